@@ -37,6 +37,8 @@ export function createSesame(given: Partial<Settings> = {}): Operator {
     ],
     admission: ADMISSION,
     sinks: [configurationChanges],
+    // With the whole of `sesame serve`: loaded when a plan asks for it.
+    instances: async (context) => (await import('./serve/find-instances.ts')).findInstances(context),
     commands: COMMANDS,
     flags: FLAGS,
     withFlags: (values) => createSesame({ ...given, ...settingsOf(values) }),

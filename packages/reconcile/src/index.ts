@@ -40,6 +40,7 @@ export {
   type SinkChange,
   type SinkContext,
   type SinkDefinition,
+  type SinkEffect,
   type SinkLease,
   type SinkReader,
   type SinkResult,

@@ -1,4 +1,4 @@
-import { type Clock, type Kind, type KubeObject, kindId } from '@capstan/kube/cluster';
+import { type Client, type Clock, type Kind, type KubeObject, kindId } from '@capstan/kube/cluster';
 import type { AdmissionCheck } from './admission-check.ts';
 import type { Commands } from './command-line/command.ts';
 import type { Flags, FlagValues } from './command-line/flag.ts';
@@ -25,6 +25,11 @@ export interface OperatorDefinition<F extends Flags = Flags, P extends Flags = F
   flags?: F;
   /** The same operator as its flags ask for; needed where there are flags. */
   withFlags?(values: FlagValues<F>, env: Environment): Operator;
+  /**
+   * What runs in programs of its own beside this operator, as operators that `plan` evaluates too: it shows what they would write and
+   * deliver. None by default.
+   */
+  instances?(context: InstancesContext): Promise<Instances>;
   /** Commands of its own program. */
   commands?: Commands;
   /** How its own program runs it; `NAME operator` by default. */
@@ -46,6 +51,21 @@ export interface OperatorProgram<F extends Flags = Flags, P extends Flags = Flag
   runFlags?(values: FlagValues<F> & FlagValues<P>): Readonly<Record<string, string | boolean | undefined>>;
   /** Whether it creates its namespaces where it may: for programs whose manifests leave that to them. */
   readonly createsNamespaces?: boolean;
+}
+
+export interface InstancesContext {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** What would be applied; undefined for an object that would be deleted. */
+  readonly given: readonly { readonly kind: Kind; readonly after: KubeObject | undefined }[];
+}
+
+export interface Instances {
+  /** Each with a name of its own. */
+  readonly operators: readonly Operator[];
+  /** What had to be assumed. */
+  readonly notes: readonly string[];
 }
 
 export interface MetricsContext {

@@ -1,5 +1,12 @@
 import { type DefinedKind, type Kind, type KubeObject, kindId, silentLogger, systemClock } from '@capstan/kube';
-import { type Operator, type PreviewChange, preview, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import {
+  type Instances,
+  type InstancesContext,
+  type Operator,
+  type PreviewChange,
+  preview,
+  SYSTEM_NAMESPACE,
+} from '@capstan/reconcile';
 import {
   command,
   count,
@@ -97,8 +104,11 @@ export default command({
         const placed = inNamespace(manifest, kind, namespace, flags.namespace);
         given.push(await (flags.delete ? wouldBeDeleted : wouldBecome)(client, kind, placed, signal));
       }
+      const instances = await instancesOf(operators, { client, clock, signal, given });
+      const all = [...operators, ...instances.operators];
       const { runtime, notes, stop } = await warmRuntime({
         operators,
+        instances: instances.operators,
         client,
         clock,
         random: Math.random,
@@ -114,6 +124,7 @@ export default command({
         const result = await preview(
           runtime,
           changes.map((change) => previewChange(change, kinds.seenAs(change.kind))),
+          { clock, signal },
         );
         const { bodies, ...previewed } = result;
         const { refused, notAsked } = await predictRefusals(client, bodies, signal);
@@ -124,9 +135,10 @@ export default command({
           notes: [
             ...new Set([
               ...given.flatMap(({ note }) => note ?? []),
+              ...instances.notes,
               ...notes,
               ...unread(
-                operators,
+                all,
                 given.map(({ kind }) => kinds.seenAs(kind)),
               ),
               ...(notAsked === 0
@@ -153,6 +165,15 @@ export default command({
     });
   },
 });
+
+/** What runs in programs of its own beside the operators. */
+async function instancesOf(operators: readonly Operator[], context: InstancesContext): Promise<Instances> {
+  const found = await Promise.all(operators.map(async (operator) => operator.instances?.(context)));
+  return {
+    operators: found.flatMap((one) => one?.operators ?? []),
+    notes: found.flatMap((one) => one?.notes ?? []),
+  };
+}
 
 /** Every object that would be written, except for its status alone. */
 function changedNames({ given, writes }: PlanReport): readonly string[] {

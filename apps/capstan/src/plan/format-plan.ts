@@ -24,7 +24,7 @@ export interface FormatPlanOptions {
 
 /** The plan as people read it: what is given, what follows object by object, what is not known, and the sum. */
 export function formatPlan(report: PlanReport, options: FormatPlanOptions): string {
-  const { given, writes, later, deliveries, unknowns, refusals, notes } = report;
+  const { given, writes, later, deliveries, problems, unknowns, refusals, notes } = report;
   const { bold, red, yellow } = options.colours;
   const lines = [bold('Given:'), ...given.flatMap((change) => entry(GIVEN_VERBS[change.verb], change, options))];
   const { objects, statuses } = grouped(writes);
@@ -35,7 +35,14 @@ export function formatPlan(report: PlanReport, options: FormatPlanOptions): stri
       bold('Later:'),
       ...later.map((one) => `  - delete ${one.object}, once ${one.until}  by ${one.by} for ${one.for}`),
     );
-  if (deliveries.length > 0) lines.push('', bold('Delivered outside the cluster:'), ...deliveryLines(deliveries));
+  if (deliveries.length > 0)
+    lines.push('', bold('Delivered outside the cluster:'), ...deliveryLines(deliveries, options));
+  if (problems.length > 0)
+    lines.push(
+      '',
+      yellow(bold('Reported on objects:')),
+      ...problems.map(({ object, message }) => `  ! ${object}: ${message}`),
+    );
   if (options.showStatus && statuses.length > 0)
     lines.push('', bold('Statuses:'), ...statuses.flatMap((one) => writeLines(one, options)));
   if (refusals.length > 0)
@@ -118,14 +125,15 @@ function valueLine({ path, before, after }: ValueChange, isWide: boolean): strin
 }
 
 /** Each that disturbs, and the others in one line: a change of one object can move hundreds of keys. */
-function deliveryLines(deliveries: readonly PreviewDelivery[]): string[] {
+function deliveryLines(deliveries: readonly PreviewDelivery[], options: FormatPlanOptions): string[] {
+  const { yellow, dim } = options.colours;
   const shown = deliveries.filter(({ disturbs }, at) => disturbs !== undefined || at < MAX_DELIVERIES);
   const left = deliveries.length - shown.length;
   return [
-    ...shown.map(
-      ({ by, key, change, disturbs }) =>
-        `  ${DELIVERY_VERBS[change]} ${key}${disturbs === undefined ? '' : ` (${disturbs})`}  by ${by}`,
-    ),
+    ...shown.flatMap(({ by, key, change, changes = [], disturbs }) => {
+      const [first = '', ...values] = entry(DELIVERY_VERBS[change], { object: key, changes }, options);
+      return [`${first}${disturbs === undefined ? '' : yellow(` (${disturbs})`)}  ${dim(`by ${by}`)}`, ...values];
+    }),
     ...(left === 0 ? [] : [`  … and ${count(left, 'more that disturbs nothing', 'more that disturb nothing')}`]),
   ];
 }

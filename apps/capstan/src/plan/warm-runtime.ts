@@ -27,6 +27,8 @@ import { CliErrors } from '../cli/errors.ts';
 
 export interface WarmRuntimeOptions {
   operators: readonly Operator[];
+  /** What runs in programs of its own beside them; each uses digests in its own process only. */
+  instances?: readonly Operator[];
   client: Client;
   clock: Clock;
   random: Random;
@@ -51,8 +53,9 @@ const POLL_MS = 20;
 
 /** Resolves when the caches are full and every reconciler has what it waits for, or as far as that goes. */
 export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRuntime> {
-  const { operators, client, clock, signal, namespace, watchNamespaces } = options;
+  const { instances = [], client, clock, signal, namespace, watchNamespaces } = options;
   const { random, logger } = options;
+  const operators = [...options.operators, ...instances];
   const runtime = createRuntime({ operators, clock, random, logger, leadership: () => neverLeads, whole: true });
   const leaving = new AbortController();
   // Other clusters are part of the preview as far as they can be reached; what is not known of them is listed.
@@ -74,7 +77,8 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
   };
   try {
     const notes: string[] = [];
-    for (const operator of operators.filter(readsSensitive)) {
+    for (const { name } of instances) runtime.setDigestKey(OWN_KEY, name);
+    for (const operator of options.operators.filter(readsSensitive)) {
       const { key, note } = await digestKeyOf(operator, client, options.keyNamespaces, signal);
       runtime.setDigestKey(key, operator.name);
       if (note !== undefined) notes.push(note);
@@ -137,6 +141,9 @@ function declaringIn(operators: readonly Operator[]): readonly Declaring[] {
   return operators.flatMap(({ reconcilers, sinks = [] }) => [...reconcilers, ...sinks]);
 }
 
+/** It compares with that of no other process. */
+const OWN_KEY: DigestKey = { id: 'none', bytes: new Uint8Array(32) };
+
 /** An operator's own key, so that digests of secrets compare with those that are there; else one that compares with none. */
 async function digestKeyOf(
   operator: Operator,
@@ -153,7 +160,7 @@ async function digestKeyOf(
     }
   }
   return {
-    key: { id: 'none', bytes: new Uint8Array(32) },
+    key: OWN_KEY,
     note: `no digest key of ${operator.name} in the namespace ${namespaces.join(' or ')} (see --operator-namespace): a change of secret data alone does not show`,
   };
 }

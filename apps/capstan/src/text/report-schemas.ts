@@ -54,15 +54,15 @@ const status = object({
   ),
 });
 
+const valueChange = object({
+  path: string(),
+  before: anyValue({ ...optional, nullable: true, description: 'Absent when the field is added.' }),
+  after: anyValue({ ...optional, nullable: true, description: 'Absent when the field is removed.' }),
+});
+
 const changes = {
   paths: strings('The fields that change; none for Secrets and for objects that are created.'),
-  changes: array(
-    object({
-      path: string(),
-      before: anyValue({ ...optional, nullable: true, description: 'Absent when the field is added.' }),
-      after: anyValue({ ...optional, nullable: true, description: 'Absent when the field is removed.' }),
-    }),
-  ),
+  changes: array(valueChange),
 };
 
 const plan = object({
@@ -98,11 +98,22 @@ const plan = object({
   deliveries: array(
     object({
       by: string({ description: 'operator.sink' }),
-      key: string(),
+      key: string({ description: 'What it is, in the words of the sink.' }),
       change: enumOf(['added', 'changed', 'removed']),
+      changes: array(valueChange, { ...optional, description: 'The values that change, where the sink shows them.' }),
       disturbs: string(optional),
     }),
     { description: 'What would be delivered outside the cluster.' },
+  ),
+  problems: array(
+    object({
+      by: string({ description: 'operator.reconciler' }),
+      object: string({ description: 'Kind namespace/name' }),
+      message: string({
+        description: 'A condition that becomes False, one of its errors or warnings, or the note of an Event.',
+      }),
+    }),
+    { description: 'What would be reported on objects and is not reported now.' },
   ),
   unknowns: strings('What cannot be known beforehand.'),
   refusals: strings(

@@ -16,6 +16,7 @@ export {
   VERSION_BYTES,
   withoutDelivery,
 } from './encode.ts';
+export { regexProblem } from './regex.ts';
 export * from './resource-type.ts';
 export { TYPE_URL_PREFIX } from './tables.ts';
-export { type Violation, validate } from './validate.ts';
+export { isEnumNumber, type Violation, validate } from './validate.ts';

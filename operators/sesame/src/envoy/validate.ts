@@ -2,6 +2,7 @@
 // it, on some types, everything else in the response. Regular expressions are checked too, as RE2 reads them.
 import { compileRegexp } from '@capstan/kube';
 import { CONFIG_SOURCE, Fragment, FragmentChunk, type Message } from './encode.ts';
+import { regexProblem } from './regex.ts';
 import { enumTable, type Field, type MessageTable, messageTable, type RuleSet, TYPE_URL_PREFIX } from './tables.ts';
 
 export interface Violation {
@@ -104,11 +105,8 @@ function checkHeaders(items: readonly unknown[], path: string, found: Violation[
 }
 
 function checkRegex(regex: unknown, path: string, found: Violation[]): void {
-  try {
-    compileRegexp(String(regex));
-  } catch (error) {
-    found.push({ path, problem: `is not a regular expression of RE2: ${(error as Error).message}` });
-  }
+  const problem = regexProblem(String(regex));
+  if (problem !== undefined) found.push({ path, problem: `is not a regular expression of RE2: ${problem}` });
 }
 
 function checkField(field: Field, value: unknown, parent: string, found: Violation[]): void {
@@ -233,7 +231,14 @@ function checkEnum(field: Field, value: unknown, rule: RuleSet, report: (problem
   const number = typeof value === 'number' ? value : (enumTable(field.type)?.byName.get(String(value)) ?? 0);
   const excluded = rule['not_in'];
   const isExcluded = Array.isArray(excluded) ? excluded.includes(number) : excluded === number;
-  if (isExcluded) report(`is ${String(value)}, which is not allowed here`);
+  const isUnknown = rule['defined_only'] === true && !isEnumNumber(field.type, number);
+  if (isExcluded || isUnknown) report(`is ${String(value)}, which is not allowed here`);
+}
+
+/** Whether an enum has a value of this number. */
+export function isEnumNumber(type: string, number: number): boolean {
+  for (const each of enumTable(type)?.byName.values() ?? []) if (each === number) return true;
+  return false;
 }
 
 function checkDuration(value: string, rule: RuleSet, report: (problem: string) => void): void {

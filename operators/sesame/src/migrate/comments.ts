@@ -1,6 +1,6 @@
-// Comments of the file, carried to where their keys went. A comment belongs to the key below it or on its line; one of a section goes
+// Comments of the file, carried to where their keys went. A comment belongs to the key or list item below it or on its line; one of a section goes
 // to the first field of that section that is written; what has no place left stands at the end.
-import { type Document, isMap, isScalar, type Node, type Pair } from 'yaml';
+import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument } from 'yaml';
 import type { FileContent } from '../configuration/file/index.ts';
 
 /** Adds the comments of a file to the document of the resource, whose fields lie below `spec`. */
@@ -9,9 +9,21 @@ export function carryComments(text: string, content: FileContent, document: Docu
   const used = new Set<number>();
   const places = [...content.places].toSorted(([, left], [, right]) => left.line - right.line);
   const sectionLines = [...content.sections.values()];
+  const counter = new LineCounter();
+  const file = parseDocument(text, { lineCounter: counter });
   for (const [field, { key, line }] of places) {
     const pair = pairAt(document, field);
     if (pair === undefined) continue;
+    for (const { item, line: itemLine } of itemsOf(file, key, pair.value, counter)) {
+      // On the line of the key they are its own.
+      if (itemLine === line) continue;
+      const above = commentAbove(lines, itemLine, used);
+      const trailing = used.has(-itemLine) ? undefined : trailingComment(lines[itemLine - 1] ?? '');
+      used.add(-itemLine);
+      const before = isScalar(item) || trailing === undefined ? above : [...above, trailing];
+      if (before.length > 0) item.commentBefore = before.join('\n');
+      if (isScalar(item) && trailing !== undefined) item.comment = trailing;
+    }
     const above = sectionLines
       .filter((section) => key.startsWith(`${section.key}.`))
       .flatMap((section) => commentAbove(lines, section.line, used));
@@ -27,6 +39,22 @@ export function carryComments(text: string, content: FileContent, document: Docu
     used.has(index) || !line.trimStart().startsWith('#') ? [] : [line.trim().slice(1)],
   );
   if (left.length > 0) document.comment = [' Further comments of the file:', ...left].join('\n');
+}
+
+/** The items of a list of the resource, each with its line in the file; none when the lists are not the same. */
+function itemsOf(
+  file: Document,
+  key: string,
+  value: Node | null,
+  counter: LineCounter,
+): { readonly item: Node; readonly line: number }[] {
+  const given = file.getIn(key.split('.'), true);
+  if (!isSeq(given) || !isSeq(value) || given.items.length !== value.items.length) return [];
+  return value.items.flatMap((item, index) => {
+    const source = given.items[index];
+    if (!isNode(item) || !isNode(source) || !source.range) return [];
+    return [{ item, line: counter.linePos(source.range[0]).line }];
+  });
 }
 
 /** The lines of comment directly above a line, each used once. */

@@ -29,12 +29,15 @@ export interface ConfigurationReconcilerOptions {
   /** The object in use. */
   readonly name: string;
   readonly inForce: Derived<InForce>;
+  /** Leave the finalizers of others as they are: for a plan, in which no new instance reports. Default false. */
+  readonly leavesOthers?: boolean;
 }
 
 export function createSesameConfigurationReconciler({
   namespace,
   name,
   inForce,
+  leavesOthers = false,
 }: ConfigurationReconcilerOptions): Reconciler {
   const isInUse = ({ metadata }: SesameConfiguration) => metadata.name === name && metadata.namespace === namespace;
   return reconciler<SesameConfiguration>({
@@ -43,7 +46,10 @@ export function createSesameConfigurationReconciler({
     reads: [reading(Lease, 'inNamespace'), reading(SesameConfiguration, 'inNamespace', { optional: true })],
     finalizer: CONFIGURATION_FINALIZER,
     reconcile({ object, read }) {
-      if (!isInUse(object)) return plan({ held: false, prune: false });
+      if (!isInUse(object)) {
+        const isOthers = leavesOthers || usersOf(read, object).length > 0;
+        return plan({ held: isHeld(object) && isOthers, prune: false });
+      }
       const { errors, warnings } = read.derived(inForce, '', problemsOf);
       const instances = liveInstances(read, namespace, name);
       const version = { uid: object.metadata.uid ?? '', generation: object.metadata.generation ?? 0 };
@@ -63,9 +69,9 @@ export function createSesameConfigurationReconciler({
       });
     },
     release({ object, read }) {
-      const uid = object.metadata.uid ?? '';
-      const using = liveInstances(read, namespace, name).filter(({ record }) => record.version?.uid === uid);
-      if (!isInUse(object) || using.length === 0) return released();
+      const using = usersOf(read, object);
+      if (using.length === 0) return released();
+      if (!isInUse(object)) return plan({ held: true, prune: false });
       const who = using.map((instance) => instance.name).join(', ');
       return plan({
         held: true,
@@ -73,6 +79,16 @@ export function createSesameConfigurationReconciler({
       });
     },
   });
+}
+
+/** Instances that have it in force: of another Sesame in the same namespace too, whose finalizer it is then. */
+function usersOf(read: Reader, { metadata }: SesameConfiguration): readonly Instance[] {
+  const { namespace = '', name = '', uid = '' } = metadata;
+  return liveInstances(read, namespace, name).filter(({ record }) => record.version?.uid === uid);
+}
+
+function isHeld({ metadata }: SesameConfiguration): boolean {
+  return metadata.finalizers?.includes(CONFIGURATION_FINALIZER) ?? false;
 }
 
 const MAX_EVENTS = 5;

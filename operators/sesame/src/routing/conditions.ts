@@ -1,6 +1,5 @@
 // Conditions of routes and includes: merged along the chain of includes, checked, and turned into what Envoy matches.
-import { compileRegexp } from '@capstan/kube';
-import type { Message } from '../envoy/index.ts';
+import { type Message, regexProblem } from '../envoy/index.ts';
 import type { MatchCondition } from '../kinds/http-proxy.ts';
 
 export type PathMatch =
@@ -61,16 +60,6 @@ export function notRegex(value: string, problem: string): string {
   return `${JSON.stringify(value)} is not a regular expression of RE2 (${why}); correct it, without look-around and back-references`;
 }
 
-/** Of the regular expressions that RE2, and so Envoy, refuses. */
-export function regexProblem(regex: string): string | undefined {
-  try {
-    compileRegexp(regex);
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
-}
-
 /** The first `inherited` conditions are those of includes: with them a route may contradict itself. */
 export function headerProblem(conditions: Conditions, inherited = 0): string | undefined {
   const exact = new Set<string>();
@@ -114,6 +103,17 @@ const OPPOSITES = [
   ['notexact', 'exact'],
 ] as const;
 
+/** Conditions of headers that match every request, because they name no value; as upstream, they are passed over. */
+export function emptyHeaders(conditions: Conditions): string[] {
+  return conditions.flatMap((condition, index) =>
+    condition.header && mergeHeaders([condition]).length === 0
+      ? [
+          `conditions[${index}].header: it has no condition and is ignored; set one of present, notpresent, contains, notcontains, exact, notexact and regex`,
+        ]
+      : [],
+  );
+}
+
 /** `conditions[1].header`; of a condition that an include brings, the include is named instead. */
 function placeOf(index: number, inherited: number, field: string): string {
   return index < inherited ? `conditions of the include, ${field}` : `conditions[${index - inherited}].${field}`;
@@ -150,13 +150,14 @@ export function mergePath(conditions: Conditions): PathMatch {
   let kind: PathMatch['kind'] = 'prefix';
   let hasRegex = false;
   for (const { prefix, exact, regex } of conditions) {
-    if (prefix !== undefined) value += prefix;
+    if (prefix !== undefined) value = (value + prefix).replace(/\/{2,}/g, '/');
     if (exact !== undefined) {
       value += exact;
       kind = 'exact';
     }
     if (regex !== undefined) {
-      value += regex;
+      // Within an expression two slashes may be meant; where it follows a prefix they are not.
+      value += value.endsWith('/') && regex.startsWith('/') ? regex.slice(1) : regex;
       hasRegex = true;
     }
   }

@@ -214,7 +214,7 @@ export function dataPathParts(
 const loadBalancerOf = ({ status }: Service) => status?.loadBalancer?.ingress ?? [];
 
 /** Where clients reach Envoy: as configured, else what its Service says. */
-function addressesOf(
+export function addressesOf(
   read: Reader,
   { ingress, envoy }: EffectiveConfiguration,
   watchNamespaces: readonly string[] | undefined,

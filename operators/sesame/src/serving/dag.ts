@@ -1,6 +1,6 @@
 // What is served, as a graph in Graphviz's language: listeners, hosts, routes, clusters and endpoints, with the objects that they come from.
 import { decode, type Message } from '../envoy/index.ts';
-import type { Resource, ResourceStore } from '../xds/index.ts';
+import type { Resource, ResourceStore, Shape } from '../xds/index.ts';
 
 /** From left to right, as `dot -Tsvg` draws it. */
 export function dagOf(store: ResourceStore): string {
@@ -49,8 +49,8 @@ export function dagOf(store: ResourceStore): string {
 
 const MAX_SHOWN = 8;
 
-export function contentOf(resource: Resource): Message {
-  return decode('google.protobuf.Any', resource.bytes('ads', 'whole'));
+export function contentOf(resource: Resource, shape: Shape = 'whole'): Message {
+  return decode('google.protobuf.Any', resource.bytes('ads', shape));
 }
 
 /** The message below these fields; empty when one of them is not set. */

@@ -13,6 +13,7 @@ import {
   startXdsServer,
   type XdsServer,
 } from '../xds/index.ts';
+import { xdsEffects } from './effects.ts';
 import { type RouteGraph, SETTINGS } from './pieces.ts';
 
 export interface XdsSinkOptions {
@@ -40,8 +41,7 @@ export function xdsSink(options: XdsSinkOptions): Sink<Piece, NodeReport> {
     reads: [...ROUTE_READS, ...(options.reads ?? [])],
     lease: 'none',
     version: ({ id }) => id,
-    disturbs: ({ before, after }) =>
-      (before?.chain === undefined) === (after?.chain === undefined) ? undefined : 'drains a listener',
+    effects: xdsEffects,
     open(context) {
       const server = new Server(context, options);
       return { take: ({ changes }) => server.take(changes), close: () => server.close() };

@@ -32,7 +32,8 @@ export class DeltaSubscription extends Subscription {
     this.#isStarted = true;
     for (const name of removed) this.unsubscribe(name);
     if (isFirst) {
-      this.#mustRespond = Object.keys(has).length === 0;
+      this.isFresh = Object.keys(has).length === 0;
+      this.#mustRespond = this.isFresh;
       if (this.#mustRespond) this.node.pending.add(this);
     }
     for (const name of isFirst && added.length === 0 ? [WILDCARD] : added) this.#subscribe(name, has);

@@ -8,6 +8,7 @@ export {
   type ResourceContent,
   type ResourceKey,
   resourceKey,
+  type Shape,
 } from './resource.ts';
 export { createResourceStore, type ResourceChange, type ResourceStore } from './resource-store.ts';
 export type { CertificateFiles } from './server-certificates.ts';

@@ -16,6 +16,7 @@ import {
   withoutDelivery,
 } from '../envoy/index.ts';
 import { boundAddress } from './bind-address.ts';
+import type { Composition } from './isolation.ts';
 
 /** `rds/ingress_http`: unique among all resources. */
 export type ResourceKey = string;
@@ -40,6 +41,8 @@ export interface Resource {
   readonly origins: readonly string[];
   /** For a client whose wildcard and loopback addresses mean this one: a listener on that address; anything else as it is. */
   boundTo(address: string): Resource;
+  /** Of a resource that is composed of the parts of many hosts. */
+  readonly composition?: Composition | undefined;
 }
 
 /** Delta clients on the aggregated stream get large route configurations split into virtual hosts. */
@@ -56,6 +59,7 @@ export interface ResourceContent {
   readonly splitValue?: Message;
   readonly requires?: readonly ResourceKey[];
   readonly origins?: readonly string[];
+  readonly composition?: Composition;
 }
 
 export function resourceKey(type: ResourceType, name: string): ResourceKey {
@@ -93,15 +97,20 @@ class EncodedResource implements Resource {
   /** What few have: there are tens of thousands of resources. */
   #more: More | undefined;
 
-  constructor({ type, name, value, contentHash, splitValue, requires = NONE, origins = NONE }: ResourceContent) {
+  constructor(content: ResourceContent) {
+    const { type, name, value, contentHash, splitValue, composition, requires = NONE, origins = NONE } = content;
     this.type = type;
     this.name = interned(name);
     this.key = resourceKey(type, name);
     this.requires = requires;
     this.origins = origins;
     this.#value = value;
-    if (splitValue) this.#more = { splitValue };
+    if (splitValue || composition) this.#more = { ...(splitValue && { splitValue }), composition };
     this.#version = contentHash;
+  }
+
+  get composition(): Composition | undefined {
+    return this.#more?.composition;
   }
 
   version(shape: Shape): string {
@@ -177,6 +186,7 @@ class EncodedResource implements Resource {
 interface More {
   /** Takes the place of the value for clients that get virtual hosts one by one. */
   readonly splitValue?: Message;
+  readonly composition?: Composition | undefined;
   split?: Uint8Array;
   splitVersion?: string;
   /** Of other deliveries than the first. */
@@ -224,6 +234,10 @@ class BoundListener implements Resource {
 
   boundTo(): Resource {
     return this;
+  }
+
+  get composition(): Composition | undefined {
+    return this.#of.composition;
   }
 
   pieces(delivery: Delivery): readonly Uint8Array[] {

@@ -37,6 +37,8 @@ export abstract class Subscription {
   readonly stream: SubscriptionStream;
   readonly node: XdsNode;
   readonly names = new Set<string>();
+  /** The client had nothing of the type when it subscribed. */
+  isFresh = true;
   /** Names to be sent, with what the client has. */
   protected readonly dirty = new Map<string, Resource | undefined>();
   /** By nonce. A stream of one name has at most one, and none most of the time: there is no map then. */
@@ -143,11 +145,8 @@ export abstract class Subscription {
         if (isNamed(sent.name, message)) named.set(sent.name, { sent, previous: undefined });
     }
     if (named.size === 0 && this.sendAgainInParts(changes)) return;
-    for (const { sent, previous } of (named.size > 0 ? named : changes).values()) {
-      if (!sent) continue;
-      const version = sent.version(this.stream.shape);
-      this.node.refuse({ key: sent.key, version, message: withoutDump(message), origins: sent.origins }, previous);
-    }
+    for (const change of (named.size > 0 ? named : changes).values())
+      this.node.refuse(this, change, withoutDump(message));
   }
 }
 

@@ -68,6 +68,7 @@ export class WorldSubscription extends Subscription {
 
   #start(version: string): void {
     this.#isStarted = true;
+    this.isFresh = version === '';
     for (const name of this.names) {
       if (name === WILDCARD) continue;
       this.#record(name, this.node.get(resourceKey(this.type, name)));

@@ -3,6 +3,7 @@
 import type { Clock } from '@capstan/kube';
 import { RESOURCE_TYPES, type ResourceType } from '../envoy/index.ts';
 import { ClientTime } from './client-time.ts';
+import { Isolation, type RefusedParts } from './isolation.ts';
 import { type Resource, type ResourceKey, resourceKey } from './resource.ts';
 import type { ResourceChange, ResourceStore } from './resource-store.ts';
 import type { SentChange, Subscription } from './subscription.ts';
@@ -78,13 +79,20 @@ export class XdsNode {
   /** Subscriptions by the resources that they name, so that a change reaches one of thousands of streams directly. */
   readonly #byName = new Map<ResourceKey, Subscription | Set<Subscription>>();
   readonly #streams = new Map<object, number>();
+  /** Of composed resources: what the client has accepted last. */
+  readonly #accepted = new Map<ResourceKey, Resource>();
+  /** Composed resources of which the client refuses a part. */
+  readonly #isolations = new Map<ResourceKey, Isolation>();
+  readonly #refusedParts: RefusedParts;
 
   constructor(
     { id, bindAddress }: NodeIdentity,
     store: ResourceStore,
     clock: Clock,
     onReport: (report: NodeReport) => void,
+    refusedParts: RefusedParts,
   ) {
+    this.#refusedParts = refusedParts;
     this.id = id;
     this.#bindAddress = bindAddress;
     this.store = store;
@@ -198,7 +206,7 @@ export class XdsNode {
   /** A response was accepted or refused; what waited for it may go out. */
   answered(
     subscription: Subscription,
-    { changes, version, order }: { changes: ReadonlyMap<string, unknown>; version: string; order: number },
+    { changes, version, order }: { changes: ReadonlyMap<string, SentChange>; version: string; order: number },
     refused?: { message: string },
   ): void {
     const { type } = subscription;
@@ -206,9 +214,10 @@ export class XdsNode {
     if (type === 'cds') for (const name of changes.keys()) this.#settled.add(resourceKey(type, name));
     if (refused === undefined) {
       this.#acknowledged[type] = version;
-      for (const name of changes.keys()) {
+      for (const [name, { sent }] of changes) {
         const key = resourceKey(type, name);
         this.rejections.delete(key);
+        if (sent?.composition && isWhole(subscription)) this.#accept(key, sent);
         const awaited = type === 'eds' ? this.#awaitedEndpoints.get(key) : undefined;
         if (!awaited) continue;
         if (subscription.stream.delivery !== 'ads') this.#settleEndpoints(key, awaited);
@@ -219,10 +228,78 @@ export class XdsNode {
     this.#reviewSettled();
   }
 
-  refuse(rejection: Rejection, lastAccepted: Resource | undefined): void {
-    this.rejections.set(rejection.key, rejection);
+  refuse(subscription: Subscription, { sent, previous }: SentChange, message: string): void {
+    if (!sent) return;
+    const { key, origins } = sent;
+    if (sent.composition && isWhole(subscription) && this.#isolate(subscription, sent, message)) return;
+    this.rejections.set(key, { key, version: sent.version(subscription.stream.shape), message, origins });
     // What the client accepted last stays in force, in full responses too.
-    if (lastAccepted) this.#instead.set(rejection.key, lastAccepted);
+    if (previous) this.#instead.set(key, previous);
+  }
+
+  /** Sends the resource without what is refused of it, or with less, to find that; false when that cannot be found. */
+  #isolate(subscription: Subscription, sent: Resource, message: string): boolean {
+    const { key } = sent;
+    const wanted = this.store.get(key);
+    const accepted = this.#accepted.get(key);
+    // What a client has that comes back is not known: with less it might lose hosts that it serves.
+    if (!wanted || (!accepted && !subscription.isFresh)) return false;
+    const isolation = this.#isolations.get(key) ?? new Isolation(wanted, accepted, this.#refusedParts);
+    if (!isolation.refused(sent, message)) return false;
+    this.#isolations.set(key, isolation);
+    this.#show(key, accepted);
+    return true;
+  }
+
+  #accept(key: ResourceKey, sent: Resource): void {
+    this.#accepted.set(key, sent);
+    const isolation = this.#isolations.get(key);
+    if (!isolation) return;
+    isolation.accepted(sent);
+    this.#show(key, sent);
+  }
+
+  /** Lets the client see what it should have next of a resource that it refuses a part of, which it is sent if it has something else. */
+  #show(key: ResourceKey, accepted: Resource | undefined): void {
+    this.#release(key);
+    const next = this.#instead.get(key) ?? this.store.get(key);
+    if (!next || next.version('whole') === accepted?.version('whole')) return;
+    this.#mark(key, next.type, next.name, accepted);
+  }
+
+  /** From now on the client sees what the store has, except for parts that it refuses. */
+  #release(key: ResourceKey): void {
+    this.#instead.delete(key);
+    const wanted = this.store.get(key);
+    const known = this.#isolations.get(key);
+    if (!wanted?.composition) {
+      this.#isolations.delete(key);
+      this.#accepted.delete(key);
+    } else if (known || this.#refusedParts.size > 0) {
+      const isolation = known ?? new Isolation(wanted, this.#accepted.get(key), this.#refusedParts);
+      isolation.want(wanted);
+      const next = isolation.next();
+      if (next !== wanted) this.#instead.set(key, next);
+      if (isolation.isOver) this.#isolations.delete(key);
+      else this.#isolations.set(key, isolation);
+    }
+    this.#reportParts(key);
+  }
+
+  /** Each part that is kept back is a refusal of its own, with the objects that it comes from. */
+  #reportParts(key: ResourceKey): void {
+    for (const each of this.rejections.keys()) if (each.startsWith(`${key}#`)) this.rejections.delete(each);
+    const isolation = this.#isolations.get(key);
+    if (!isolation) return;
+    this.rejections.delete(key);
+    const name = key.slice(key.indexOf('/') + 1);
+    for (const part of isolation.kept) {
+      // The same host as a resource of its own knows where it comes from.
+      const own = this.store.get(`vhds/${name}/${part.name}`) ?? this.store.get(`rds/https/${part.name}`);
+      const { message } = part;
+      const origins = own?.origins ?? [];
+      this.rejections.set(`${key}#${part.name}`, { key: `${key}#${part.name}`, version: '', message, origins });
+    }
   }
 
   /** Sends what may be sent, in the order in which resources refer to one another. */
@@ -234,12 +311,16 @@ export class XdsNode {
   }
 
   report(): void {
-    this.#onReport({
+    this.#onReport(this.current());
+  }
+
+  current(): NodeReport {
+    return {
       node: this.id,
       streams: this.#streams.size,
       acknowledged: { ...this.#acknowledged },
       rejections: [...this.rejections.values()],
-    });
+    };
   }
 
   close(): void {
@@ -301,7 +382,7 @@ export class XdsNode {
   #change({ key, before, after }: ResourceChange, type: ResourceType, isGated: boolean): void {
     const seen = this.#instead.has(key) ? this.#instead.get(key) : before;
     const requires = new Set([...(this.#held.get(key)?.requires ?? NONE), ...(after?.requires ?? NONE)]);
-    this.#instead.delete(key);
+    this.#release(key);
     this.#unhold(key);
     const waitsFor = isGated && after && USES_CLUSTERS.has(type) ? this.#unusable(requires) : NONE;
     if (waitsFor.length > 0) {
@@ -397,7 +478,7 @@ export class XdsNode {
           continue;
         }
         this.#unhold(key);
-        this.#instead.delete(key);
+        this.#release(key);
         const at = key.indexOf('/');
         this.#mark(key, key.slice(0, at) as ResourceType, key.slice(at + 1), seen);
       }
@@ -405,6 +486,11 @@ export class XdsNode {
       if (!isRemoval) this.flush();
     }
   }
+}
+
+/** Split into its parts a resource is refused part by part. */
+function isWhole({ type, stream }: Subscription): boolean {
+  return stream.shape === 'whole' || type === 'lds';
 }
 
 const NONE: readonly never[] = [];

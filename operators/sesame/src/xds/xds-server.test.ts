@@ -370,6 +370,18 @@ async function withHeldRoute({ store }: Stage, client: XdsClient) {
   return { clusters, routeStream, added: await clusters.next() };
 }
 
+test('a client that comes back with what it should have is listed, although it has nothing to answer', async (context) => {
+  const { store, client, server } = await createXdsStage(context);
+  put(store, listener('one', 1, 'r'));
+  const first = client.open(world('lds'));
+  first.request({});
+  const { version } = await first.next();
+  first.close();
+  await until(() => server.reports().length === 0);
+  client.open(world('lds')).request({ version_info: version });
+  await until(() => server.reports().length === 1);
+});
+
 suite('refusals', () => {
   test('a refused resource is reported with its origin, and the last accepted one stays in full responses', async (context) => {
     const { store, client, report } = await createXdsStage(context);

@@ -12,6 +12,7 @@ import type { ResourceType } from '../envoy/index.ts';
 import { type DiscoveryMethod, openDiscoveryStream, type StreamCalls } from './discovery-stream.ts';
 import { SocketErrors } from './errors.ts';
 import { GrpcStatus } from './grpc-stream.ts';
+import type { RefusedParts } from './isolation.ts';
 import type { ResourceStore } from './resource-store.ts';
 import { type CertificateFiles, createCertificateWatch } from './server-certificates.ts';
 import { type NodeIdentity, type NodeReport, XdsNode } from './xds-node.ts';
@@ -48,7 +49,7 @@ export interface XdsStatistics {
 export async function startXdsServer(options: XdsServerOptions): Promise<XdsServer> {
   const { store, clock = systemClock, logger = silentLogger } = options;
   const nodes = new Map<string, XdsNode>();
-  const latest = new Map<string, NodeReport>();
+  const refusedParts: RefusedParts = new Map();
   const sessions = new Set<ServerHttp2Session>();
   const responses: Partial<Record<ResourceType, number>> = {};
   const bytes: Partial<Record<ResourceType, number>> = {};
@@ -56,15 +57,11 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   let sessionCount = 0;
   let waiting: (() => void)[] = [];
 
-  const report = (each: NodeReport) => {
-    if (each.streams > 0) latest.set(each.node, each);
-    else latest.delete(each.node);
-    options.onReport?.(each);
-  };
+  const report = (each: NodeReport) => options.onReport?.(each);
   const nodeOf = (identity: NodeIdentity): XdsNode => {
     let node = nodes.get(identity.id);
     if (!node) {
-      node = new XdsNode(identity, store, clock, report);
+      node = new XdsNode(identity, store, clock, report, refusedParts);
       nodes.set(identity.id, node);
     }
     return node;
@@ -130,7 +127,8 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
 
   return {
     port: (server.address() as AddressInfo).port,
-    reports: () => [...latest.values()],
+    // One that has come back with what it should have has nothing to answer, and is a client all the same.
+    reports: () => [...nodes.values()].map((node) => node.current()),
     statistics: () => ({
       sessions: sessions.size,
       streams,

@@ -47,6 +47,31 @@ describe('a file', () => {
     ]);
   });
 
+  test('keeps the comments of list items, above them and on their lines', () => {
+    const file = `accesslog-format: json
+json-fields: # what we keep
+  # for the auditors
+  - "@timestamp" # when
+  - method
+  # 503s
+  - response_code # "how" it ended
+tls:
+  cipher-suites:
+  - ECDHE-ECDSA-AES128-GCM-SHA256 # fast
+default-http-versions: [HTTP/1.1] # no HTTP/2
+`;
+    const { output = '', errors } = run(file);
+    assert.deepEqual(errors, []);
+    for (const line of [
+      / {8}# for the auditors\n {8}- "@timestamp" # when\n {8}- method\n {8}# 503s\n {8}- response_code # "how" it ended\n/,
+      /- ECDHE-ECDSA-AES128-GCM-SHA256 # fast\n/,
+      /# no HTTP\/2/,
+      /# what we keep/,
+    ])
+      assert.match(output, line);
+    assert.doesNotMatch(output, /Further comments/);
+  });
+
   test('keeps its comments, all of them', () => {
     const { output = '' } = run(example);
     assert.match(output, /# Serves Gateways of this class\.\n +controllerName/);

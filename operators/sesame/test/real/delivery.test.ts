@@ -3,6 +3,13 @@ import assert from 'node:assert/strict';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
+import { Fragment } from '../../src/envoy/index.ts';
+import { createAssembly } from '../../src/routing/assembly/assembly.ts';
+import { Piece } from '../../src/routing/assembly/piece.ts';
+import { testSettings } from '../../src/routing/default-settings.ts';
+import { tcpProxy } from '../../src/routing/listener/filter-chain.ts';
+import { sharedHost } from '../../src/routing/listener/virtual-host.ts';
+import type { RouteEntry } from '../../src/routing/route-entry.ts';
 import {
   createResource,
   createResourceStore,
@@ -76,7 +83,117 @@ suite('a real Envoy', { skip, concurrency: 2 }, () => {
       );
     });
   }
+
+  for (const mode of ['grpc', 'delta', 'ads', 'delta-ads'] as const satisfies EnvoyMode[]) {
+    test(`${mode}: a host that Envoy refuses keeps its last version, and all others follow their changes`, async (context) => {
+      const one = await backend(context, 'one');
+      const port = await freePort();
+      const store = createResourceStore();
+      const assembly = createAssembly(testSettings((each) => (each.envoy.http.port = port)));
+      let reports: readonly NodeReport[] = [];
+      const server = await startXdsServer({
+        store,
+        address: '127.0.0.1',
+        port: 0,
+        onReport: (report) => (reports = [report]),
+      });
+      context.after(() => server.close());
+      put(store, cluster('a'), endpoints('a-endpoints', one));
+      const serve = (name: string, route: RouteEntry) =>
+        store.take(assembly.take([{ key: name, after: served(name, route) }]));
+      const answer = (status: number) => routeTo({ kind: 'prefix', value: '/' }, status);
+      // Envoy does not know look-ahead.
+      const bad = (status: number) => routeTo({ kind: 'regex', value: '/(?=x)' }, status);
+      serve('bad.test', bad(200));
+      serve('good.test', answer(201));
+      serve('other.test', answer(201));
+      const envoy = await startEnvoy({ xdsPort: server.port, mode });
+      context.after(() => envoy.stop());
+      const status = async (name: string) => (await fetchBy(port, name)).status;
+      // One of three is refused by a client that has nothing yet.
+      await waitFor(async () => (await status('good.test')) === 201, `a good host; ${envoy.log().slice(-2000)}`);
+      await waitFor(async () => (await status('other.test')) === 201, 'another good host');
+      assert.equal(await status('bad.test'), 404);
+      const refused = () => reports.flatMap(({ rejections }) => rejections.flatMap(({ origins }) => origins));
+      await waitFor(async () => refused().length === 1, 'the report');
+      assert.deepEqual(refused(), ['HTTPProxy default/bad.test']);
+      // It is corrected, then broken again: its last version stays, and edits of others arrive.
+      serve('bad.test', answer(202));
+      await waitFor(async () => (await status('bad.test')) === 202, 'the corrected host');
+      await waitFor(async () => refused().length === 0, 'no report');
+      serve('bad.test', bad(203));
+      serve('good.test', answer(204));
+      await waitFor(async () => (await status('good.test')) === 204, 'an edit of another host');
+      assert.equal(await status('bad.test'), 202);
+      assert.deepEqual(refused(), ['HTTPProxy default/bad.test']);
+      serve('bad.test', answer(205));
+      await waitFor(async () => (await status('bad.test')) === 205, 'the host corrected again');
+    });
+  }
+
+  for (const mode of ['grpc', 'delta-ads'] as const satisfies EnvoyMode[]) {
+    test(`${mode}: a filter chain that Envoy refuses does not hold up those of other hosts`, async (context) => {
+      const port = await freePort();
+      const store = createResourceStore();
+      const assembly = createAssembly(testSettings((each) => (each.envoy.https.port = port)));
+      let reports: readonly NodeReport[] = [];
+      const server = await startXdsServer({
+        store,
+        address: '127.0.0.1',
+        port: 0,
+        onReport: (report) => (reports = [report]),
+      });
+      context.after(() => server.close());
+      const serve = (name: string, serverName: string) => {
+        const routes = createResource({
+          type: 'rds',
+          name: `https/${name}`,
+          value: { name: `https/${name}` },
+          origins: [name],
+        });
+        const fragment = new Fragment('envoy.config.listener.v3.FilterChain', {
+          name,
+          filter_chain_match: { server_names: [serverName] },
+          filters: [tcpProxy('test', [{ cluster: { name: 'none' }, weight: 1 }], '/dev/null', testSettings())],
+        });
+        const after = new Piece({ resources: [routes], chain: { name, fragment, requires: [] } });
+        store.take(assembly.take([{ key: name, after }]));
+      };
+      serve('a.test', 'a.test');
+      const envoy = await startEnvoy({ xdsPort: server.port, mode });
+      context.after(() => envoy.stop());
+      const chains = async () => {
+        const dump = await envoy.admin('/config_dump?resource=dynamic_listeners');
+        return [...dump.matchAll(/"server_names": \[\s*"([^"]+)"/g)].map(([, name]) => name).toSorted();
+      };
+      await waitFor(async () => (await chains()).join() === 'a.test', 'the first host');
+      // Envoy knows names and wildcards of whole labels.
+      serve('bad.test', 'b*d.test');
+      serve('c.test', 'c.test');
+      await waitFor(
+        async () => (await chains()).includes('c.test'),
+        `a host after the bad one; ${envoy.log().slice(-2000)}`,
+      );
+      assert.deepEqual(await chains(), ['a.test', 'c.test']);
+      const refused = () => reports.flatMap(({ rejections }) => rejections.flatMap(({ origins }) => origins));
+      assert.deepEqual(refused(), ['bad.test']);
+      serve('bad.test', 'bad.test');
+      await waitFor(async () => (await chains()).includes('bad.test'), 'the corrected host');
+      await waitFor(async () => refused().length === 0, 'no report');
+    });
+  }
 });
+
+function routeTo(path: RouteEntry['match']['path'], status: number): RouteEntry {
+  const match = { path, headers: [], query: [] };
+  return { match, value: { direct_response: { status } }, clusters: [], permitInsecure: false };
+}
+
+function served(name: string, route: RouteEntry): Piece {
+  const parts = { fqdn: name, routes: [route], perFilter: {}, rateLimits: [] };
+  const { fragment, resource } = sharedHost('ingress_http', parts, [`HTTPProxy default/${name}`]);
+  return new Piece({ resources: [resource], plain: { name, fragment, requires: [] } });
+}
 
 function host(name: string, clusterName: string) {
   const route = { match: { prefix: '/' }, route: { cluster: clusterName } };

@@ -5,13 +5,15 @@ import { createServer } from 'node:http';
 import { suite, test } from 'node:test';
 import { EndpointSlice, Service } from '@capstan/kube';
 import { createStage } from '@capstan/testing';
+import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { testSettings } from '../../src/routing/default-settings.ts';
 import { sharedGateways } from '../conformance/shared-gateways.ts';
 import { at, gateway, gatewayClass, httpRoute, installKinds, kinds, service } from '../gateway/fixtures.ts';
+import { createAuthority, tlsData } from './certificates.ts';
 import { missingEnvoy, startEnvoy, waitFor } from './envoy.ts';
 import { freePort } from './free-port.ts';
 import { send } from './http-client.ts';
-import { BACKENDS, listen } from './ingress-stage.ts';
+import { BACKENDS, createIngressStage, listen } from './ingress-stage.ts';
 
 suite('Gateway API through a real Envoy', { skip: missingEnvoy() }, () => {
   // On the delta stream the virtual hosts of a listener are resources of their own.
@@ -100,4 +102,53 @@ suite('Gateway API through a real Envoy', { skip: missingEnvoy() }, () => {
         [],
       );
     });
+
+  test('authorization of every host holds for Gateways too, plain and with TLS', async (context) => {
+    const [plain, secure] = [await freePort(), await freePort()];
+    const authority = await createAuthority();
+    const stage = await createIngressStage(
+      context,
+      'grpc',
+      (settings) => {
+        settings.globalExtAuth = {
+          extensionRef: { name: 'auth', namespace: 'default' },
+          serviceType: 'http',
+          httpSettings: { allowedAuthorizationHeaders: [{ exact: 'x-key' }] },
+        };
+      },
+      { address: '127.0.0.1', ports: { 80: plain, 443: secure } },
+    );
+    const asked: string[] = [];
+    await stage.backend('auth', (request, response) => {
+      asked.push(String(request.headers.host));
+      response.writeHead(request.headers['x-key'] === 'let-me-in' ? 200 : 401).end();
+    });
+    await stage.backend('shop', (_request, response) => response.end('shop'));
+    await stage.create(ExtensionService, {
+      apiVersion: 'projectsesame.io/v1alpha1',
+      kind: 'ExtensionService',
+      metadata: at('auth'),
+      spec: { services: [{ name: 'auth', port: 80 }], protocol: 'http/1.1' },
+    });
+    await stage.secret('shop', tlsData(await authority.issue('shop.test')));
+    await stage.create(kinds.GatewayClass, gatewayClass());
+    const https = { name: 'https', port: 443, protocol: 'HTTPS', hostname: 'shop.test' };
+    const listeners = [
+      { name: 'http', port: 80, protocol: 'HTTP' },
+      { ...https, tls: { certificateRefs: [{ name: 'shop' }] } },
+    ];
+    await stage.create(kinds.Gateway, gateway('edge', { listeners }));
+    await stage.create(kinds.HTTPRoute, httpRoute('shop', 'edge', { hostnames: ['shop.test'] }));
+    const tls = { ca: authority.ca.certificate, servername: 'shop.test' };
+    const key = { 'x-key': 'let-me-in' };
+    for (const via of [{ port: plain }, { port: secure, tls }]) {
+      const get = (headers = {}, host = 'shop.test') => send({ ...via, host, headers });
+      await waitFor(async () => (await get(key)).status === 200, 'the route');
+      assert.equal((await get()).status, 401);
+    }
+    // A client that is at the wrong listener is sent away without a question.
+    const before = asked.length;
+    assert.equal((await send({ port: secure, host: 'other.test', tls })).status, 421);
+    assert.equal(asked.length, before);
+  });
 });

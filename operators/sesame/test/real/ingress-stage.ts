@@ -5,13 +5,16 @@ import { createServer as createHttp, type IncomingMessage, type ServerResponse }
 import type { AddressInfo, Server } from 'node:net';
 import type { TestContext } from 'node:test';
 import { type Client, EndpointSlice, type Kind, type KubeObject, Secret, Service, systemClock } from '@capstan/kube';
-import { derivation, operator } from '@capstan/reconcile';
+import { type Derived, derivation, operator } from '@capstan/reconcile';
 import { createStage, type Stage } from '@capstan/testing';
+import { type GatewayParts, gatewayParts, type Placement, type Publication } from '../../src/gateway/index.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { type Mutable, testSettings } from '../../src/routing/default-settings.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 import { ingressParts } from '../../src/serving/ingress-parts.ts';
 import type { XdsServer } from '../../src/xds/index.ts';
+import { CONTROLLER } from '../conformance/stage.ts';
+import { installKinds } from '../gateway/fixtures.ts';
 import { type EnvoyMode, type RunningEnvoy, startEnvoy } from './envoy.ts';
 import { freePort } from './free-port.ts';
 
@@ -53,6 +56,8 @@ export async function createIngressStage(
   context: TestContext,
   mode: EnvoyMode,
   change: (settings: Mutable<RoutingSettings>) => void = () => undefined,
+  /** Serves Gateways too, with their ports here. */
+  gateways?: Placement,
 ): Promise<IngressStage> {
   const [httpPort, httpsPort, metricsPort] = [await freePort(), await freePort(), await freePort()];
   const value = testSettings((settings) => {
@@ -66,14 +71,17 @@ export async function createIngressStage(
   const server = new Promise<XdsServer>((resolve) => {
     listening = resolve;
   });
+  const settings = derivation<RoutingSettings>({ name: 'test-settings', compute: () => value });
   const { kinds, reconcilers, sinks } = ingressParts({
-    settings: derivation<RoutingSettings>({ name: 'test-settings', compute: () => value }),
+    settings,
+    ...(gateways && { gateways: gatewaysAt(gateways, settings) }),
     clock: systemClock,
     listen: { address: '127.0.0.1', port: 0 },
     onListening: (each) => listening(each),
   });
   const events: string[] = [];
   const stage = await createStage({
+    ...(gateways && { given: installKinds }),
     operators: [operator({ name: 'sesame', kinds, reconcilers, sinks })],
     runtime: {
       notify: (_world, _operator, { kind }, { reason, note }) => void events.push(`${kind} ${reason}: ${note}`),
@@ -161,6 +169,19 @@ export async function createIngressStage(
     },
     refusals: () => refusalsOf(envoy),
   };
+}
+
+/** Every Gateway of the controller. */
+function gatewaysAt(placement: Placement, settings: Derived<RoutingSettings>): GatewayParts {
+  return gatewayParts({
+    settings,
+    selects: (read, _key, className, { lookup }) => lookup(read).gatewayClass(className)?.controllerName === CONTROLLER,
+    placements: derivation<Placement | undefined>({ name: 'test-placement', compute: () => placement }),
+    publications: derivation<Publication>({
+      name: 'test-publication',
+      compute: () => ({ addresses: [{ type: 'IPAddress', value: placement.address }], unusable: [] }),
+    }),
+  });
 }
 
 /** Envoy's log keeps every refusal, the ones that a later version made good too. */

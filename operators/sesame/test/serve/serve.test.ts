@@ -285,6 +285,34 @@ describe('sesame serve', { concurrency: 1 }, () => {
     });
   });
 
+  test('leaves the finalizer of another Sesame in the same namespace alone', async () => {
+    await served(async (stage) => {
+      const { client } = stage.cluster;
+      const { replica } = await running(stage);
+      const [health = 0, xds = 0] = await freePorts(2);
+      const other = configuration({ leaderElection: { configmap: { name: 'other', namespace: NAMESPACE } } }, 'other');
+      await client.create(SesameConfiguration, other);
+      const flags = [
+        `--health-port=${health}`,
+        '--health-address=127.0.0.1',
+        `--http-port=${health}`,
+        '--http-address=127.0.0.1',
+      ];
+      await stage.start({ name: 'other', flags: [...flags, `--xds-port=${xds}`] });
+      await until(
+        async () => ((await stage.condition('Applied', 'other'))?.status === 'True' ? true : undefined),
+        'the other one',
+      );
+      const settled = await client.get(SesameConfiguration, ref('other'));
+      assert.deepEqual(settled.metadata.finalizers, ['projectsesame.io/configuration']);
+      // The first one has seen all of it once its own configuration is applied again.
+      const generation = await stage.apply({ ...servers(replica), enableExternalNameService: true });
+      await stage.becomes('Applied', 'True', generation);
+      const later = await client.get(SesameConfiguration, ref('other'));
+      assert.equal(later.metadata.resourceVersion, settled.metadata.resourceVersion);
+    });
+  });
+
   test('ends when the configuration is invalid, or changes, in the modes of the first implementation', async () => {
     await served(async (stage) => {
       const { replica } = await running(stage, { errorMode: 'exit' });

@@ -1,15 +1,19 @@
 // What the sinks of operators would deliver, if a change were made.
-import { equal } from '@capstan/kube/cluster';
+import { equal, type ValueChange } from '@capstan/kube/cluster';
 import type { Change, Fork, Settled } from '../engine/index.ts';
 import { unmarked } from '../read/world-reader.ts';
 import type { SinkBinding } from '../runtime/parts.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import type { Sink, SinkChange, SinkEffect } from '../sinks/index.ts';
 
 export interface PreviewDelivery {
   /** `operator.sink`, with `@world` where worlds have names. */
   readonly by: string;
+  /** The key, or what the sink calls it. */
   readonly key: string;
   readonly change: 'added' | 'changed' | 'removed';
+  /** The values that change, where the sink shows them. */
+  readonly changes?: readonly ValueChange[];
   /** What it does to running things: `drains a listener`. */
   readonly disturbs?: string;
 }
@@ -17,16 +21,31 @@ export interface PreviewDelivery {
 export function previewDeliveries(runtime: Runtime, fork: Fork): readonly PreviewDelivery[] {
   const changes = fork.evaluate();
   return runtime.sinks.flatMap((binding) => {
-    const values = changedValues(binding, changes, runtime, fork);
-    return [...values]
+    const { sink, id: by } = binding;
+    const changed = [...changedValues(binding, changes, runtime, fork)]
       .filter(([, { before, after }]) => !equal(before, after))
-      .map(([key, { before, after }]): PreviewDelivery => {
-        const disturbs = binding.sink.disturbs?.({ key, before, after });
-        const change = before === undefined ? 'added' : after === undefined ? 'removed' : 'changed';
-        return { by: binding.id, key, change, ...(disturbs === undefined ? {} : { disturbs }) };
-      })
+      .map(([key, values]): SinkChange<unknown> => ({ key, ...values }))
       .toSorted((left, right) => (left.key < right.key ? -1 : 1));
+    if (changed.length === 0) return [];
+    const effects = sink.effects?.(changed, binding.current()) ?? changed.map((change) => effectOf(change, sink));
+    return effects.map(
+      ({ what, disturbs, ...effect }): PreviewDelivery => ({
+        by,
+        key: what,
+        ...effect,
+        ...(disturbs === undefined ? {} : { disturbs }),
+      }),
+    );
   });
+}
+
+function effectOf(change: SinkChange<unknown>, sink: Sink): SinkEffect {
+  const { key, before, after } = change;
+  return {
+    what: key,
+    change: before === undefined ? 'added' : after === undefined ? 'removed' : 'changed',
+    disturbs: sink.disturbs?.(change),
+  };
 }
 
 interface Values {

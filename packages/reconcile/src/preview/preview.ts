@@ -22,6 +22,8 @@ import type { Runtime } from '../runtime/runtime.ts';
 import type { Binding } from '../runtime/writer/binding.ts';
 import { type PreviewDelivery, previewDeliveries } from './deliveries.ts';
 import { disturbanceOf } from './disturbance.ts';
+import { createFetcher, type FetchOptions } from './fetched.ts';
+import { newAlerts, newConditionProblems, type PreviewProblem } from './problems.ts';
 import { virtuallyApplied, virtuallyFinalized, virtuallyWithStatus } from './virtual.ts';
 
 /** One object as it would be, or gone. */
@@ -35,6 +37,8 @@ export interface PreviewResult {
   readonly later: readonly PreviewRemoval[];
   /** What sinks would deliver outside the cluster. */
   readonly deliveries: readonly PreviewDelivery[];
+  /** What would be reported on objects and is not reported now. */
+  readonly problems: readonly PreviewProblem[];
   /** What the preview cannot know: facts not fetched, content not created yet, gates that wait. */
   readonly unknowns: readonly string[];
   /** How many levels followed one from the other. */
@@ -79,10 +83,27 @@ export interface PreviewWrite {
 const MAX_LEVELS = 50;
 const MAX_PATHS = 20;
 
-export async function preview(runtime: Runtime, changes: readonly PreviewChange[]): Promise<PreviewResult> {
+/** Each reveals what the one before refers to. */
+const MAX_ROUNDS = 5;
+
+/** With `fetching`, objects that the changes refer to and that nothing has read so far are fetched; otherwise they are unknown. */
+export async function preview(
+  runtime: Runtime,
+  changes: readonly PreviewChange[],
+  fetching?: FetchOptions,
+): Promise<PreviewResult> {
   // The fork is tied to one wave: take in what is pending first, and let nothing in before it is evaluated.
   await runtime.settle();
-  return previewNow(runtime, changes);
+  let result = previewNow(runtime, changes);
+  if (fetching === undefined) return result;
+  const fetcher = createFetcher(runtime, fetching);
+  try {
+    for (let round = 0; round < MAX_ROUNDS && (await fetcher.fetch(result.unknowns)); round++)
+      result = previewNow(runtime, changes);
+    return result;
+  } finally {
+    fetcher.stop();
+  }
 }
 
 /** The same on the graph as it is; synchronous, so that no wave can come between. */
@@ -99,17 +120,27 @@ export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]):
   const unknowns = new Set<string>();
   const bindingOf = new Map<unknown, Binding>(runtime.bindings.map((binding) => [binding.writes, binding]));
   const later = new Map<string, readonly PreviewRemoval[]>();
+  const alerts = new Map<string, readonly PreviewProblem[]>();
+  const reported = new Map<string, { binding: Binding; key: string }>();
   let level = 0;
   for (; level < MAX_LEVELS; level++) {
     let hasMoved = false;
     for (const change of overlay.fork.evaluate()) {
       const binding = bindingOf.get(change.derivation);
-      if (binding !== undefined) later.set(`${binding.id} ${change.key}`, removalsOf(change, binding));
+      if (binding !== undefined) {
+        const id = `${binding.id} ${change.key}`;
+        later.set(id, removalsOf(change, binding));
+        alerts.set(
+          id,
+          newAlerts(change.before, change.after).map((message) => problemOf(binding, change.key, message)),
+        );
+      }
       const pending = binding === undefined ? undefined : pendingWrites(change);
       if (binding === undefined || pending === undefined) continue;
       for (const step of stepsOf(pending, unknowns, binding, change.key)) {
         const created = carryOutVirtually(step, binding, change.key, overlay);
         if (created === undefined) continue;
+        if (created.verb === 'status') reported.set(`${binding.id} ${change.key}`, { binding, key: change.key });
         const id = JSON.stringify([binding.id, change.key, created.verb, created.object, created.paths]);
         if (seen.has(id)) continue;
         seen.add(id);
@@ -131,10 +162,29 @@ export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]):
     writes,
     later: [...later.values()].flat(),
     deliveries,
+    problems: problemsOf(reported.values(), overlay, alerts.values()),
     unknowns: [...unknowns, ...overlay.fork.unknowns].toSorted(),
     levels: level,
     bodies,
   };
+}
+
+/** Each once, although several reconcilers write to the status of one object. */
+function problemsOf(
+  reported: Iterable<{ binding: Binding; key: string }>,
+  overlay: Overlay,
+  alerts: Iterable<readonly PreviewProblem[]>,
+): PreviewProblem[] {
+  const found = [...reported].flatMap(({ binding, key }) => {
+    const after = overlay.get(binding.world.name, binding.reconciler.resource, key);
+    return newConditionProblems(binding.table.peek(key), after).map((message) => problemOf(binding, key, message));
+  });
+  const all = [...found, ...[...alerts].flat()].toReversed();
+  return [...new Map(all.map((problem) => [`${problem.object} ${problem.message}`, problem])).values()].toReversed();
+}
+
+function problemOf({ operator, reconciler }: Binding, key: string, message: string): PreviewProblem {
+  return { by: `${operator.name}.${reconciler.name}`, object: `${reconciler.resource.kind} ${key}`, message };
 }
 
 /** Of the last evaluation of a key: what it would keep for now. */

@@ -260,12 +260,14 @@ export class WorldReader implements Reader {
    * every run, and each run would leave one behind.
    */
   #defined(sort: string, named: { name: string; kind?: Kind }, definition: object): void {
-    const { sources, name: reader } = this.#run;
-    let read = sources.definitions.get(reader);
+    const { sources, operator, name: reader } = this.#run;
+    // Two operators may be made of the same parts, each with definitions of its own.
+    const place = `${operator} ${reader}`;
+    let read = sources.definitions.get(place);
     if (read?.known.has(definition)) return;
     if (read === undefined) {
       read = { known: new Set(), names: new Set() };
-      sources.definitions.set(reader, read);
+      sources.definitions.set(place, read);
     }
     const name = named.kind === undefined ? named.name : `${named.name} of ${kindId(named.kind)}`;
     const id = `${sort} ${name}`;

@@ -80,6 +80,8 @@ export interface SinkBinding {
   /** What it delivers. */
   readonly derivation: Derivation<unknown>;
   readonly keys: KeySets;
+  /** The newest value of every key. */
+  current(): ReturnType<Delivery['current']>;
 }
 
 interface Switch {
@@ -221,7 +223,7 @@ export function createParts(options: PartsOptions): Parts {
       operator,
       world,
       sink: delivery,
-      delivers: { id, operator, sink, world, derivation, keys },
+      delivers: { id, operator, sink, world, derivation, keys, current: () => delivery.current() },
       derivations: [derivation, ...keys.derivations],
       objects: () => delivery.size,
       unbind() {},

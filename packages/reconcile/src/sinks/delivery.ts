@@ -39,6 +39,8 @@ export interface Delivery extends BoundSink {
   unexpect(key: string): void;
   /** How many keys have a value. */
   readonly size: number;
+  /** The newest value of every key, whether or not it has been delivered. */
+  current(): ReadonlyMap<string, SinkValue<unknown>>;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -355,6 +357,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     get size() {
       return values.size;
     },
+    current: () => values,
     open() {
       if (isOpen) return;
       isOpen = true;

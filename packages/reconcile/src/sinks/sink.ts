@@ -1,7 +1,7 @@
 // Sinks: from the world to the outside. A sink gets the changed keys of one derivation after each wave, with their newest
 // values. It may wait, retry and hold back; it never chooses. The API server is one sink (the writer of each reconciler);
 // xDS, cables, bound sockets and files are others.
-import type { Clock, Kind, Logger, Random } from '@capstan/kube/cluster';
+import type { Clock, Kind, Logger, Random, ValueChange } from '@capstan/kube/cluster';
 import { DefinitionErrors } from '../errors.ts';
 import type { LeaseTimes } from '../leadership/index.ts';
 import type { DerivationDefinition } from '../read/derivation.ts';
@@ -42,6 +42,11 @@ export interface SinkDefinition<R = unknown, S = unknown> {
   version?(value: R): string;
   /** What a change does to running things, for `plan` and `why`: `drains a listener`, `tears down a cable`, `moves weight`. */
   disturbs?(change: SinkChange<R>): string | undefined;
+  /**
+   * What changes mean outside, in the words of its users, for `plan`: where one key is several things there, or several keys are one.
+   * `current` is every value before the changes. By default each key is one thing.
+   */
+  effects?(changes: readonly SinkChange<R>[], current: ReadonlyMap<string, SinkValue<R>>): readonly SinkEffect[];
   /** Opens the outside before the first delivery, and returns what delivers to it. Called again if it threw. */
   open(context: SinkContext<R, S>): SinkSession<R> | Promise<SinkSession<R>>;
 }
@@ -98,6 +103,16 @@ export interface SinkChange<R> {
   readonly before: R | undefined;
   /** Undefined for a key that is gone. */
   readonly after: R | undefined;
+}
+
+/** One thing outside that would change. */
+export interface SinkEffect {
+  /** As people name it: `virtual host shop.example.com`. */
+  readonly what: string;
+  readonly change: 'added' | 'changed' | 'removed';
+  /** The values that change; none for what is added or removed, and for secrets. */
+  readonly changes?: readonly ValueChange[];
+  readonly disturbs?: string | undefined;
 }
 
 export interface SinkContext<R, S> {

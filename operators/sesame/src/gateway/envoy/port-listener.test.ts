@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { decode } from '../../envoy/index.ts';
+import { decode, FragmentChunk } from '../../envoy/index.ts';
 import { testSettings } from '../../routing/default-settings.ts';
 import { sharedRoutes } from '../../routing/listener/virtual-host.ts';
 import type { Resource } from '../../xds/index.ts';
@@ -25,7 +25,9 @@ function served(listeners: Listener[], content: Partial<PortContent> = {}, fixtu
     testSettings(),
   );
   const resources = [
-    ...configurations.map(({ name, more }) => sharedRoutes(name, content.hosts?.map(fragmentOf) ?? [], name, [], more)),
+    ...configurations.map(({ name, more }) =>
+      sharedRoutes(name, [new FragmentChunk(content.hosts?.map(fragmentOf) ?? [])], name, [], more),
+    ),
     ...(opened ? [opened] : []),
   ];
   for (const resource of resources) assert.deepEqual(resource.violations(), [], resource.key);

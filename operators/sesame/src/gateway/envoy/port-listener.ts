@@ -52,20 +52,31 @@ export function routesName(mode: string, port: number, listener: string, { prefi
   return mode === 'http' ? `${prefix}http-${port}` : `${prefix}https-${port}/${listener}`;
 }
 
-export function portResources(content: PortContent, placement: Placement, settings: RoutingSettings): PortResources {
+/** `authorization` is the filter that holds for every host; none by default. */
+export function portResources(
+  content: PortContent,
+  placement: Placement,
+  settings: RoutingSettings,
+  authorization?: Message,
+): PortResources {
   const [first] = content.listeners;
-  if (first?.mode === 'http') return httpPort(content, placement, settings);
+  if (first?.mode === 'http') return httpPort(content, placement, settings, authorization);
   if (first?.mode === 'tcp') return tcpPort(content, placement, settings);
-  return tlsPort(content, placement, settings);
+  return tlsPort(content, placement, settings, authorization);
 }
 
-function httpPort(content: PortContent, placement: Placement, settings: RoutingSettings): PortResources {
+function httpPort(
+  content: PortContent,
+  placement: Placement,
+  settings: RoutingSettings,
+  authorization: Message | undefined,
+): PortResources {
   const name = `${placement.prefix ?? ''}http-${content.port}`;
   const hosts = new Set(content.hosts.map(({ host }) => host));
   const empty = content.listeners
     .filter(({ host }) => host !== '*' && !hosts.has(host))
     .map(({ host }) => emptyHost(host));
-  const manager = managerOf(name, settings.envoy.http.accessLog, settings);
+  const manager = managerOf(name, settings.envoy.http.accessLog, settings, authorization);
   return {
     listener: listenerOf(name, content, placement, settings, [{ filters: [manager] }], false, []),
     configurations: [{ name, more: empty }],
@@ -83,7 +94,12 @@ function tcpPort(content: PortContent, placement: Placement, settings: RoutingSe
 
 const NOTHING: PortResources = { listener: undefined, configurations: [] };
 
-function tlsPort(content: PortContent, placement: Placement, settings: RoutingSettings): PortResources {
+function tlsPort(
+  content: PortContent,
+  placement: Placement,
+  settings: RoutingSettings,
+  authorization: Message | undefined,
+): PortResources {
   const name = `${placement.prefix ?? ''}https-${content.port}`;
   const chains = new Map<string, Message>();
   const configurations: RouteConfiguration[] = [];
@@ -91,10 +107,10 @@ function tlsPort(content: PortContent, placement: Placement, settings: RoutingSe
   const secure = content.listeners.filter(({ mode }) => mode === 'https');
   for (const listener of secure) {
     const routes = routesName('https', content.port, listener.name, placement);
-    configurations.push({ name: routes, more: otherHosts(content, listener, secure) });
+    configurations.push({ name: routes, more: otherHosts(content, listener, secure, authorization !== undefined) });
     chains.set(listener.host, {
       ...chainMatch(listener.host),
-      filters: [managerOf(routes, settings.envoy.https.accessLog, settings, name)],
+      filters: [managerOf(routes, settings.envoy.https.accessLog, settings, authorization, name)],
       transport_socket: termination(listener, settings, true),
     });
   }
@@ -120,14 +136,19 @@ function hostsOf({ hosts }: PortContent, { name }: ListenerState): ServedHost[] 
 }
 
 /** Names that reach the filter chain of a listener without being served by it. */
-function otherHosts(content: PortContent, own: ListenerState, all: readonly ListenerState[]): Fragment[] {
+function otherHosts(
+  content: PortContent,
+  own: ListenerState,
+  all: readonly ListenerState[],
+  isAuthorized: boolean,
+): Fragment[] {
   const served = new Set(hostsOf(content, own).map(({ host }) => host));
   const narrower = all.filter(
     ({ host }) => host !== own.host && covers(own.host, host) && specificity(host) > specificity(own.host),
   );
   return [
-    ...narrower.map(({ host }) => misdirectedHost(host)),
-    ...(own.host === '*' ? [] : [misdirectedHost('*')]),
+    ...narrower.map(({ host }) => misdirectedHost(host, isAuthorized)),
+    ...(own.host === '*' ? [] : [misdirectedHost('*', isAuthorized)]),
     ...(own.host === '*' || served.has(own.host) ? [] : [emptyHost(own.host)]),
   ];
 }
@@ -136,8 +157,17 @@ function chainMatch(host: string): Message {
   return { filter_chain_match: host === '*' ? { transport_protocol: 'tls' } : { server_names: [host] } };
 }
 
-function managerOf(routeName: string, logPath: string, settings: RoutingSettings, statPrefix = routeName): Message {
-  return connectionManager({ routeName, statPrefix, accessLogPath: logPath, allowsWebsockets: true }, settings);
+function managerOf(
+  routeName: string,
+  logPath: string,
+  settings: RoutingSettings,
+  authorization: Message | undefined,
+  statPrefix = routeName,
+): Message {
+  return connectionManager(
+    { routeName, statPrefix, accessLogPath: logPath, allowsWebsockets: true, authorization },
+    settings,
+  );
 }
 
 function termination(listener: ListenerState, settings: RoutingSettings, isHttp: boolean): Message {

@@ -12,8 +12,8 @@ export interface ProvisionerOptions {
   readonly controllerName: string;
 }
 
-/** Of a SesameDeployment. */
-const MAX_NAME = 49;
+/** Of the name of a SesameDeployment. */
+export const MAX_DEPLOYMENT_NAME = 49;
 
 export function provisionGateway({ kinds, controllerName }: ProvisionerOptions): Reconciler {
   return reconciler<Gateway>({
@@ -37,7 +37,7 @@ export function provisionGateway({ kinds, controllerName }: ProvisionerOptions):
       return plan({
         children: [
           apply(SesameDeployment, {
-            metadata: { namespace, name: childNameWithin(MAX_NAME, name) },
+            metadata: { namespace, name: childNameWithin(MAX_DEPLOYMENT_NAME, name) },
             spec: instanceSpec(parameters.spec, { namespace, name }),
           }),
         ],

@@ -1,5 +1,6 @@
 // Rules of a GRPCRoute: a call is a POST to /SERVICE/METHOD.
-import { notRegex, type PathMatch, type RouteMatch, regexProblem } from '../../routing/conditions.ts';
+import { regexProblem } from '../../envoy/index.ts';
+import { notRegex, type PathMatch, type RouteMatch } from '../../routing/conditions.ts';
 import type { GRPCRoute, GRPCRouteMatch } from '../api/objects.ts';
 import { headerMatch, type RuleContext, translateRules, valueMatches } from './http-rules.ts';
 import type { TranslatedRoute } from './translated-route.ts';

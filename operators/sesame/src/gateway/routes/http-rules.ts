@@ -1,12 +1,11 @@
 // Rules of an HTTPRoute to routes of Envoy.
-import type { Message } from '../../envoy/index.ts';
+import { type Message, regexProblem } from '../../envoy/index.ts';
 import {
   type HeaderMatch,
   notRegex,
   type PathMatch,
   type QueryMatch,
   type RouteMatch,
-  regexProblem,
 } from '../../routing/conditions.ts';
 import { directResponse, type RouteEntry, routeMetadata, routeViolations } from '../../routing/route-entry.ts';
 import { durationMs, seconds } from '../../routing/timeouts.ts';

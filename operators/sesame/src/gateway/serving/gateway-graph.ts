@@ -3,7 +3,9 @@
 import { type Derived, derivation, type KeySet, type Reader } from '@capstan/reconcile';
 import { Piece, type RouteConfiguration } from '../../routing/assembly/piece.ts';
 import { fingerprint } from '../../routing/fingerprint.ts';
+import { globalAuthorization, globalAuthorizationPolicy } from '../../routing/policy/authorization.ts';
 import type { RoutingSettings } from '../../routing/settings.ts';
+import { readLookup } from '../../routing/tracked-lookup.ts';
 import type { Resource } from '../../xds/index.ts';
 import type { AnyRoute, GRPCRoute, HTTPRoute, RouteKindName, StreamRule } from '../api/objects.ts';
 import { ROUTE_KINDS } from '../api/objects.ts';
@@ -175,7 +177,8 @@ export function gatewayGraph({ reads, settings, selects, placements }: GatewayGr
     const clusters = new Map<string, Resource>();
     for (const entry of entries) for (const cluster of entry.clusters) clusters.set(cluster.key, cluster);
     const routes = routesName(scheme, port, listener, placement);
-    const { fragment, resource } = hostRoutes(routes, host, entries);
+    const policy = globalAuthorizationPolicy(read.derived(settings, ''));
+    const { fragment, resource } = hostRoutes(routes, host, entries, policy);
     return new Piece({
       resources: [...clusters.values(), resource],
       routePart: { routes, part: { name: host, fragment, requires: [...clusters.keys()] } },
@@ -199,6 +202,7 @@ export function gatewayGraph({ reads, settings, selects, placements }: GatewayGr
     if (!gateway || !placement) return new Piece({});
     const effective = read.derived(settings, '');
     const { state } = gateway;
+    const authorization = globalAuthorization(effective, readLookup(read));
     const planned = read.derived(hosts, key);
     const served = state.listeners.filter(({ isServed }) => isServed);
     const resources = new Map<string, Resource>();
@@ -221,7 +225,7 @@ export function gatewayGraph({ reads, settings, selects, placements }: GatewayGr
           return [{ listener: each.listener, host: each.host, target }];
         }),
       };
-      const opened = portResources(content, placement, effective);
+      const opened = portResources(content, placement, effective, authorization);
       if (opened.listener) add(opened.listener);
       configurations.push(...opened.configurations);
     }

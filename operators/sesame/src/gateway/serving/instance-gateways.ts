@@ -11,22 +11,24 @@ import { type GatewayParts, gatewayParts } from './gateway-parts.ts';
 
 export interface InstanceGatewayOptions {
   readonly settings: Derived<RoutingSettings>;
-  /** Of the configuration. */
-  readonly gateway: {
-    readonly controllerName?: string | undefined;
-    readonly gatewayRef?: { readonly name?: string | undefined; readonly namespace?: string | undefined } | undefined;
-  };
+  /** Of the configuration; a function where it can change without a restart. */
+  readonly gateway: GatewayChoice | ((read: Reader) => GatewayChoice);
   /** Where clients reach Envoy, as `status.loadBalancer` of its Service has it. */
   addresses(read: Reader): readonly { readonly ip?: string; readonly hostname?: string }[];
   readonly kinds?: GatewayKinds;
 }
 
+export interface GatewayChoice {
+  readonly controllerName?: string | undefined;
+  readonly gatewayRef?: { readonly name?: string | undefined; readonly namespace?: string | undefined } | undefined;
+}
+
 /** Undefined when the configuration names neither. */
 export function instanceGateways(options: InstanceGatewayOptions): GatewayParts | undefined {
-  const { settings, addresses, kinds = gatewayKinds() } = options;
-  const { controllerName = '', gatewayRef } = options.gateway;
-  const named = gatewayRef?.name ? `${gatewayRef.namespace ?? ''}/${gatewayRef.name}` : undefined;
-  if (named === undefined && controllerName === '') return undefined;
+  const { settings, addresses, gateway, kinds = gatewayKinds() } = options;
+  const chosen = (read: Reader) => choiceOf(typeof gateway === 'function' ? gateway(read) : gateway);
+  const isFixed = typeof gateway !== 'function';
+  if (isFixed && !isChosen(choiceOf(gateway))) return undefined;
   const placements = derivation<Placement | undefined>({
     name: 'gateway-placement',
     compute({ key, read }) {
@@ -56,11 +58,35 @@ export function instanceGateways(options: InstanceGatewayOptions): GatewayParts 
     kinds,
     placements,
     publications,
-    selects: (read, key, className, reads) =>
-      named !== undefined ? key === named : key === oldestOf(read, reads, controllerName, className),
+    selects(read, key, className, reads) {
+      const { named, controllerName } = chosen(read);
+      return named !== undefined ? key === named : key === oldestOf(read, reads, controllerName, className);
+    },
     // A controller of its own accepts its classes; otherwise the operator, which made this instance, does.
-    ...(named === undefined && { classes: { isOurs: (_read: Reader, name: string) => name === controllerName } }),
+    ...((!isFixed || choiceOf(gateway).named === undefined) && {
+      classes: {
+        isOurs(read: Reader, name: string) {
+          const { named, controllerName } = chosen(read);
+          return named === undefined && name === controllerName;
+        },
+      },
+    }),
   });
+}
+
+interface Chosen {
+  /** NAMESPACE/NAME */
+  readonly named: string | undefined;
+  /** Empty: none. */
+  readonly controllerName: string;
+}
+
+function choiceOf({ controllerName = '', gatewayRef }: GatewayChoice): Chosen {
+  return { named: gatewayRef?.name ? `${gatewayRef.namespace ?? ''}/${gatewayRef.name}` : undefined, controllerName };
+}
+
+function isChosen({ named, controllerName }: Chosen): boolean {
+  return named !== undefined || controllerName !== '';
 }
 
 const portsOf = ({ spec }: Gateway) => [...new Set(spec.listeners.map(({ port }) => port))];
@@ -85,6 +111,7 @@ function oldestOf(
   controllerName: string,
   className: string,
 ): string | undefined {
+  if (controllerName === '') return undefined;
   const { gatewayClass } = lookup(read);
   if (gatewayClass(className)?.controllerName !== controllerName) return undefined;
   const [oldest] = read

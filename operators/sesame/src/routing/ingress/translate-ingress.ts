@@ -1,12 +1,12 @@
 // Ingress v1: rules, paths and TLS to the parts that they add to each host. What is wrong goes into Events.
 import type { Ingress } from '@capstan/kube';
 import type { Message } from '../../envoy/index.ts';
+import { regexProblem } from '../../envoy/index.ts';
 import type { Resource } from '../../xds/index.ts';
 import type { HeaderMatch, PathMatch } from '../conditions.ts';
-import { notRegex, regexProblem } from '../conditions.ts';
+import { notRegex } from '../conditions.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
-import { authorizationContext, authorizationDisabled, globalAuthorization } from '../policy/authorization.ts';
-import { FILTER } from '../policy/filter-names.ts';
+import { globalAuthorization, globalAuthorizationPolicy } from '../policy/authorization.ts';
 import { envoyHeaders, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
 import type { TlsTermination } from '../proxy/proxy-tls.ts';
 import type { HostPart } from '../proxy/translate-root.ts';
@@ -86,20 +86,13 @@ class IngressTranslation {
         fqdn: host,
         plain,
         secure: tls && { routes: entries, tls, tcp: undefined, jwt: undefined, authorization },
-        perFilter: this.#authorizationPolicy(),
+        perFilter: globalAuthorizationPolicy(this.#settings),
         rateLimits: [],
         origins: [`Ingress ${this.#namespace}/${this.#ingress.metadata.name ?? ''}`],
       });
     }
     const secrets = [...parts.values()].flatMap(({ secure }) => secure?.tls?.secret ?? []);
     return { parts, secrets, problems: this.#problems };
-  }
-
-  /** An Ingress cannot turn on what is off for all. */
-  #authorizationPolicy(): Message {
-    const { disabled = false, context } = this.#settings.globalExtAuth?.authPolicy ?? {};
-    if (disabled) return { [FILTER.authorization]: authorizationDisabled() };
-    return context ? { [FILTER.authorization]: authorizationContext(context) } : {};
   }
 
   #annotation(...names: readonly string[]): string | undefined {

@@ -37,6 +37,11 @@ export function httpsListener(
     name: HTTPS_LISTENER,
     contentHash,
     requires,
+    composition: {
+      chunks: chains,
+      of: (others, hash) => httpsListener(settings, others, hash, requires),
+      nameOf: ({ value }) => (value as { readonly name?: string }).name ?? '',
+    },
     value: () => ({
       name: HTTPS_LISTENER,
       ...listenerAddress(https.address, https.port),

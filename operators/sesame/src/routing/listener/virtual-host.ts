@@ -64,7 +64,7 @@ export function sharedHost(routesName: string, parts: VirtualHostParts, origins:
 /** One resource, composed of the bytes of the hosts; for delta clients it is split, and only the hosts in `more` stay in it. */
 export function sharedRoutes(
   name: string,
-  hosts: readonly (FragmentChunk | Fragment)[],
+  hosts: readonly FragmentChunk[],
   contentHash: string,
   requires: readonly ResourceKey[],
   more: readonly Fragment[] = [],
@@ -72,6 +72,11 @@ export function sharedRoutes(
   return createResource({
     type: 'rds',
     name,
+    composition: {
+      chunks: hosts,
+      of: (chunks, hash) => sharedRoutes(name, chunks, hash, requires, more),
+      nameOf: ({ value }) => (value as { readonly domains?: readonly string[] }).domains?.[0] ?? '',
+    },
     value: () => ({ name, virtual_hosts: [...hosts, ...more], ...COMMON }),
     splitValue: {
       name,

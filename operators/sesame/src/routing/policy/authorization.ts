@@ -6,6 +6,7 @@ import type { Lookup } from '../lookup.ts';
 import type { Reporter } from '../problems.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { envoyTimeout } from '../timeouts.ts';
+import { FILTER } from './filter-names.ts';
 
 export type AuthorizationSpec = NonNullable<ProxyVirtualHost['authorization']>;
 
@@ -100,6 +101,13 @@ export function globalAuthorization({ globalExtAuth }: RoutingSettings, lookup: 
     extensionService: (namespace, name) => lookup.extensionService(namespace, name) ?? ABSENT,
   };
   return authorizationFilter(globalExtAuth, '', asked, SILENT)?.filter;
+}
+
+/** What hosts of objects that have no policy of their own say about it: they cannot turn on what is off for all. */
+export function globalAuthorizationPolicy({ globalExtAuth }: RoutingSettings): Message {
+  const { disabled = false, context } = globalExtAuth?.authPolicy ?? {};
+  if (disabled) return { [FILTER.authorization]: authorizationDisabled() };
+  return context ? { [FILTER.authorization]: authorizationContext(context) } : {};
 }
 
 const ABSENT = { metadata: {}, spec: { services: [] } } as unknown as ExtensionService;

@@ -1,6 +1,5 @@
-import { type Message, typed } from '../../envoy/index.ts';
+import { type Message, regexProblem, typed } from '../../envoy/index.ts';
 import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
-import { regexProblem } from '../conditions.ts';
 import { durationMs } from '../timeouts.ts';
 
 /** The policy for Envoy, or what is wrong with it. */
@@ -26,6 +25,12 @@ export function corsPolicy(spec: NonNullable<ProxyVirtualHost['corsPolicy']>): M
     if (ms < 0) return { problem: `maxAge: ${JSON.stringify(spec.maxAge)} is negative; write a duration such as 10m` };
     maxAge = String(Math.floor(ms / 1000));
   }
+  for (const field of ['allowMethods', 'allowHeaders', 'exposeHeaders'] as const)
+    for (const [index, value] of (spec[field] ?? []).entries())
+      if (!TOKEN.test(value))
+        return {
+          problem: `${field}[${index}]: ${JSON.stringify(value)} is no ${field === 'allowMethods' ? 'method' : 'header name'}; use letters, digits and "-", or "*"`,
+        };
   return typed('envoy.extensions.filters.http.cors.v3.CorsPolicy', {
     allow_origin_string_match: origins,
     allow_credentials: spec.allowCredentials ?? false,
@@ -36,6 +41,9 @@ export function corsPolicy(spec: NonNullable<ProxyVirtualHost['corsPolicy']>): M
     ...(maxAge !== undefined && { max_age: maxAge }),
   });
 }
+
+/** They become part of a header of the answer: a line break would end it. */
+const TOKEN = /^[a-zA-Z0-9!#$%&'*+.^_`|~-]+$/;
 
 function isExactOrigin(origin: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\/[a-zA-Z0-9.-]+(:\d+)?$/.test(origin);

@@ -157,5 +157,6 @@ function escapeHeaderValue(value: string, variables: Readonly<Record<string, str
     escaped = escaped.replaceAll(`%%SESAME_${name}%%`, content).replaceAll(`%%CONTOUR_${name}%%`, content);
   }
   for (const operator of OPERATORS) escaped = escaped.replaceAll(`%%${operator}%%`, `%${operator}%`);
-  return escaped.replace(/%%(REQ\([\w-]+(?:\?[\w-]+)?\)(?::\d+)?)%%/g, '%$1%');
+  // A length that is no number of 64 bits would be refused.
+  return escaped.replace(/%%(REQ\([\w-]+(?:\?[\w-]+)?\)(?::\d{1,18})?)%%/g, '%$1%');
 }

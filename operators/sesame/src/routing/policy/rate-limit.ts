@@ -1,4 +1,4 @@
-import { type Message, typed } from '../../envoy/index.ts';
+import { isEnumNumber, type Message, typed } from '../../envoy/index.ts';
 import type { ProxyRoute } from '../../kinds/http-proxy.ts';
 import { envoyHeaderMatch, mergeHeaders } from '../conditions.ts';
 import { FILTER } from './filter-names.ts';
@@ -66,6 +66,11 @@ function localRateLimit(spec: NonNullable<RateLimitSpec['local']>, statPrefix: s
     seen.add(key);
     headers.push({ header: { key, value: value.replaceAll('%', '%%') }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' });
   }
+  const { responseStatusCode: code } = spec;
+  if (code !== undefined && !isEnumNumber('envoy.type.v3.StatusCode', code))
+    return {
+      problem: `.responseStatusCode: ${code} is no status that Envoy answers with; use a common one such as 429`,
+    };
   const always = { default_value: { numerator: 100, denominator: 'HUNDRED' } };
   return typed('envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit', {
     stat_prefix: statPrefix,
@@ -76,7 +81,7 @@ function localRateLimit(spec: NonNullable<RateLimitSpec['local']>, statPrefix: s
     },
     filter_enabled: always,
     filter_enforced: always,
-    ...(spec.responseStatusCode !== undefined && { status: { code: spec.responseStatusCode } }),
+    ...(code !== undefined && { status: { code } }),
     ...(headers.length > 0 && { response_headers_to_add: headers }),
   });
 }

@@ -4,6 +4,7 @@ import { type Message, typed } from '../../envoy/index.ts';
 import type { HTTPProxy, MatchCondition, ProxyRoute } from '../../kinds/http-proxy.ts';
 import type { Resource } from '../../xds/index.ts';
 import {
+  emptyHeaders,
   headerProblem,
   mergeHeaders,
   mergePath,
@@ -109,6 +110,7 @@ class RouteTranslation {
   /** Undefined after an error was reported. */
   entries(): Omit<RouteEntry, 'permitInsecure'>[] | undefined {
     const route = this.#route;
+    for (const ignored of emptyHeaders(route.conditions ?? [])) this.#warn(ignored);
     const request = headerPolicy(route.requestHeadersPolicy, {
       direction: 'request',
       allowsHostHeader: true,
@@ -238,6 +240,8 @@ class RouteTranslation {
         'RequestRedirectPolicy',
         `requestRedirectPolicy.statusCode: ${policy.statusCode ?? ''} is no redirect; use 301, 302, 303, 307 or 308`,
       );
+    const problem = redirectProblem(policy);
+    if (problem !== undefined) return this.#fail('RequestRedirectPolicy', `requestRedirectPolicy.${problem}`);
     const { match: path } = { match: this.#match.path };
     const redirect = (prefix?: string): Message => ({
       redirect: {
@@ -304,7 +308,14 @@ class RouteTranslation {
         this.#warn(
           `retryPolicy.retryOn[${index}]: ${JSON.stringify(condition)} is not known and has no effect; use ${[...RETRY_CONDITIONS].join(', ')}`,
         );
-    const { allowCrossSchemeRedirect: cross = 'Never' } = route.internalRedirectPolicy ?? {};
+    const { allowCrossSchemeRedirect: cross = 'Never', redirectResponseCodes = [] } =
+      route.internalRedirectPolicy ?? {};
+    const other = redirectResponseCodes.findIndex((code) => REDIRECT_CODES[code] === undefined);
+    if (other >= 0)
+      return this.#fail(
+        'InternalRedirectPolicyNotValid',
+        `internalRedirectPolicy.redirectResponseCodes[${other}]: ${redirectResponseCodes[other] ?? ''} is no redirect; use 301, 302, 303, 307 or 308`,
+      );
     if (!CROSS_SCHEME.has(cross))
       return this.#fail(
         'InternalRedirectPolicyNotValid',
@@ -418,6 +429,25 @@ function mirrorPolicy({ cluster, percent }: { cluster: Resource; percent: number
     ...(percent < 100 && { runtime_fraction: { default_value: { numerator: percent, denominator: 'HUNDRED' } } }),
   };
 }
+
+/** What no client could follow. */
+function redirectProblem({
+  scheme,
+  hostname,
+  path,
+  prefix,
+}: NonNullable<ProxyRoute['requestRedirectPolicy']>): string | undefined {
+  if (scheme && scheme !== 'http' && scheme !== 'https')
+    return `scheme: ${JSON.stringify(scheme)} is not known; use http or https`;
+  if (hostname && !HOST_NAME.test(hostname))
+    return `hostname: ${JSON.stringify(hostname)} is not a host name; write one such as shop.example.com`;
+  for (const [field, value] of Object.entries({ path, prefix }))
+    if (value && !value.startsWith('/'))
+      return `${field}: ${JSON.stringify(value)} does not start with "/"; write ${JSON.stringify(`/${value}`)}`;
+  return undefined;
+}
+
+const HOST_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/i;
 
 function internalRedirect(policy: NonNullable<ProxyRoute['internalRedirectPolicy']>): Message {
   const cross = policy.allowCrossSchemeRedirect ?? 'Never';

@@ -229,10 +229,10 @@ function readSlowStart(spec: NonNullable<ProxyService['slowStartPolicy']>): Slow
   const window = durationMs(spec.window);
   if (window === undefined)
     return { problem: `window: ${JSON.stringify(spec.window)} is not a duration; write one such as 30s` };
-  const aggression = Number(spec.aggression ?? '1.0');
-  if (!Number.isFinite(aggression))
-    return { problem: `aggression: ${JSON.stringify(spec.aggression)} is not a number; write one such as "1.0"` };
-  return { window: seconds(window), aggression, minWeightPercent: spec.minWeightPercent ?? 10 };
+  const aggression = spec.aggression ?? '1.0';
+  if (!/^(\d+(\.\d+)?|\.\d+)$/.test(aggression))
+    return { problem: `aggression: ${JSON.stringify(aggression)} is not a number above 0; write one such as "1.0"` };
+  return { window: seconds(window), aggression: Number(aggression), minWeightPercent: spec.minWeightPercent ?? 10 };
 }
 
 export function upstreamValidation(

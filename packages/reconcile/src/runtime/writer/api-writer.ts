@@ -75,8 +75,19 @@ export interface ApiWriterObserver {
 
 /** Destructive work needs caches that the server has confirmed within this time. */
 const FRESH_MS = 120_000;
-/** How often an object that stands in the way of a child is checked again. */
+/**
+ * An object that stands in the way of a child is checked again, soon at first: who reads of it removes it then. The wait is a quarter of
+ * the time that it has been in the way, within these bounds.
+ */
+const FIRST_FOREIGN_MS = 2000;
 const FOREIGN_MS = 60_000;
+
+/** An object in the way of a child. */
+interface Foreign {
+  readonly kind: Kind;
+  readonly ref: ObjectRef;
+  readonly since: number;
+}
 
 export function createApiWriter(options: ApiWriterOptions): BoundSink {
   const { binding, engine, clock, random, logger, history } = options;
@@ -88,7 +99,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
   const causes = new Map<string, readonly Cause[]>();
   const unsettled = new Set<string>();
   /** Foreign objects that stand in the way of a key's children. */
-  const met = new Map<string, Map<string, { kind: Kind; ref: ObjectRef }>>();
+  const met = new Map<string, Map<string, Foreign>>();
   const suspended = new Map<string, readonly string[]>();
   /** Whether the wave with the first list of the resource is over: what appears from then on has just been created. */
   let isListed = false;
@@ -175,6 +186,12 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     await options.settle();
   }
 
+  /** Until foreign objects are re-checked. */
+  function recheckMs(key: string): number {
+    const newest = Math.max(...[...(met.get(key)?.values() ?? [])].map(({ since }) => since));
+    return Math.min(Math.max((clock.now() - newest) / 4, FIRST_FOREIGN_MS), FOREIGN_MS);
+  }
+
   function targetFor(kind: Kind): Target {
     const found = binding.worldFor(kind);
     if (found === undefined) throw RuntimeErrors.WorldGone(placeOf(kind) ?? '');
@@ -249,8 +266,9 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       meetForeign(kind, object) {
         if (inventoryOf(object) !== undefined || !isAlive(key)) return;
         const id = identity(kind, object.metadata);
-        const known = met.get(key) ?? new Map<string, { kind: Kind; ref: ObjectRef }>();
-        met.set(key, known.set(id, { kind, ref: refOf(object) }));
+        const known = met.get(key) ?? new Map<string, Foreign>();
+        const since = known.get(id)?.since ?? clock.now();
+        met.set(key, known.set(id, { kind, ref: refOf(object), since }));
         binding.foreign.put(id, object);
       },
       state,
@@ -273,7 +291,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       const ms = performed.type === 'retryAfter' ? Math.min(left, performed.ms) : left;
       return retryAfter(ms, { keepsFailures: true });
     }
-    return performed.type === 'done' && met.has(key) ? retryAfter(FOREIGN_MS) : performed;
+    return performed.type === 'done' && met.has(key) ? retryAfter(recheckMs(key)) : performed;
   }
 
   /** What the reconciler threw, or what was thrown while its writes were computed. */

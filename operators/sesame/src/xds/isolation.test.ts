@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { Fragment, FragmentChunk, hexHash } from '../envoy/index.ts';
+import { sharedRoutes, VIRTUAL_HOST } from '../routing/listener/virtual-host.ts';
+import { Isolation, type RefusedParts } from './isolation.ts';
+import type { Resource } from './resource.ts';
+
+const parts = new Map<string, Fragment>();
+/** The same host in the same version is the same part. */
+function part(host: string, version: string): Fragment {
+  const key = `${host} ${version}`;
+  const known = parts.get(key) ?? new Fragment(VIRTUAL_HOST, { name: version, domains: [host] }, true);
+  parts.set(key, known);
+  return known;
+}
+
+function routes(hosts: Readonly<Record<string, string>>): Resource {
+  const chunks = Object.entries(hosts).map(([host, version]) => new FragmentChunk([part(host, version)]));
+  return sharedRoutes('ingress_http', chunks, hexHash(JSON.stringify(hosts)), []);
+}
+
+function hostsOf(resource: Resource | undefined): Record<string, string> {
+  const all = resource?.composition?.chunks.flatMap(({ fragments }) => fragments.map(({ value }) => value)) ?? [];
+  const found = all as unknown as readonly { readonly name: string; readonly domains: readonly string[] }[];
+  return Object.fromEntries(found.map(({ name, domains }) => [domains[0] ?? '', name]).toSorted());
+}
+
+/** A client that refuses everything with a host in a bad version. */
+function deliver(isolation: Isolation, has: Resource | undefined): { has: Resource | undefined; refusals: number } {
+  let current = has;
+  let refusals = 0;
+  for (let sent = isolation.next(); sent.version('whole') !== current?.version('whole'); sent = isolation.next()) {
+    if (Object.values(hostsOf(sent)).includes('bad')) {
+      refusals += 1;
+      assert.ok(isolation.refused(sent, 'it is bad'));
+    } else {
+      current = sent;
+      isolation.accepted(sent);
+    }
+  }
+  return { has: current, refusals };
+}
+
+describe('a composed resource of which a part is refused', () => {
+  test('serves all other parts, and of that one what was accepted last', () => {
+    const before = routes({ a: '1', b: '1', c: '1' });
+    const isolation = new Isolation(routes({ a: '2', b: 'bad', c: '1', d: '1' }), before, new Map());
+    const { has } = deliver(isolation, before);
+    assert.deepEqual(hostsOf(has), { a: '2', b: '1', c: '1', d: '1' });
+    assert.deepEqual(
+      isolation.kept.map(({ name, message }) => [name, message]),
+      [['b', 'it is bad']],
+    );
+  });
+
+  test('takes the part back when it is changed, and forgets it when it is removed', () => {
+    const before = routes({ a: '1', b: '1' });
+    const isolation = new Isolation(routes({ a: '1', b: 'bad' }), before, new Map());
+    const { has } = deliver(isolation, before);
+    isolation.want(routes({ a: '1', b: '2' }));
+    assert.deepEqual(hostsOf(deliver(isolation, has).has), { a: '1', b: '2' });
+    assert.ok(isolation.isOver);
+    isolation.want(routes({ a: '1' }));
+    assert.deepEqual(hostsOf(isolation.next()), { a: '1' });
+  });
+
+  test('is found among thousands in few attempts, by a client that has nothing', () => {
+    const hosts: Record<string, string> = Object.fromEntries(Array.from({ length: 4096 }, (_, at) => [`h${at}`, '1']));
+    const isolation = new Isolation(routes({ ...hosts, h1234: 'bad' }), undefined, new Map());
+    const { has, refusals } = deliver(isolation, undefined);
+    assert.equal(Object.keys(hostsOf(has)).length, 4095);
+    assert.ok(refusals < 40, `${refusals} refusals`);
+  });
+
+  test('is not tried on the next client', () => {
+    const known: RefusedParts = new Map();
+    const wanted = routes({ a: '1', b: 'bad' });
+    deliver(new Isolation(wanted, undefined, known), undefined);
+    assert.equal(deliver(new Isolation(wanted, undefined, known), undefined).refusals, 0);
+  });
+
+  test('whatever changes: a client ends with every good part, and with no bad one', () => {
+    const hosts = fc.dictionary(fc.constantFrom(...'abcdefgh'), fc.constantFrom('1', '2', 'bad'));
+    fc.assert(
+      fc.property(fc.array(hosts, { minLength: 1, maxLength: 6 }), (steps) => {
+        const isolation = new Isolation(routes(steps[0] ?? {}), undefined, new Map());
+        let has: Resource | undefined;
+        for (const step of steps) {
+          const before = hostsOf(has);
+          isolation.want(routes(step));
+          has = deliver(isolation, has).has;
+          const expected = Object.entries(step).flatMap(([host, version]) => {
+            const shown = version === 'bad' ? before[host] : version;
+            return shown === undefined ? [] : [[host, shown]];
+          });
+          assert.deepEqual(hostsOf(has), Object.fromEntries(expected.toSorted()));
+        }
+      }),
+    );
+  });
+});

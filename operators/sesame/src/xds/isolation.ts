@@ -1,0 +1,175 @@
+// A resource that is composed of the parts of many hosts is refused as a whole when one part is bad. The part is found by sending fewer
+// changes at a time: what the client has accepted, with some of the changes. A part that is refused by itself is kept back, in the
+// version that was accepted last, and all others are served.
+import { type Fragment, FragmentChunk, hexHash } from '../envoy/index.ts';
+import type { Resource } from './resource.ts';
+
+/** What a composed resource consists of, and the same resource of other parts. */
+export interface Composition {
+  /** Two compositions share what is the same in both. */
+  readonly chunks: readonly FragmentChunk[];
+  of(chunks: readonly FragmentChunk[], contentHash: string): Resource;
+  /** The host that a part belongs to. */
+  nameOf(part: Fragment): string;
+}
+
+/** A part that clients refuse, by the hash of its content. Shared by all clients of a server: what one has found the others need not. */
+export type RefusedParts = Map<string, string>;
+
+/** Of content that is changed it holds what nobody sends any more. */
+const MAX_KNOWN = 1000;
+
+export interface KeptPart {
+  readonly name: string;
+  readonly message: string;
+}
+
+interface Kept extends KeptPart {
+  /** Served in its place; undefined: nothing. */
+  readonly instead: Fragment | undefined;
+}
+
+interface PartChange {
+  readonly name: string;
+  readonly before: Fragment | undefined;
+  readonly after: Fragment | undefined;
+}
+
+export class Isolation {
+  /** What the client has accepted; undefined: it has nothing. */
+  #accepted: Resource | undefined;
+  #wanted: Resource;
+  /** By the hash of the part that is refused. */
+  readonly #kept = new Map<string, Kept>();
+  readonly #known: RefusedParts;
+  /** How many parts the next attempt changes at most. */
+  #step = Number.POSITIVE_INFINITY;
+
+  constructor(wanted: Resource, accepted: Resource | undefined, known: RefusedParts) {
+    this.#wanted = wanted;
+    this.#accepted = accepted;
+    this.#known = known;
+  }
+
+  get kept(): readonly KeptPart[] {
+    return [...this.#kept.values()];
+  }
+
+  /** Nothing is kept back, and nothing is being tried. */
+  get isOver(): boolean {
+    return this.#kept.size === 0 && this.#step === Number.POSITIVE_INFINITY;
+  }
+
+  want(wanted: Resource): void {
+    this.#wanted = wanted;
+  }
+
+  /** What the client should be sent. */
+  next(): Resource {
+    const target = this.#target();
+    if (this.#step === Number.POSITIVE_INFINITY) return target;
+    const changes = changesBetween(this.#accepted, target);
+    if (changes.length <= this.#step) return target;
+    return withChanges(target, this.#accepted, changes.slice(0, this.#step));
+  }
+
+  accepted(resource: Resource): void {
+    this.#accepted = resource;
+    const isDone = resource.version('whole') === this.#target().version('whole');
+    this.#step = isDone ? Number.POSITIVE_INFINITY : this.#step * 2;
+  }
+
+  /** False when it is not a part that is refused. */
+  refused(resource: Resource, message: string): boolean {
+    const changes = changesBetween(this.#accepted, resource);
+    const [only, ...more] = changes;
+    if (!only) return false;
+    if (more.length > 0) {
+      this.#step = Math.ceil(changes.length / 2);
+      return true;
+    }
+    if (!only.after) return false;
+    this.#kept.set(only.after.hash(), { name: only.name, instead: only.before, message });
+    this.#known.set(only.after.hash(), message);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+    this.#step = Number.POSITIVE_INFINITY;
+    return true;
+  }
+
+  /** What is wanted, without the parts that are refused. */
+  #target(): Resource {
+    const composition = this.#wanted.composition;
+    if (!composition) return this.#wanted;
+    const parts = composition.chunks.flatMap(({ fragments }) => fragments);
+    const there = new Set<string>();
+    for (const part of parts) {
+      const hash = part.hash();
+      const message = this.#known.get(hash);
+      if (message === undefined) continue;
+      there.add(hash);
+      if (!this.#kept.has(hash)) {
+        const name = composition.nameOf(part);
+        this.#kept.set(hash, { name, instead: partNamed(this.#accepted, name), message });
+      }
+    }
+    // What was changed or removed since is tried again.
+    for (const hash of this.#kept.keys()) if (!there.has(hash)) this.#kept.delete(hash);
+    if (this.#kept.size === 0) return this.#wanted;
+    const changes = parts.flatMap((after): PartChange[] => {
+      const kept = this.#kept.get(after.hash());
+      return kept ? [{ name: kept.name, before: after, after: kept.instead }] : [];
+    });
+    return withChanges(this.#wanted, this.#wanted, changes);
+  }
+}
+
+function partNamed(resource: Resource | undefined, name: string): Fragment | undefined {
+  const { composition } = resource ?? {};
+  for (const { fragments } of composition?.chunks ?? [])
+    for (const part of fragments) if (composition?.nameOf(part) === name) return part;
+  return undefined;
+}
+
+/** Parts that differ, by name; what both share is not looked at. */
+function changesBetween(before: Resource | undefined, after: Resource): PartChange[] {
+  const [old, next] = [before?.composition, after.composition];
+  if (!next) return [];
+  const own = (chunks: readonly FragmentChunk[], others: readonly FragmentChunk[]) => {
+    const shared = new Set(others);
+    return chunks.filter((chunk) => !shared.has(chunk)).flatMap(({ fragments }) => fragments);
+  };
+  const [left, entered] = [own(old?.chunks ?? [], next.chunks), own(next.chunks, old?.chunks ?? [])];
+  const [leftHashes, enteredHashes] = [left, entered].map((parts) => new Set(parts.map((part) => part.hash())));
+  const changes = new Map<string, PartChange>();
+  for (const part of left) {
+    if (enteredHashes?.has(part.hash())) continue;
+    const name = next.nameOf(part);
+    changes.set(name, { name, before: part, after: undefined });
+  }
+  for (const part of entered) {
+    if (leftHashes?.has(part.hash())) continue;
+    const name = next.nameOf(part);
+    changes.set(name, { name, before: changes.get(name)?.before, after: part });
+  }
+  return [...changes.values()];
+}
+
+/** The resource of `base`'s parts with changes; everything else is that of `like`. */
+function withChanges(like: Resource, base: Resource | undefined, changes: readonly PartChange[]): Resource {
+  const { composition } = like;
+  if (!composition) return like;
+  const replaced = new Map(changes.flatMap(({ before, after }) => (before ? [[before.hash(), after] as const] : [])));
+  const chunks = (base?.composition?.chunks ?? []).map((chunk) => {
+    if (!chunk.fragments.some((part) => replaced.has(part.hash()))) return chunk;
+    return new FragmentChunk(
+      chunk.fragments.flatMap((part) => (replaced.has(part.hash()) ? (replaced.get(part.hash()) ?? []) : [part])),
+    );
+  });
+  const added = changes.flatMap(({ before, after }) => (before || !after ? [] : [after]));
+  const all = [...chunks, ...(added.length > 0 ? [new FragmentChunk(added)] : [])].filter(
+    ({ fragments }) => fragments.length > 0,
+  );
+  const hashes = all.flatMap(({ fragments }) => fragments.map((part) => part.hash())).toSorted();
+  return composition.of(all, hexHash(`${like.name} ${hashes.join(' ')}`, 8));
+}

@@ -1,0 +1,101 @@
+// What would be reported on objects: conditions that become False, with their errors and warnings, and Events that warn.
+import { isRecord, type KubeObject } from '@capstan/kube/cluster';
+import type { Settled } from '../engine/index.ts';
+
+export interface PreviewProblem {
+  /** `operator.reconciler` */
+  readonly by: string;
+  /** `Kind namespace/name` */
+  readonly object: string;
+  /** As in `Valid is False (ErrorPresent): …`, or the note of an Event. */
+  readonly message: string;
+}
+
+/** Of an object before and after: what its conditions report that they do not report now. */
+export function newConditionProblems(before: KubeObject | undefined, after: KubeObject | undefined): string[] {
+  const known = new Set(conditionProblems(statusOf(before), ''));
+  return [...new Set(conditionProblems(statusOf(after), ''))].filter((problem) => !known.has(problem));
+}
+
+/** Events that a plan would send and that it does not send now; never more than the plan itself has. */
+export function newAlerts(before: Settled<unknown> | undefined, after: Settled<unknown> | undefined): string[] {
+  const known = new Set(alertsOf(before));
+  return alertsOf(after).filter((note) => !known.has(note));
+}
+
+function alertsOf(settled: Settled<unknown> | undefined): string[] {
+  if (settled?.state !== 'value') return [];
+  const { alerts } = settled.value as { readonly alerts: readonly { readonly type?: string; readonly note: string }[] };
+  return alerts.filter(({ type }) => type === 'Warning').map(({ note }) => note);
+}
+
+function statusOf(object: KubeObject | undefined): unknown {
+  return (object as { status?: unknown } | undefined)?.status;
+}
+
+/** Conditions wherever they are in a status: those of a Gateway's listeners and of a route's parents too. */
+function conditionProblems(value: unknown, place: string): string[] {
+  if (Array.isArray(value)) return value.flatMap((item: unknown) => conditionProblems(item, placeOf(item, place)));
+  if (!isRecord(value)) return [];
+  return Object.entries(value).flatMap(([name, field]) => {
+    if (name === 'memory') return [];
+    if (name === 'conditions' && Array.isArray(field))
+      return field.filter(isRecord).flatMap((condition) => problemsOf(condition, place));
+    return conditionProblems(field, place);
+  });
+}
+
+/** Listeners and the like have names; parents of routes refer to one. */
+function placeOf(item: unknown, place: string): string {
+  if (!isRecord(item)) return place;
+  const { name, parentRef } = item;
+  if (typeof name === 'string') return `${place}${name}: `;
+  if (isRecord(parentRef)) {
+    const { name: parent, sectionName } = parentRef;
+    return `${place}${[parent, sectionName].filter((part) => typeof part === 'string').join('/')}: `;
+  }
+  return place;
+}
+
+function problemsOf(condition: Readonly<Record<string, unknown>>, place: string): string[] {
+  const { type, status, reason, message } = condition;
+  const details = ['errors', 'warnings'].flatMap((name) => {
+    const found = condition[name];
+    const one = name === 'errors' ? 'error' : 'warning';
+    return (Array.isArray(found) ? found : [])
+      .filter(isRecord)
+      .map((detail) => `${place}${text(type)}: ${one} ${text(detail['type'])}, ${text(detail['message'])}`);
+  });
+  if (details.length > 0) return details;
+  const isProblem = PROBLEM_WHEN_TRUE.has(text(type))
+    ? status === 'True'
+    : status === 'False' && !FOLLOWS_FROM_RUNNING.has(text(type));
+  return isProblem ? [`${place}${text(type)} is ${text(status)} (${text(reason)}): ${text(message)}`] : [];
+}
+
+const PROBLEM_WHEN_TRUE: ReadonlySet<string> = new Set([
+  'ConfigWarning',
+  'Conflicted',
+  'Degraded',
+  'OverlappingTLSConfig',
+  'PartiallyInvalid',
+  'ReconcileError',
+  'Stalled',
+]);
+
+/** True once something runs, which a preview does not wait for. */
+const FOLLOWS_FROM_RUNNING: ReadonlySet<string> = new Set([
+  'Applied',
+  'Available',
+  'Healthy',
+  'Initialized',
+  'Installed',
+  'Programmed',
+  'Progressing',
+  'Ready',
+  'Synced',
+]);
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
