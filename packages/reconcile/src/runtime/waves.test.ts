@@ -104,3 +104,29 @@ test('catching up waits for the waves that evaluate new objects, and not for eve
   while (engine.newcomers > 0) await waves.caughtUp();
   await waves.stop();
 });
+
+test('what is pending waits while there is more to gather; a caller that settles does not wait', async () => {
+  const clock = createVirtualClock();
+  let isGathering = true;
+  let count = 0;
+  const waves = createWaves({
+    clock,
+    logger: silentLogger,
+    engine: () => engine,
+    onWave: () => count++,
+    isGathering: () => isGathering,
+  });
+  const engine: Engine = createEngine({ clock, onPending: () => waves.pending() });
+  const table = engine.table<number>({ name: 'values' });
+  table.put('a', 1);
+  await clock.advance(1000);
+  assert.equal(count, 0);
+  await waves.settle();
+  assert.equal(count, 1);
+  table.put('b', 1);
+  await clock.advance(1000);
+  assert.equal(count, 1);
+  isGathering = false;
+  await clock.advance(10);
+  assert.equal(count, 2);
+});

@@ -190,3 +190,11 @@ test('an instant that the clock has jumped over is reached within a minute altho
   assert.equal(all.answer('a'), true);
   assert.equal(all.pendingTimers, 0);
 });
+
+test('a first read of an instant that has not come runs its reader once, and again when it comes', async () => {
+  const { ask, advance, answers } = stage();
+  await ask('a', START + 1_000_000);
+  assert.deepEqual(answers, [false]);
+  await advance(1_000_000);
+  assert.deepEqual(answers, [false, true]);
+});
