@@ -1,4 +1,5 @@
 // Filter chains of the HTTPS listener: one a host, found by the name that the client asks for.
+import { share } from '@capstan/kube';
 import { CONFIG_SOURCE, Fragment, type Message, typed } from '../../envoy/index.ts';
 import type { TlsTermination } from '../proxy/proxy-tls.ts';
 import type { HostPart, SecurePart } from '../proxy/translate-root.ts';
@@ -29,7 +30,7 @@ export function hostChain(part: HostPart, secure: SecurePart, settings: RoutingS
         },
         settings,
       );
-  return new Fragment(FILTER_CHAIN, {
+  sibling = share(sibling, {
     filter_chain_match: part.fqdn === '*' ? { transport_protocol: 'tls' } : { server_names: [part.fqdn] },
     filters: [filter],
     ...(secure.tls && {
@@ -37,7 +38,11 @@ export function hostChain(part: HostPart, secure: SecurePart, settings: RoutingS
     }),
     name: part.fqdn,
   });
+  return new Fragment(FILTER_CHAIN, sibling);
 }
+
+/** Chains of hosts differ in a few names: what the last one has in common with the next is kept once. */
+let sibling: Message = {};
 
 /** For clients that name no host: all hosts that want it share one chain, which has the authorization of every host. */
 export function fallbackChain(
