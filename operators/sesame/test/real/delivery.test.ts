@@ -170,11 +170,11 @@ suite('a real Envoy', { skip, concurrency: 2 }, () => {
       // Envoy knows names and wildcards of whole labels.
       serve('bad.test', 'b*d.test');
       serve('c.test', 'c.test');
+      // The dump has what was refused as well, until what takes its place is accepted.
       await waitFor(
-        async () => (await chains()).includes('c.test'),
+        async () => (await chains()).join() === 'a.test,c.test',
         `a host after the bad one; ${envoy.log().slice(-2000)}`,
       );
-      assert.deepEqual(await chains(), ['a.test', 'c.test']);
       const refused = () => reports.flatMap(({ rejections }) => rejections.flatMap(({ origins }) => origins));
       assert.deepEqual(refused(), ['bad.test']);
       serve('bad.test', 'bad.test');

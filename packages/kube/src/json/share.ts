@@ -37,9 +37,13 @@ function shareObject(previous: Record<string, unknown>, next: Record<string, unk
   let copy: Record<string, unknown> | undefined;
   for (const key in next) {
     keys++;
-    // Assigning __proto__ would set the prototype of the copy instead of a field.
-    if (!Object.hasOwn(previous, key) || key === '__proto__') {
+    if (!Object.hasOwn(previous, key)) {
       same = false;
+      continue;
+    }
+    // Assigning __proto__ would set the prototype of the copy instead of a field: it is compared, and not shared.
+    if (key === '__proto__') {
+      same &&= equal(ownField(previous, key), ownField(next, key));
       continue;
     }
     const shared = shareValue(previous[key], next[key]);
@@ -51,4 +55,8 @@ function shareObject(previous: Record<string, unknown>, next: Record<string, unk
     if (keys === 0) return previous;
   }
   return copy ?? next;
+}
+
+function ownField(object: object, name: string): unknown {
+  return Object.getOwnPropertyDescriptor(object, name)?.value;
 }
