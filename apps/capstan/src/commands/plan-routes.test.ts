@@ -52,7 +52,7 @@ async function started(): Promise<TestCluster> {
       kind: 'Service',
       metadata,
       spec: { ports: [{ port: 80 }] },
-    } as Service);
+    });
     await client.create(EndpointSlice, {
       apiVersion: 'discovery.k8s.io/v1',
       kind: 'EndpointSlice',
@@ -60,7 +60,7 @@ async function started(): Promise<TestCluster> {
       addressType: 'IPv4',
       endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: true } }],
       ports: [{ port: 8080 }],
-    } as unknown as EndpointSlice);
+    });
   }
   return cluster;
 }
@@ -82,10 +82,10 @@ async function certificate(): Promise<Secret> {
     type: 'kubernetes.io/tls',
     metadata: { namespace: 'default', name: 'cert' },
     data: { 'tls.crt': encoded(pair.certificate), 'tls.key': encoded(pair.key) },
-  } as Secret;
+  };
 }
 
-const HTTPProxy = sesame.kinds.find(({ kind }) => kind === 'HTTPProxy') as Kind<KubeObject>;
+const HTTPProxy = sesame.kinds.find(({ kind }) => kind === 'HTTPProxy') as Kind;
 
 async function withProxy(cluster: TestCluster, name: string, spec: object): Promise<void> {
   await cluster.client.create(HTTPProxy, {
@@ -220,7 +220,7 @@ spec: {rules: [{host: site.example.com, http: {paths: [{path: /, pathType: Prefi
           },
         },
       },
-    } as Deployment);
+    });
     try {
       const plain = proxy('shop', `{virtualhost: {fqdn: shop.example.com}, routes: ${to('web')}}`);
       assert.deepEqual(await delivered(cluster, plain), []);
@@ -235,7 +235,7 @@ spec: {rules: [{host: site.example.com, http: {paths: [{path: /, pathType: Prefi
 describe('a plan of Gateways', () => {
   let cluster: TestCluster;
   const group = 'gateway.networking.k8s.io';
-  const GatewayClass = externalKind<KubeObject>({
+  const GatewayClass = externalKind({
     group,
     version: 'v1',
     kind: 'GatewayClass',

@@ -22,8 +22,11 @@ export function xdsEffects(
     .map(([key, after]) => ({ before: before.get(key), after }))
     .filter((pair) => !isSameResource(pair.before, pair.after))
     .toSorted((left, right) => compareKeys(keyOf(left), keyOf(right)))
-    .flatMap((pair) => effectsOf(pair, changes, isConfigured));
+    .flatMap((pair, at) => effectsOf(pair, changes, isConfigured, at < MAX_VALUED));
 }
+
+/** Of so many resources the values are shown: an edit of the configuration changes those of every host, in the same way. */
+const MAX_VALUED = 200;
 
 /** Everything that is served before the changes, and what they replace. */
 function resourcesOf(
@@ -63,6 +66,8 @@ interface Pair {
   readonly after: Resource | undefined;
 }
 
+const NO_PAIR: Pair = { before: undefined, after: undefined };
+
 const keyOf = ({ before, after }: Pair): ResourceKey => before?.key ?? after?.key ?? '';
 
 /** As a request meets them. */
@@ -73,31 +78,37 @@ function compareKeys(left: ResourceKey, right: ResourceKey): number {
   return rank(left) - rank(right) || (left < right ? -1 : 1);
 }
 
-function effectsOf(pair: Pair, changes: readonly SinkChange<Piece>[], isConfigured: boolean): SinkEffect[] {
+function effectsOf(
+  pair: Pair,
+  changes: readonly SinkChange<Piece>[],
+  isConfigured: boolean,
+  isValued: boolean,
+): SinkEffect[] {
   const { before, after } = pair;
   const { type, name } = before ?? after ?? { type: 'rtds', name: '' };
   const change = changeOf(before, after);
+  const shown = isValued ? pair : NO_PAIR;
   switch (type) {
     case 'lds':
       return listenerEffects(name, pair, changes, isConfigured);
     case 'rds': {
       // The hosts of a shared configuration are shown one by one.
       const isOnlyHosts = before && after && before.version('split') === after.version('split');
-      return isOnlyHosts ? [] : [{ what: `route configuration ${name}`, change, ...values(pair, 'split') }];
+      return isOnlyHosts ? [] : [{ what: `route configuration ${name}`, change, ...values(shown, 'split') }];
     }
     case 'vhds': {
       const at = name.lastIndexOf('/');
       const what = `virtual host ${name.slice(at + 1)} of route configuration ${name.slice(0, at)}`;
-      return [{ what, change, ...values(pair) }];
+      return [{ what, change, ...values(shown) }];
     }
     case 'cds':
-      return [{ what: `cluster ${name}`, change, ...values(pair) }];
+      return [{ what: `cluster ${name}`, change, ...values(shown) }];
     case 'eds':
-      return [{ what: `endpoints of ${name}`, change, ...addressChanges(pair) }];
+      return [{ what: `endpoints of ${name}`, change, ...addressChanges(shown) }];
     case 'sds':
       return [{ what: `certificate ${name}`, change }];
     case 'rtds':
-      return [{ what: `runtime layer ${name}`, change, ...values(pair) }];
+      return [{ what: `runtime layer ${name}`, change, ...values(shown) }];
   }
 }
 

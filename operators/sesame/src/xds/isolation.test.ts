@@ -23,7 +23,7 @@ function routes(hosts: Readonly<Record<string, string>>): Resource {
 function hostsOf(resource: Resource | undefined): Record<string, string> {
   const all = resource?.composition?.chunks.flatMap(({ fragments }) => fragments.map(({ value }) => value)) ?? [];
   const found = all as unknown as readonly { readonly name: string; readonly domains: readonly string[] }[];
-  return Object.fromEntries(found.map(({ name, domains }) => [domains[0] ?? '', name]).toSorted());
+  return Object.fromEntries(found.map(({ name, domains }): [string, string] => [domains[0] ?? '', name]));
 }
 
 /** A client that refuses everything with a host in a bad version. */
@@ -81,7 +81,7 @@ describe('a composed resource of which a part is refused', () => {
   });
 
   test('whatever changes: a client ends with every good part, and with no bad one', () => {
-    const hosts = fc.dictionary(fc.constantFrom(...'abcdefgh'), fc.constantFrom('1', '2', 'bad'));
+    const hosts = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'), fc.constantFrom('1', '2', 'bad'));
     fc.assert(
       fc.property(fc.array(hosts, { minLength: 1, maxLength: 6 }), (steps) => {
         const isolation = new Isolation(routes(steps[0] ?? {}), undefined, new Map());
@@ -94,7 +94,7 @@ describe('a composed resource of which a part is refused', () => {
             const shown = version === 'bad' ? before[host] : version;
             return shown === undefined ? [] : [[host, shown]];
           });
-          assert.deepEqual(hostsOf(has), Object.fromEntries(expected.toSorted()));
+          assert.deepEqual(hostsOf(has), Object.fromEntries(expected));
         }
       }),
     );
