@@ -21,6 +21,7 @@ import { jsonType } from '../rest/decode.ts';
 import { builtinPrinter } from '../table/builtin-printers.ts';
 import { builtinValidation } from '../validation/builtin-validation.ts';
 import { typeProblem } from '../validation/go-types.ts';
+import { withClusterIPs } from './service-addresses.ts';
 import { builtinDefaults, builtinScale, builtinSelectableFields, builtinStrategy } from './strategies.ts';
 
 export interface BuiltinTypes {
@@ -113,7 +114,10 @@ function resourceOf(
     normalise: normaliser(type, builtinDefaults[id], fill),
     validate: (object, old, subresource) =>
       subresource === '' ? validate(object, old) : subresource === 'status' ? validateStatus(object, old) : [],
-    ...(settle && !isEventsFace && { toStored: (object) => settle(object) as UnknownObject }),
+    ...(settle &&
+      !isEventsFace && {
+        toStored: (object) => (id === 'services' ? withClusterIPs : asIs)(settle(object) as UnknownObject),
+      }),
     ...(definition !== undefined && { typeProblem: (body) => typeProblem(schemas, definition, body) }),
   };
   return {
@@ -133,6 +137,8 @@ function resourceOf(
     strategy: builtinStrategy(id),
   };
 }
+
+const asIs = (object: UnknownObject) => object;
 
 const DEPRECATED: Readonly<Record<string, string>> = {
   endpoints: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',

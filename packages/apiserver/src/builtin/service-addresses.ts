@@ -234,6 +234,13 @@ function sameAddresses(spec: ServiceSpec, old: ServiceSpec | undefined): Service
   return { ...spec, clusterIPs: clusterIP === '' && before !== '' ? [] : [clusterIP] };
 }
 
+/** What is read of a Service with an address always has the list of its addresses too. */
+export function withClusterIPs(service: UnknownObject): UnknownObject {
+  const spec = specOf(service);
+  if (!spec.clusterIP || (spec.clusterIPs ?? []).length > 0) return service;
+  return { ...service, spec: { ...spec, clusterIPs: [spec.clusterIP] } };
+}
+
 /** Who replaces a Service without saying what it was given lets it keep that, as far as its type still has it. */
 function keepGiven(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   let result = spec;
@@ -357,7 +364,12 @@ function withoutFormer(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   if (!rest.ports || !opens(old) || opens(spec)) return rest;
   const before = new Set(nodePortsOf(old));
   if (!nodePortsOf(spec).every((port) => before.has(port))) return rest;
-  return { ...rest, ports: rest.ports.map(({ nodePort: _, ...port }) => port) };
+  return { ...rest, ports: rest.ports.map(withoutNodePort) };
+}
+
+function withoutNodePort(port: ServicePort): ServicePort {
+  const { nodePort: _, ...rest } = port;
+  return rest;
 }
 
 function unchanged(spec: ServiceSpec, old: ServiceSpec, fields: readonly (keyof ServiceSpec)[]): (keyof ServiceSpec)[] {

@@ -102,12 +102,12 @@ function unknownElsewhere(target: Target, given: Record<string, unknown>, writte
 
 const OF_EVERY_OBJECT = new Set(['apiVersion', 'kind', 'metadata']);
 
-function parseProblem(source: Pick<BodySource, 'problem'> | undefined): string {
+export function parseProblem(source: Pick<BodySource, 'problem'> | undefined): string {
   const problem = source?.problem ?? 'unexpected end of JSON input';
   return problem.startsWith('yaml: ') ? problem : `couldn't get version/kind; json parse error: ${problem}`;
 }
 
-function notAnObject(value: unknown): string {
+export function notAnObject(value: unknown): string {
   const tag = (name: string) => String.raw`"json:\"${name},omitempty\""`;
   const type = `struct { APIVersion string ${tag('apiVersion')}; Kind string ${tag('kind')} }`;
   return `json: cannot unmarshal ${jsonType(value)} into Go value of type ${type}`;

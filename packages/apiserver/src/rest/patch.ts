@@ -16,7 +16,16 @@ import { copyJson, isObject, valueAt, withoutNulls } from '../json/copy.ts';
 import { applyJsonPatch } from '../json/patches.ts';
 import { apiVersionOf, nameOf } from '../resources/resource.ts';
 import { storeAbsent } from './create.ts';
-import { checkedObject, isOtherVersion, jsonType, normaliseObject, otherKindProblem, type Warnings } from './decode.ts';
+import {
+  checkedObject,
+  isOtherVersion,
+  jsonType,
+  normaliseObject,
+  notAnObject,
+  otherKindProblem,
+  parseProblem,
+  type Warnings,
+} from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { keyFor, type Target } from './target.ts';
 import { changeObject, checkName } from './update.ts';
@@ -91,16 +100,24 @@ function patched(
   // Kubernetes looks into a patch only when it has the object to which it is to be applied.
   const isIgnorant = fieldValidation === 'Ignore';
   const prefix = type === PATCH_TYPES.strategic || isIgnorant ? '' : 'error decoding patch: ';
-  const problem = source?.problem;
-  // Who wants no validation has the patch read by another library, which says less.
-  if (isIgnorant && type === PATCH_TYPES.merge && (problem !== undefined || !isObject(patch))) {
-    throw badRequest('Invalid JSON Patch');
+  const problem = source?.problem ?? (patch === undefined ? 'unexpected end of JSON input' : undefined);
+  if (type === PATCH_TYPES.merge) {
+    // Who wants no validation has the patch read by another library, which says less, and for which a list replaces the object.
+    if (isIgnorant && Array.isArray(patch)) {
+      throw unreadablePatch(JSON.stringify(patch), parseProblem({ problem: notAnObject(patch) }));
+    }
+    const isRead = problem === undefined && (isIgnorant ? isObject(patch) : patch !== null);
+    if (!isRead && (isIgnorant || problem === undefined)) throw badRequest('Invalid JSON Patch');
   }
   if (problem !== undefined) throw badRequest(`${prefix}${problem}`);
-  const wrong = (wanted: string) =>
-    badRequest(`${prefix}json: cannot unmarshal ${jsonType(patch)} into Go value of type ${wanted}`);
+  const wrong = (wanted: string, value = patch) =>
+    badRequest(`${prefix}json: cannot unmarshal ${jsonType(value)} into Go value of type ${wanted}`);
+  // To Go null is a list or a map without anything in it.
+  if (patch === null) return live;
   if (type === PATCH_TYPES.json) {
     if (!Array.isArray(patch)) throw wrong('[]handlers.jsonPatchOp');
+    const odd: unknown = patch.find((one: unknown) => one !== null && !isObject(one));
+    if (odd !== undefined) throw wrong('handlers.jsonPatchOp', odd);
     return applyJsonPatch(live, patch);
   }
   if (!isObject(patch)) throw wrong('map[string]interface {}');

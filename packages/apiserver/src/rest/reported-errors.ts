@@ -16,22 +16,24 @@ export function reportedErrors(
   if (!custom && isBefore && ofContent.length > 0) return ofContent;
   if (!custom && group === '' && plural === 'services' && ofStore.length > 0) return ofStore;
   const inOrder = custom ? undefined : ORDERS[group];
-  const all = inOrder?.(ofMetadata, ofContent, isNew) ?? [...ofMetadata, ...ofContent];
+  const all = inOrder?.(ofMetadata, ofContent) ?? [...ofMetadata, ...ofContent];
   return all.length > 0 ? all : ofStore;
 }
 
 /** The errors of metadata and those of the content, where they are not reported one after the other. By group. */
 const ORDERS: Readonly<
-  Record<string, (ofMetadata: readonly FieldError[], ofContent: readonly FieldError[], isNew: boolean) => FieldError[]>
+  Record<string, (ofMetadata: readonly FieldError[], ofContent: readonly FieldError[]) => FieldError[]>
 > = {
   // A definition's name is judged by what it defines, with everything else that is said of names.
   'apiextensions.k8s.io': (ofMetadata, ofContent) => {
     const rank = ({ field }: FieldError) => ['metadata.generateName', 'metadata.name'].indexOf(field) + 1 || 3;
     return [...ofMetadata, ...ofContent].toSorted((a, b) => rank(a) - rank(b));
   },
-  // What is required of every new event is reported first; what only the newer version requires is not.
-  'events.k8s.io': (ofMetadata, ofContent, isNew) => {
-    const place = isNew ? ofContent.findIndex(({ field }) => !OF_EVERY_EVENT.has(field)) : 0;
+  // What is required of every event is reported first; what only the newer version requires is not.
+  'events.k8s.io': (ofMetadata, ofContent) => {
+    const isNewer = ({ field, message }: FieldError) =>
+      !OF_EVERY_EVENT.has(field) || message.endsWith('field is immutable');
+    const place = ofContent.findIndex(isNewer);
     return ofContent.toSpliced(place < 0 ? ofContent.length : place, 0, ...ofMetadata);
   },
 };

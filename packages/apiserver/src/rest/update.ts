@@ -169,7 +169,10 @@ function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject,
       ? [fieldInvalid('metadata.uid', uid, 'field is immutable')]
       : []),
   ];
-  const found: FieldError[] = [...identity, ...validateMeta(resource, next)];
+  // What a kind itself asks of its metadata, the names of finalizers, is checked after what may not change.
+  const ofMeta = validateMeta(resource, next);
+  const isOfKind = ({ field }: FieldError) => field.startsWith('metadata.finalizers[');
+  const found = [...ofMeta.filter((one) => !isOfKind(one)), ...identity, ...ofMeta.filter(isOfKind)];
   const errors = [
     ...target.version.validate(next, live, target.subresource, found),
     ...(resource.strategy.validate?.(next, live) ?? []),

@@ -237,7 +237,7 @@ function failurePolicy(errors: Errors, path: string, spec: JobSpec): void {
 function exitCodes(
   errors: Errors,
   path: string,
-  { operator, containerName, values = [] }: PodFailurePolicyOnExitCodesRequirement,
+  { operator, containerName, values }: PodFailurePolicyOnExitCodesRequirement,
   names: ReadonlySet<string>,
 ): void {
   chosen(errors, `${path}.operator`, operator, ['In', 'NotIn']);
@@ -375,8 +375,7 @@ function isTimeZone(zone: string): boolean {
     return false;
   if (/^[+]/.test(zone)) return false;
   try {
-    new Intl.DateTimeFormat('en', { timeZone: zone });
-    return true;
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== '';
   } catch {
     return false;
   }

@@ -109,8 +109,10 @@ function frozen<T extends { immutable?: boolean }>(
 ): void {
   if (old.immutable !== true) return;
   if (object.immutable !== true) errors.push(fieldForbidden('immutable', FROZEN));
+  // A map with nothing in it is another than none to Go, and is stored as none.
+  const stored = (value: unknown) => (equalJson(value, {}) ? undefined : value);
   for (const field of fields) {
-    if (!equalJson(object[field] ?? {}, old[field] ?? {})) errors.push(fieldForbidden(field, FROZEN));
+    if (!equalJson(object[field], stored(old[field]))) errors.push(fieldForbidden(field, FROZEN));
   }
 }
 

@@ -111,12 +111,12 @@ const POD_FIELDS: ReadonlySet<string> = new Set([
 export function podField(
   errors: Errors,
   at: string,
-  { apiVersion = 'v1', fieldPath = '' }: ObjectFieldSelector,
+  { apiVersion = 'v1', fieldPath }: ObjectFieldSelector,
   shown: readonly string[],
 ): void {
   const refuse = (why: string) =>
     errors.push(fieldInvalid(`${at}.fieldPath`, fieldPath, `error converting fieldPath: ${why}`));
-  if (fieldPath === '') {
+  if (!fieldPath) {
     errors.push(fieldRequired(`${at}.fieldPath`));
     return;
   }
@@ -146,12 +146,12 @@ const BYTES = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1T
 export function containerResource(
   errors: Errors,
   at: string,
-  { containerName, resource = '', divisor = '0' }: ResourceFieldSelector,
+  { containerName, resource, divisor = '0' }: ResourceFieldSelector,
   isFile = false,
 ): void {
   const isHuge = /^(limits|requests)\.hugepages-/.test(resource);
   if (isFile && !containerName) errors.push(fieldRequired(`${at}.containerName`));
-  else if (resource === '') errors.push(fieldRequired(`${at}.resource`));
+  else if (!resource) errors.push(fieldRequired(`${at}.resource`));
   else if (!RESOURCES.includes(resource) && !isHuge) {
     errors.push(fieldNotSupported(`${at}.resource`, resource, RESOURCES));
   }
