@@ -22,11 +22,14 @@ const PROGRAMS: readonly { program: Program; what: string }[] = [
   { program: 'up with operators', what: 'capstan up with all operators' },
 ];
 
-/** What each may take; with all operators the start includes their definitions. */
-const LIMITS: Readonly<Record<Program, { ms: number; megabytes: number }>> = {
-  server: { ms: 500, megabytes: 150 },
-  up: { ms: 500, megabytes: 150 },
-  'up with operators': { ms: 5000, megabytes: 180 },
+/**
+ * What each may take; with all operators the start includes their definitions, and it is idle later: five times as long after the first
+ * write, when their work is done and V8 has given back its room for new objects, which it does after eight seconds without work.
+ */
+const LIMITS: Readonly<Record<Program, { ms: number; megabytes: number; idleFactor: number }>> = {
+  server: { ms: 500, megabytes: 150, idleFactor: 1 },
+  up: { ms: 500, megabytes: 150, idleFactor: 1 },
+  'up with operators': { ms: 5000, megabytes: 180, idleFactor: 5 },
 };
 
 export const start: Part = {
@@ -50,7 +53,7 @@ export const start: Part = {
         const measured: Started[] = [];
         // The first start finds nothing compiled.
         for (let round = 0; round <= rounds; round++) {
-          measured.push(await startOnce(program, own, join(own, `data-${round}`), idleMs));
+          measured.push(await startOnce(program, own, join(own, `data-${round}`), idleMs * LIMITS[program].idleFactor));
         }
         const [cold, ...warm] = measured;
         const walls = warm.map(({ wall }) => Math.round(wall));
@@ -81,7 +84,7 @@ export const start: Part = {
             rounds: measured.map(({ memory }) => memory),
             below: LIMITS[program].megabytes,
             ...beside(peers.map(({ memory }) => memory)),
-            note: `resident set ${idleMs} ms after the first write`,
+            note: `resident set ${idleMs * LIMITS[program].idleFactor} ms after the first write`,
           }),
         );
       }

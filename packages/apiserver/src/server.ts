@@ -328,11 +328,15 @@ function inTurn(first: Admission | undefined, second: Admission): Admission {
   };
 }
 
-function refusal(error: unknown, request: ApiRequest, logger: Logger): ApiResponse {
+/** What is no StatusError is a bug: it is logged, and the client gets an internal error. */
+export function refusal(
+  error: unknown,
+  { method, path }: { method: string; path: string },
+  logger: Logger,
+): ApiResponse {
   const known = error instanceof StatusError;
-  if (!known) logger.error('a request could not be answered', { method: request.method, path: request.path, error });
-  const { status } = known ? error : internalError(error instanceof Error ? error.message : 'unknown');
-  const page = known ? error.page : undefined;
+  if (!known) logger.error('a request could not be answered', { method, path, error });
+  const { status, page } = known ? error : internalError(error instanceof Error ? error.message : 'unknown');
   if (page !== undefined) {
     const headers = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' };
     return { status: status.code ?? 500, headers, body: page };

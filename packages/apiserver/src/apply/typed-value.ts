@@ -2,7 +2,7 @@
 // of Kubernetes' structured merge: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy
 import { canonicalJson } from '@capstan/kube';
 import { isObject } from '../json/copy.ts';
-import { DEDUCED, type ListMapType, type MapType, SCALAR, type SetType, type TypeSchema } from './type-schema.ts';
+import { DEDUCED, type ListMapType, type MapType, type SetType, type TypeSchema } from './type-schema.ts';
 
 /** How to treat one value: as a leaf, by its keys, or by its items. */
 export type Parts = { by: 'leaf' } | { by: 'keys'; type: MapType } | { by: 'items'; type: ListMapType | SetType };
@@ -36,13 +36,6 @@ function byType(type: TypeSchema): Parts {
 /** The type of what lies under a key. Keys that the schema does not know are taken as they come. */
 export function typeOfKey(type: MapType, key: string): TypeSchema {
   return type.field(key)?.type ?? type.element ?? DEDUCED;
-}
-
-/** The type at the end of an edge. */
-export function typeOfEdge(type: TypeSchema, edge: string): TypeSchema {
-  if (edge.startsWith('f:')) return type.shape === 'map' ? typeOfKey(type, edge.slice(2)) : DEDUCED;
-  if (type.shape === 'list-map') return type.item();
-  return type.shape === 'set' ? SCALAR : DEDUCED;
 }
 
 /** Items in order, each with its edge. Duplicates keep the same edge. */

@@ -110,9 +110,6 @@ function sameOr(before: readonly unknown[], after: readonly unknown[]): readonly
   return after.every((one, index) => one === before[index]) ? before : after;
 }
 
-/** Only for values that a schema of objects has let through. */
-export const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {});
-
 const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity';
 
 /** Quantities have one way to be written; validation says what is wrong with the others. */

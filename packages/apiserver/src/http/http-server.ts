@@ -5,17 +5,24 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { type ApiRequest, type Clock, type Logger, type Method, reasonOf, silentLogger } from '@capstan/kube';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  type Clock,
+  type Logger,
+  type Method,
+  reasonOf,
+  silentLogger,
+} from '@capstan/kube';
 import type { UserInfo } from '../core.ts';
 import { ClusterErrors, internalError, methodNotAllowed, notServed, StatusError, tooManyRequests } from '../errors.ts';
 import { PROTOBUF } from '../protobuf/encode.ts';
 import { isTrue } from '../rest/options.ts';
-import type { ApiServer } from '../server.ts';
+import { type ApiServer, refusal } from '../server.ts';
 import { type ProxyPath, type ProxyTarget, parseProxyPath } from '../streams/proxy-target.ts';
 import { isResponse } from '../transport.ts';
 import { createHttp2Sessions } from './http2-sessions.ts';
 import { createIdentifier } from './identify.ts';
-import { createInFlight } from './in-flight.ts';
 import { serveProxy } from './proxy.ts';
 import { readBody } from './read-body.ts';
 import { handleUpgrade, isUpgradePath } from './upgrade.ts';
@@ -104,7 +111,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   server.on('upgrade', (message, socket, head) => {
     handleUpgrade(message, socket, head, {
       route,
-      refusal: (error) => refusal(error, message, logger),
+      refusal: (error) => refusalOf(error, message, logger),
       logger,
       closing: closing.signal,
     }).catch((error: unknown) => {
@@ -239,7 +246,7 @@ function requestHandler(options: HttpServerOptions, route: Route, closing: Abort
     } catch (error) {
       // There is nothing left to report.
       if (response.destroyed) return;
-      await writeAnswer(message, response, refusal(error, message, logger), 'json', { clock });
+      await writeAnswer(message, response, refusalOf(error, message, logger), 'json', { clock });
     }
   };
 }
@@ -268,6 +275,20 @@ function goneSignal(response: ServerResponse): AbortSignal {
 }
 
 const canUpgrade = (message: IncomingMessage) => isUpgradePath(pathOf(message));
+
+/** Counts what is under way, so that a flood is refused instead of filling the memory. */
+function createInFlight(limits: { reads: number; writes: number }) {
+  const now = { reads: 0, writes: 0 };
+  /** Undefined: full. Otherwise what to call, once, when the request is over. */
+  const enter = (what: 'reads' | 'writes'): (() => void) | undefined => {
+    if (now[what] >= limits[what]) return undefined;
+    now[what] += 1;
+    return () => {
+      now[what] -= 1;
+    };
+  };
+  return { enter };
+}
 
 const CLUSTER_PATH = /^\/clusters\/([^/]+)(\/.*)?$/;
 
@@ -307,20 +328,9 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
   return known;
 }
 
-function refusal(error: unknown, { method, url = '', httpVersionMajor }: IncomingMessage, logger: Logger) {
-  if (!(error instanceof StatusError)) {
-    logger.error('a request could not be answered', { method, path: url.split('?', 1)[0], error });
-  }
-  const { status } = error instanceof StatusError ? error : internalError(reasonOf(error));
-  const retryAfter = status.details?.retryAfterSeconds;
-  return {
-    status: status.code ?? 500,
-    headers: {
-      'content-type': 'application/json',
-      ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
-      // What is left of a body that is too large is not read: the connection cannot be used again.
-      ...(status.code === 413 && httpVersionMajor < 2 && { connection: 'close' }),
-    },
-    body: status,
-  };
+/** What is left of a body that is too large is not read: over HTTP/1.1 the connection cannot be used again. */
+function refusalOf(error: unknown, message: IncomingMessage, logger: Logger): ApiResponse {
+  const refused = refusal(error, { method: message.method ?? '', path: pathOf(message) }, logger);
+  if (refused.status !== 413 || message.httpVersionMajor >= 2) return refused;
+  return { ...refused, headers: { ...refused.headers, connection: 'close' } };
 }

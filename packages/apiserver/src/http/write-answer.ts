@@ -158,7 +158,7 @@ function longListOf(body: unknown): 'items' | 'rows' | undefined {
 }
 
 /** The same text as JSON.stringify would make, in pieces of some hundred items. */
-function* piecesOf(body: object, list: string): Generator<string> {
+function* piecesOf(body: object, list: string): Generator<string | Buffer> {
   let opening = '{';
   for (const [name, value] of Object.entries(body)) {
     if (value === undefined) continue;
@@ -171,7 +171,7 @@ function* piecesOf(body: object, list: string): Generator<string> {
     const items = value as readonly unknown[];
     for (let at = 0; at < items.length; at += PIECE_ITEMS) {
       const text = JSON.stringify(items.slice(at, at + PIECE_ITEMS));
-      yield `${at === 0 ? '[' : ','}${text.slice(1, -1)}`;
+      yield bytesOfTexts(at === 0 ? '[' : ',', text.slice(1, -1));
     }
     yield ']';
   }
