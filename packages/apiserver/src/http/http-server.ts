@@ -15,7 +15,7 @@ import {
   silentLogger,
 } from '@capstan/kube';
 import type { UserInfo } from '../core.ts';
-import { ClusterErrors, internalError, methodNotAllowed, notServed, StatusError, tooManyRequests } from '../errors.ts';
+import { ClusterErrors, methodNotAllowed, notServed, tooManyRequests } from '../errors.ts';
 import { PROTOBUF } from '../protobuf/encode.ts';
 import { isTrue } from '../rest/options.ts';
 import { type ApiServer, refusal } from '../server.ts';
