@@ -21,7 +21,14 @@ if (node === undefined) {
 }
 const child = spawn(node, ['--disable-warning=ExperimentalWarning', ...process.argv.slice(2)], {
   stdio: 'inherit',
-  env: { ...process.env, PATH: `${join(root, 'node_modules', '.bin')}:${process.env.PATH ?? ''}` },
+  // glibc: few areas for threads, and large buffers given back. A cluster at rest takes ten megabytes less.
+  env: {
+    MALLOC_ARENA_MAX: '2',
+    MALLOC_MMAP_THRESHOLD_: '65536',
+    MALLOC_TRIM_THRESHOLD_: '131072',
+    ...process.env,
+    PATH: `${join(root, 'node_modules', '.bin')}:${process.env.PATH ?? ''}`,
+  },
 });
 // The child decides how to stop, and we end with it. Ctrl-C at a terminal reaches the child by itself: passing it on would
 // be a second one, which programs take for impatience.

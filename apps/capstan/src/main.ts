@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --disable-warning=ExperimentalWarning
+#!/usr/bin/env -S MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=131072 node --disable-warning=ExperimentalWarning
 import { enableCompileCache } from 'node:module';
 // The program: the machine's side of the command line.
 import { processIo } from './cli/process-io.ts';
