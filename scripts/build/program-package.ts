@@ -36,7 +36,7 @@ export async function buildProgramPackage(root: string, folder: string): Promise
   for (const [name] of programs)
     writeFileSync(
       join(folder, 'bin', `${name}.js`),
-      `#!/usr/bin/env -S MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=131072 node\nimport { launch } from '../launcher.js';\n\nawait launch('${name}');\n`,
+      `#!/usr/bin/env node\nimport { launch } from '../launcher.js';\n\nawait launch('${name}');\n`,
       { mode: 0o755 },
     );
   for (const name of demos) {
