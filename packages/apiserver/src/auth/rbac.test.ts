@@ -330,7 +330,9 @@ describe('the roles that every cluster has', () => {
     'controllerrevisions',
     'endpoints',
     'endpointslices',
+    'limitranges',
     'podtemplates',
+    'resourcequotas',
     'rolebindings',
     'roles',
   ]);

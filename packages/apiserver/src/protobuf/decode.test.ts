@@ -235,7 +235,7 @@ describe('protobuf bodies', () => {
   it('answers that a kind is not served before it looks into the body', async () => {
     const test = testServer();
     const body = Buffer.from('k8s\0');
-    const refusal = await test.refused('POST', '/api/v1/namespaces/default/resourcequotas', body, {
+    const refusal = await test.refused('POST', '/apis/apps/v1/namespaces/default/gadgets', body, {
       contentType: PROTOBUF,
     });
     assert.equal(refusal.code, 404);

@@ -37,7 +37,7 @@ func kinds(ctx context.Context, config *rest.Config, namespace string) {
 	}
 	groups := []any{
 		core.CoreV1(), core.AppsV1(), core.EventsV1(), core.AutoscalingV2(), core.NetworkingV1(), core.PolicyV1(), core.RbacV1(),
-		core.AdmissionregistrationV1(), core.SchedulingV1(), core.CoordinationV1(), core.DiscoveryV1(), core.BatchV1(), core.NodeV1(),
+		core.AdmissionregistrationV1(), core.SchedulingV1(), core.CoordinationV1(), core.DiscoveryV1(), core.BatchV1(), core.NodeV1(), core.StorageV1(),
 		more.ApiextensionsV1(),
 	}
 	documents := yaml.NewYAMLReader(newReader(bytes.ReplaceAll(manifests, []byte("NAMESPACE"), []byte(namespace))))
