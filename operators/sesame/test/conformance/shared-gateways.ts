@@ -14,7 +14,7 @@ import {
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 import { ingressParts } from '../../src/serving/ingress-parts.ts';
 import type { XdsServer } from '../../src/xds/index.ts';
-import { CONTROLLER } from './stage.ts';
+import { CONTROLLER } from '../gateway/controller.ts';
 
 export interface SharedGateways {
   readonly operator: Operator;

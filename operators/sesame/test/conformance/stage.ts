@@ -6,9 +6,9 @@ import { type Client, CustomResourceDefinition, Namespace } from '@capstan/kube'
 import { parse } from 'yaml';
 import { gatewayKinds } from '../../src/gateway/index.ts';
 import { SesameDeployment } from '../../src/kinds/index.ts';
+import { CONTROLLER } from '../gateway/controller.ts';
 
 export const CLASS = 'sesame';
-export const CONTROLLER = 'projectsesame.io/gateway-controller';
 
 export interface StageOptions {
   /** For what is gone afterwards. */

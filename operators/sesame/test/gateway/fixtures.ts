@@ -2,7 +2,7 @@
 import { type Client, CustomResourceDefinition, externalKind, type Kind, type KubeObject } from '@capstan/kube';
 import { GATEWAY_GROUP } from '../../src/gateway/api/references.ts';
 import { type Gateway, type GatewayClass, gatewayKinds, type HTTPRoute } from '../../src/gateway/index.ts';
-import { CONTROLLER } from '../conformance/stage.ts';
+import { CONTROLLER } from './controller.ts';
 
 export const kinds = gatewayKinds();
 export const at = (name: string, namespace = 'default') => ({ namespace, name });

@@ -8,7 +8,7 @@ import { testSettings } from '../../src/routing/default-settings.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 import { ingressParts } from '../../src/serving/ingress-parts.ts';
 import { connectXds, type XdsServer } from '../../src/xds/index.ts';
-import { CONTROLLER } from '../conformance/stage.ts';
+import { CONTROLLER } from './controller.ts';
 import { at, brief, gateway, gatewayClass, installKinds, kinds } from './fixtures.ts';
 
 type Configured = Parameters<typeof instanceGateways>[0]['gateway'];

@@ -13,7 +13,7 @@ import { type Mutable, testSettings } from '../../src/routing/default-settings.t
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 import { ingressParts } from '../../src/serving/ingress-parts.ts';
 import type { XdsServer } from '../../src/xds/index.ts';
-import { CONTROLLER } from '../conformance/stage.ts';
+import { CONTROLLER } from '../gateway/controller.ts';
 import { installKinds } from '../gateway/fixtures.ts';
 import { type EnvoyMode, type RunningEnvoy, startEnvoy } from './envoy.ts';
 import { freePort } from './free-port.ts';

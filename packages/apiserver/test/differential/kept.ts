@@ -14,9 +14,9 @@ export interface KeptSequence {
 
 const folder = join(import.meta.dirname, 'kept');
 
-/** By the name of the file, which is the sequence's own as well. */
+/** By the path of the file, which is the sequence's name as well. */
 export function keptSequences(): [name: string, kept: KeptSequence][] {
-  return readdirSync(folder)
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.json'))
     .toSorted()
     .map((file) => [file.slice(0, -5), JSON.parse(readFileSync(join(folder, file), 'utf8')) as KeptSequence]);
