@@ -12,7 +12,7 @@ import { ingressEvents } from '../../src/reconcilers/ingress-events.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 import { ROUTE_READS } from '../../src/routing/tracked-lookup.ts';
 import { hostKey, routeGraph } from '../../src/serving/pieces.ts';
-import { CONTROLLER } from '../conformance/stage.ts';
+import { CONTROLLER } from '../gateway/controller.ts';
 import { NOW } from './secrets.ts';
 
 export interface Outcome {

@@ -1,7 +1,7 @@
 // Sequences that found something, or that random ones cannot hold because controllers take their time: each a file, with what
 // the real server answered, so that a machine without one still compares.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Answer, DiffRequest } from './sequence.ts';
 
 export interface KeptSequence {
@@ -14,17 +14,24 @@ export interface KeptSequence {
 
 const folder = join(import.meta.dirname, 'kept');
 
-/** By the path of the file, which is the sequence's name as well. */
+/** By the name of the file, which is the sequence's own as well. */
 export function keptSequences(): [name: string, kept: KeptSequence][] {
+  return files().map((file) => [
+    basename(file, '.json'),
+    JSON.parse(readFileSync(join(folder, file), 'utf8')) as KeptSequence,
+  ]);
+}
+
+function files(): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.json'))
-    .toSorted()
-    .map((file) => [file.slice(0, -5), JSON.parse(readFileSync(join(folder, file), 'utf8')) as KeptSequence]);
+    .toSorted();
 }
 
 /** One line a request and one an answer, so that a change of either can be read. */
 export function keep(name: string, { title, requests, answers }: KeptSequence): void {
   const lines = (list: readonly unknown[]) => list.map((one) => `  ${JSON.stringify(one)}`).join(',\n');
   const text = `{\n "title": ${JSON.stringify(title)},\n "requests": [\n${lines(requests)}\n ],\n "answers": [\n${lines(answers)}\n ]\n}\n`;
-  writeFileSync(join(folder, `${name}.json`), text);
+  const known = files().find((file) => basename(file) === `${name}.json`);
+  writeFileSync(join(folder, known ?? `${name}.json`), text);
 }
