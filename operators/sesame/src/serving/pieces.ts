@@ -89,7 +89,7 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
       const parts = translated.part ? [translated.part] : [];
       return {
         piece: hostPiece(fqdn, parts, translated.secrets, effective),
-        findings: [...translated.findings].map(([name, found]) => [interned(name), withoutNothing(found)] as const),
+        findings: [...translated.findings].map(([name, found]) => [interned(name), sharedFindings(found)] as const),
       };
     },
     equals: (left, right) => isSamePiece(left.piece, right.piece) && equal(left.findings, right.findings),
@@ -184,7 +184,7 @@ const NOTHING: ServedRoot = { piece: new Piece({}), findings: [] };
 const NO_PROBLEMS: Findings = { errors: [], warnings: [] };
 
 /** Most have no problems: one value for all of them. */
-function withoutNothing(found: Findings): Findings {
+function sharedFindings(found: Findings): Findings {
   return found.errors.length + found.warnings.length === 0 ? NO_PROBLEMS : found;
 }
 
