@@ -1,4 +1,5 @@
 // Features of HTTPProxy in combination, as users put them together.
+// On the embedded server only: the backends are on loopback, which a real server refuses in endpoints.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
