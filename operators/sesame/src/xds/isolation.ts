@@ -16,7 +16,7 @@ export interface Composition {
 /** A part that clients refuse, by the hash of its content. Shared by all clients of a server: what one has found the others need not. */
 export type RefusedParts = Map<string, string>;
 
-/** Of content that is changed it holds what nobody sends any more. */
+/** The oldest are dropped: most of them belong to content that was changed since, and that is not sent again. */
 const MAX_KNOWN = 1000;
 
 export interface KeptPart {

@@ -87,17 +87,7 @@ suite('a real Envoy', { skip, concurrency: 2 }, () => {
   for (const mode of ['grpc', 'delta', 'ads', 'delta-ads'] as const satisfies EnvoyMode[]) {
     test(`${mode}: a host that Envoy refuses keeps its last version, and all others follow their changes`, async (context) => {
       const one = await backend(context, 'one');
-      const port = await freePort();
-      const store = createResourceStore();
-      const assembly = createAssembly(testSettings((each) => (each.envoy.http.port = port)));
-      let reports: readonly NodeReport[] = [];
-      const server = await startXdsServer({
-        store,
-        address: '127.0.0.1',
-        port: 0,
-        onReport: (report) => (reports = [report]),
-      });
-      context.after(() => server.close());
+      const { port, store, assembly, server, refused } = await servedHosts(context, 'http');
       put(store, cluster('a'), endpoints('a-endpoints', one));
       const serve = (name: string, route: RouteEntry) =>
         store.take(assembly.take([{ key: name, after: served(name, route) }]));
@@ -114,7 +104,6 @@ suite('a real Envoy', { skip, concurrency: 2 }, () => {
       await waitFor(async () => (await status('good.test')) === 201, `a good host; ${envoy.log().slice(-2000)}`);
       await waitFor(async () => (await status('other.test')) === 201, 'another good host');
       assert.equal(await status('bad.test'), 404);
-      const refused = () => reports.flatMap(({ rejections }) => rejections.flatMap(({ origins }) => origins));
       await waitFor(async () => refused().length === 1, 'the report');
       assert.deepEqual(refused(), ['HTTPProxy default/bad.test']);
       // It is corrected, then broken again: its last version stays, and edits of others arrive.
@@ -133,17 +122,7 @@ suite('a real Envoy', { skip, concurrency: 2 }, () => {
 
   for (const mode of ['grpc', 'delta-ads'] as const satisfies EnvoyMode[]) {
     test(`${mode}: a filter chain that Envoy refuses does not hold up those of other hosts`, async (context) => {
-      const port = await freePort();
-      const store = createResourceStore();
-      const assembly = createAssembly(testSettings((each) => (each.envoy.https.port = port)));
-      let reports: readonly NodeReport[] = [];
-      const server = await startXdsServer({
-        store,
-        address: '127.0.0.1',
-        port: 0,
-        onReport: (report) => (reports = [report]),
-      });
-      context.after(() => server.close());
+      const { port, store, assembly, server, refused } = await servedHosts(context, 'https');
       const serve = (name: string, serverName: string) => {
         const routes = createResource({
           type: 'rds',
@@ -175,7 +154,6 @@ suite('a real Envoy', { skip, concurrency: 2 }, () => {
         async () => (await chains()).join() === 'a.test,c.test',
         `a host after the bad one; ${envoy.log().slice(-2000)}`,
       );
-      const refused = () => reports.flatMap(({ rejections }) => rejections.flatMap(({ origins }) => origins));
       assert.deepEqual(refused(), ['bad.test']);
       serve('bad.test', 'bad.test');
       await waitFor(async () => (await chains()).includes('bad.test'), 'the corrected host');
@@ -183,6 +161,23 @@ suite('a real Envoy', { skip, concurrency: 2 }, () => {
     });
   }
 });
+
+/** Hosts on one listener of an xDS server, and the origins of what Envoy refuses of them. */
+async function servedHosts(context: TestContext, listener: 'http' | 'https') {
+  const port = await freePort();
+  const store = createResourceStore();
+  const assembly = createAssembly(testSettings((each) => (each.envoy[listener].port = port)));
+  let reports: readonly NodeReport[] = [];
+  const server = await startXdsServer({
+    store,
+    address: '127.0.0.1',
+    port: 0,
+    onReport: (report) => (reports = [report]),
+  });
+  context.after(() => server.close());
+  const refused = () => reports.flatMap(({ rejections }) => rejections.flatMap(({ origins }) => origins));
+  return { port, store, assembly, server, refused };
+}
 
 function routeTo(path: RouteEntry['match']['path'], status: number): RouteEntry {
   const match = { path, headers: [], query: [] };

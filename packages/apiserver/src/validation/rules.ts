@@ -148,27 +148,34 @@ export function labels(errors: Errors, path: string, value: Readonly<Record<stri
   }
 }
 
+/** Whether the operator is one of those that all selectors have; the number of its values is checked then. */
+export function isSetOperator(errors: Errors, at: string, operator: string, values: readonly string[]): boolean {
+  switch (operator) {
+    case 'In':
+    case 'NotIn':
+      if (values.length === 0) {
+        errors.push(fieldRequired(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
+      }
+      return true;
+    case 'Exists':
+    case 'DoesNotExist':
+      if (values.length > 0) {
+        const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+        errors.push(fieldForbidden(`${at}.values`, detail));
+      }
+      return true;
+    default:
+      return false;
+  }
+}
+
 export function labelSelector(errors: Errors, path: string, selector: LabelSelector | undefined): void {
   labels(errors, `${path}.matchLabels`, selector?.matchLabels);
   for (const [index, expression] of (selector?.matchExpressions ?? []).entries()) {
     const at = `${path}.matchExpressions[${index}]`;
     const { key, operator, values = [] } = expression;
-    switch (operator) {
-      case 'In':
-      case 'NotIn':
-        if (values.length === 0) {
-          errors.push(fieldRequired(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
-        }
-        break;
-      case 'Exists':
-      case 'DoesNotExist':
-        if (values.length > 0) {
-          const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-          errors.push(fieldForbidden(`${at}.values`, detail));
-        }
-        break;
-      default:
-        errors.push(fieldInvalid(`${at}.operator`, operator, 'not a valid selector operator'));
+    if (!isSetOperator(errors, at, operator, values)) {
+      errors.push(fieldInvalid(`${at}.operator`, operator, 'not a valid selector operator'));
     }
     named(errors, `${at}.key`, key, validateQualifiedName(key));
     for (const [place, one] of values.entries()) named(errors, `${at}.values[${place}]`, one, validateLabelValue(one));

@@ -14,7 +14,7 @@ import {
   validateQualifiedName,
 } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
-import { type Errors, fieldDuplicate, labelSelector, named, supported } from './rules.ts';
+import { type Errors, fieldDuplicate, isSetOperator, labelSelector, named, supported } from './rules.ts';
 
 export function affinity(errors: Errors, path: string, given: PodSpec['affinity']): void {
   const { nodeAffinity, podAffinity, podAntiAffinity } = given ?? {};
@@ -54,28 +54,12 @@ function nodeExpression(
   { key, operator, values = [] }: NodeSelectorRequirement,
   checksValues: boolean,
 ): void {
-  switch (operator) {
-    case 'In':
-    case 'NotIn':
-      if (values.length === 0) {
-        errors.push(fieldRequired(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
-      }
-      break;
-    case 'Exists':
-    case 'DoesNotExist':
-      if (values.length > 0) {
-        const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-        errors.push(fieldForbidden(`${at}.values`, detail));
-      }
-      break;
-    case 'Gt':
-    case 'Lt':
-      if (values.length !== 1) {
-        errors.push(fieldRequired(`${at}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
-      }
-      break;
-    default:
-      errors.push(fieldInvalid(`${at}.operator`, operator, 'not a valid selector operator'));
+  if (operator === 'Gt' || operator === 'Lt') {
+    if (values.length !== 1) {
+      errors.push(fieldRequired(`${at}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
+    }
+  } else if (!isSetOperator(errors, at, operator, values)) {
+    errors.push(fieldInvalid(`${at}.operator`, operator, 'not a valid selector operator'));
   }
   named(errors, `${at}.key`, key, validateQualifiedName(key));
   if (!checksValues) return;

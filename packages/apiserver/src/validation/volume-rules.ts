@@ -172,7 +172,7 @@ function volumeSource(errors: Errors, path: string, volume: Volume, isPod: boole
       break;
     }
     case 'image':
-      // A template may leave it to whoever makes the pod.
+      // In a pod template it may be empty: it can be set when the pod is created.
       if (isPod) required('reference', image?.reference);
       oneOf(errors, `${at}.pullPolicy`, image?.pullPolicy, PULL_POLICIES);
       break;
