@@ -122,7 +122,7 @@ suite('a real Envoy', { skip, concurrency: 2 }, () => {
 
   for (const mode of ['grpc', 'delta-ads'] as const satisfies EnvoyMode[]) {
     test(`${mode}: a filter chain that Envoy refuses does not hold up those of other hosts`, async (context) => {
-      const { port, store, assembly, server, refused } = await servedHosts(context, 'https');
+      const { store, assembly, server, refused } = await servedHosts(context, 'https');
       const serve = (name: string, serverName: string) => {
         const routes = createResource({
           type: 'rds',
