@@ -2,7 +2,7 @@
 // changes at a time: what the client has accepted, with some of the changes. A part that is refused by itself is kept back, in the
 // version that was accepted last, and all others are served.
 import { type Fragment, FragmentChunk, hexHash } from '../envoy/index.ts';
-import type { Resource } from './resource.ts';
+import type { Resource, ResourceKey } from './resource.ts';
 
 /** What a composed resource consists of, and the same resource of other parts. */
 export interface Composition {
@@ -33,6 +33,61 @@ interface PartChange {
   readonly name: string;
   readonly before: Fragment | undefined;
   readonly after: Fragment | undefined;
+}
+
+/** What one client refuses parts of, by resource. */
+export class Isolations {
+  readonly #accepted = new Map<ResourceKey, Resource>();
+  readonly #isolations = new Map<ResourceKey, Isolation>();
+  readonly #known: RefusedParts;
+
+  constructor(known: RefusedParts) {
+    this.#known = known;
+  }
+
+  /** Of resources that are composed of parts. */
+  accepted(key: ResourceKey): Resource | undefined {
+    return this.#accepted.get(key);
+  }
+
+  /** False when the part that is refused cannot be found. */
+  refused(sent: Resource, wanted: Resource, message: string): boolean {
+    const { key } = sent;
+    const isolation = this.#isolations.get(key) ?? new Isolation(wanted, this.#accepted.get(key), this.#known);
+    if (!isolation.refused(sent, message)) return false;
+    this.#isolations.set(key, isolation);
+    return true;
+  }
+
+  /** Whether parts of it are kept back or being looked for. */
+  accept(key: ResourceKey, sent: Resource): boolean {
+    this.#accepted.set(key, sent);
+    const isolation = this.#isolations.get(key);
+    isolation?.accepted(sent);
+    return isolation !== undefined;
+  }
+
+  /** What the client should be sent of a resource: the same, or without the parts that it refuses. */
+  next(key: ResourceKey, wanted: Resource | undefined): Resource | undefined {
+    const found = this.#isolations.get(key);
+    if (!wanted?.composition) {
+      this.#isolations.delete(key);
+      this.#accepted.delete(key);
+      return wanted;
+    }
+    if (!found && this.#known.size === 0) return wanted;
+    const isolation = found ?? new Isolation(wanted, this.#accepted.get(key), this.#known);
+    isolation.want(wanted);
+    const next = isolation.next();
+    if (isolation.isOver) this.#isolations.delete(key);
+    else this.#isolations.set(key, isolation);
+    return next;
+  }
+
+  /** Parts that are kept back; undefined where the resource is sent as it is. */
+  kept(key: ResourceKey): readonly KeptPart[] | undefined {
+    return this.#isolations.get(key)?.kept;
+  }
 }
 
 export class Isolation {

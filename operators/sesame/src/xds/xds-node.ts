@@ -3,7 +3,7 @@
 import type { Clock } from '@capstan/kube';
 import { RESOURCE_TYPES, type ResourceType } from '../envoy/index.ts';
 import { ClientTime } from './client-time.ts';
-import { Isolation, type RefusedParts } from './isolation.ts';
+import { Isolations, type RefusedParts } from './isolation.ts';
 import { type Resource, type ResourceKey, resourceKey } from './resource.ts';
 import type { ResourceChange, ResourceStore } from './resource-store.ts';
 import type { SentChange, Subscription } from './subscription.ts';
@@ -79,11 +79,8 @@ export class XdsNode {
   /** Subscriptions by the resources that they name, so that a change reaches one of thousands of streams directly. */
   readonly #byName = new Map<ResourceKey, Subscription | Set<Subscription>>();
   readonly #streams = new Map<object, number>();
-  /** Of composed resources: what the client has accepted last. */
-  readonly #accepted = new Map<ResourceKey, Resource>();
   /** Composed resources of which the client refuses a part. */
-  readonly #isolations = new Map<ResourceKey, Isolation>();
-  readonly #refusedParts: RefusedParts;
+  readonly #isolations: Isolations;
 
   constructor(
     { id, bindAddress }: NodeIdentity,
@@ -92,7 +89,7 @@ export class XdsNode {
     onReport: (report: NodeReport) => void,
     refusedParts: RefusedParts,
   ) {
-    this.#refusedParts = refusedParts;
+    this.#isolations = new Isolations(refusedParts);
     this.id = id;
     this.#bindAddress = bindAddress;
     this.store = store;
@@ -241,22 +238,16 @@ export class XdsNode {
   #isolate(subscription: Subscription, sent: Resource, message: string): boolean {
     const { key } = sent;
     const wanted = this.store.get(key);
-    const accepted = this.#accepted.get(key);
+    const accepted = this.#isolations.accepted(key);
     // What a client has that comes back is not known: with less it might lose hosts that it serves.
     if (!wanted || (!accepted && !subscription.isFresh)) return false;
-    const isolation = this.#isolations.get(key) ?? new Isolation(wanted, accepted, this.#refusedParts);
-    if (!isolation.refused(sent, message)) return false;
-    this.#isolations.set(key, isolation);
+    if (!this.#isolations.refused(sent, wanted, message)) return false;
     this.#show(key, accepted);
     return true;
   }
 
   #accept(key: ResourceKey, sent: Resource): void {
-    this.#accepted.set(key, sent);
-    const isolation = this.#isolations.get(key);
-    if (!isolation) return;
-    isolation.accepted(sent);
-    this.#show(key, sent);
+    if (this.#isolations.accept(key, sent)) this.#show(key, sent);
   }
 
   /** Lets the client see what it should have next of a resource that it refuses a part of, which it is sent if it has something else. */
@@ -271,29 +262,19 @@ export class XdsNode {
   #release(key: ResourceKey): void {
     this.#instead.delete(key);
     const wanted = this.store.get(key);
-    const known = this.#isolations.get(key);
-    if (!wanted?.composition) {
-      this.#isolations.delete(key);
-      this.#accepted.delete(key);
-    } else if (known || this.#refusedParts.size > 0) {
-      const isolation = known ?? new Isolation(wanted, this.#accepted.get(key), this.#refusedParts);
-      isolation.want(wanted);
-      const next = isolation.next();
-      if (next !== wanted) this.#instead.set(key, next);
-      if (isolation.isOver) this.#isolations.delete(key);
-      else this.#isolations.set(key, isolation);
-    }
+    const next = this.#isolations.next(key, wanted);
+    if (next !== wanted) this.#instead.set(key, next);
     this.#reportParts(key);
   }
 
   /** Each part that is kept back is a refusal of its own, with the objects that it comes from. */
   #reportParts(key: ResourceKey): void {
     for (const each of this.rejections.keys()) if (each.startsWith(`${key}#`)) this.rejections.delete(each);
-    const isolation = this.#isolations.get(key);
-    if (!isolation) return;
+    const kept = this.#isolations.kept(key);
+    if (!kept) return;
     this.rejections.delete(key);
     const name = key.slice(key.indexOf('/') + 1);
-    for (const part of isolation.kept) {
+    for (const part of kept) {
       // The same host as a resource of its own knows where it comes from.
       const own = this.store.get(`vhds/${name}/${part.name}`) ?? this.store.get(`rds/https/${part.name}`);
       const { message } = part;
