@@ -104,12 +104,14 @@ test('the smallest proxy: one cluster, distinguished by ports', () =>
 
 test('Secrets and ConfigMaps whose names have dots or are long are mounted as any other', () => {
   const long = 'l'.repeat(200);
+  const named = 'n'.repeat(120);
   const objects: KubeObject[] = [
     ...minimal().slice(0, 3),
     tlsSecret('tls-cert-for-kafka.example.com', issued),
     configMap(long, { 'ca.pem': issued.ca }),
     opaque('kms.example', { password: 'x1234' }),
-    filter({ password: '${secret:kms.example:password}' }),
+    opaque(named, { token: 'x1234' }),
+    filter({ password: '${secret:kms.example:password}', token: `\${secret:${named}:token}` }),
     object(KafkaService, 'other', {
       spec: {
         bootstrapServers: 'kafka.example:9093',
@@ -126,12 +128,16 @@ test('Secrets and ConfigMaps whose names have dots or are long are mounted as an
     const volumes = deployment.spec?.template.spec?.volumes ?? [];
     assert.deepEqual(
       volumes.slice(1).map(({ configMap: from, secret }) => from?.name ?? secret?.secretName),
-      [long, 'kms.example', 'tls-cert-for-kafka.example.com'],
+      [long, 'kms.example', named, 'tls-cert-for-kafka.example.com'],
     );
     for (const { name } of volumes) assert.match(name, /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
     const names = (deployment.spec?.template.spec?.containers[0]?.volumeMounts ?? []).map(({ name }) => name);
     assert.deepEqual(new Set(names), new Set(volumes.map(({ name }) => name)));
-    const { virtualClusters } = await configured(client);
+    const { virtualClusters, filterDefinitions } = await configured(client);
+    assert.deepEqual(filterDefinitions?.[0]?.config, {
+      password: `${root}/secure/secret/kms.example/password`,
+      token: `${root}/secure/secret/${named}/token`,
+    });
     assert.equal(
       virtualClusters[0]?.targetCluster.tls?.key?.certificateFile,
       `${root}/target-cluster/client-certs/tls-cert-for-kafka.example.com/tls.crt`,

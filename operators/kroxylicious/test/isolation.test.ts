@@ -245,6 +245,54 @@ describe('what keeps an isolated cluster from rolling', () => {
       assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'Ready');
     }));
 
+  for (const [what, damage] of Object.entries({
+    deleted: (client: Client) => client.delete(Secret, ref('server')),
+    junk: (client: Client) => patch(client, Secret, 'server', { data: encoded({ 'tls.crt': 'junk' }) }),
+  }))
+    test(`holds the shared Deployment of a proxy that takes its isolation back while a Secret is ${what}`, () =>
+      staged({ objects: objects('VirtualCluster') }, async (stage) => {
+        const { client, settle } = stage;
+        await running(client, settle);
+        await damage(client);
+        await settle();
+        await patch(client, KafkaProxy, 'my-proxy', { spec: { isolation: 'Proxy' } });
+        await settle();
+        assert.deepEqual(await deployments(client), ['my-proxy-one', 'my-proxy-two']);
+        assert.deepEqual(await leadsTo(client, 'one-tcp-bootstrap'), ['my-proxy-one']);
+        const waiting = condition(await get.cluster(client, 'one'), 'RolloutHeld');
+        assert.equal(waiting?.reason, 'WaitsForCluster');
+        assert.match(waiting.message, /virtual cluster two, whose secret\/server in namespace default/);
+        assert.equal(condition(await get.cluster(client, 'two'), 'StaleConfig')?.status, 'True');
+        assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'Held');
+        await stage.restart();
+        assert.deepEqual(stage.transport.writes, []);
+        await client.delete(Secret, ref('server')).catch(() => undefined);
+        await create(client, tlsSecret('server', first));
+        await settle();
+        assert.ok((await deployments(client)).includes('my-proxy'));
+        await running(client, settle);
+        assert.deepEqual(await deployments(client), ['my-proxy']);
+        assert.equal(condition(await get.cluster(client, 'one'), 'RolloutHeld'), undefined);
+      }));
+
+  test('holds the own Deployment of a broken cluster whose proxy isolates its clusters', () =>
+    staged({ objects: objects('Proxy') }, async ({ client, settle }) => {
+      await running(client, settle);
+      await client.delete(Secret, ref('server'));
+      await settle();
+      await patch(client, KafkaProxy, 'my-proxy', { spec: { isolation: 'VirtualCluster' } });
+      await settle();
+      await running(client, settle);
+      assert.deepEqual(await deployments(client), ['my-proxy', 'my-proxy-one']);
+      assert.deepEqual(await leadsTo(client, 'two-tls-0'), ['my-proxy']);
+      assert.deepEqual(await leadsTo(client, 'one-tcp-bootstrap'), ['my-proxy-one']);
+      assert.equal(condition(await get.cluster(client, 'two'), 'RolloutHeld')?.reason, 'WaitsForContent');
+      await create(client, tlsSecret('server', first));
+      await settle();
+      await running(client, settle);
+      assert.deepEqual(await deployments(client), ['my-proxy-one', 'my-proxy-two']);
+    }));
+
   test('is on the proxy when it is the network of the proxy', () =>
     staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
       await running(client, settle);

@@ -278,3 +278,17 @@ test('a CustomResourceDefinition of Routes alone makes no OpenShift of a cluster
     await stage.end();
   }
 });
+
+test('SecurityContextConstraints alone show that a cluster is one of OpenShift, also when they come later', async (t) => {
+  const stage = await createStage({
+    operators: [createKroxylicious()],
+    given: (client) => create(client, proxy(), service(), tcpIngress(), cluster('one')),
+  });
+  t.after(() => stage.end());
+  const groupOf = async () => (await get.deployment(stage.client)).spec?.template.spec?.securityContext?.fsGroup;
+  assert.equal(await groupOf(), 185);
+  await installConstraints(stage.client);
+  await stage.clock.advance(120_000);
+  await stage.settle();
+  assert.equal(await groupOf(), undefined);
+});

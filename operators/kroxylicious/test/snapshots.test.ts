@@ -11,6 +11,7 @@ import {
   condition,
   configMap,
   configurationOf,
+  create,
   encoded,
   filter,
   get,
@@ -132,6 +133,24 @@ describe('snapshots', () => {
         await stage.restart();
         assert.deepEqual(stage.transport.writes, []);
       }));
+
+  test('that were asked for after the content broke are reported as not there yet, and b waits', () =>
+    staged({ objects: running({}) }, async ({ client, settle }) => {
+      await client.delete(Secret, ref('server'));
+      await settle();
+      await patch(client, KafkaProxy, 'my-proxy', { spec: { rollout: { onStaleInput: 'Snapshot' } } });
+      await editB(client);
+      await settle();
+      const missing = /there is no snapshot of the last good content yet/;
+      assert.match(condition(await get.cluster(client, 'a'), 'StaleConfig')?.message ?? '', missing);
+      assert.match(condition(await get.proxy(client), 'StaleConfig')?.message ?? '', missing);
+      assert.equal(condition(await get.cluster(client, 'b'), 'RolloutHeld')?.reason, 'WaitsForCluster');
+      await create(client, tlsSecret('server', issued));
+      await settle();
+      assert.deepEqual(sources(await snapshots(client)), ['ConfigMap rules', 'Secret kms', 'Secret server']);
+      assert.match(await configurationOf(client), /other\.example/);
+      assert.equal(condition(await get.cluster(client, 'a'), 'StaleConfig'), undefined);
+    }));
 
   test('are taken again of content that changed; old ones stay while a ReplicaSet mounts them', () =>
     staged({ objects: running() }, async ({ client, settle }) => {

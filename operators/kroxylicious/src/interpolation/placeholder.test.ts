@@ -12,6 +12,8 @@ describe('a placeholder', () => {
     ['^^${secret:a:b}', '^/secret/a/b'],
     ['^^^${secret:a:b}', '^${secret:a:b}'],
     ['^^^^${secret:a:b}', '^^/secret/a/b'],
+    [`\${secret:${'n'.repeat(120)}:b}`, `/secret/${'n'.repeat(120)}/b`],
+    [`\${configmap:${'n'.repeat(253)}:b}`, `/configmap/${'n'.repeat(253)}/b`],
     ['plain', 'plain'],
     ['$notone', '$notone'],
     ['price: ${5}', 'price: ${5}'],
@@ -40,7 +42,7 @@ describe('a placeholder', () => {
     ['${secret:a:}', /whole value/],
     ['${secret:a:b:c}', /whole value/],
     ['${secret:a/b:c}', /whole value/],
-    [`\${secret:${'n'.repeat(64)}:b}`, /whole value/],
+    [`\${secret:${'n'.repeat(254)}:b}`, /whole value/],
     ['${vault:a:b}', /no provider "vault"/],
   ] as const) {
     test(`${JSON.stringify(value)} is a fault that names its path`, () => {

@@ -31,9 +31,10 @@ export interface Interpolated {
   readonly faults: readonly PlaceholderFault[];
 }
 
-const WHOLE = /^(\^*)\$\{([a-z]{1,63}):([a-zA-Z0-9_.-]{1,63}):([a-zA-Z0-9_.-]+)\}$/;
+/** Names are as long as Kubernetes takes them for Secrets and ConfigMaps: 253 characters. */
+const WHOLE = /^(\^*)\$\{([a-z]{1,63}):([a-zA-Z0-9_.-]{1,253}):([a-zA-Z0-9_.-]+)\}$/;
 /** One with other text around it. */
-const WITHIN = /(\^*)\$\{[a-z]{1,63}:[a-zA-Z0-9_.-]{1,63}:[a-zA-Z0-9_.-]+\}/;
+const WITHIN = /(\^*)\$\{[a-z]{1,63}:[a-zA-Z0-9_.-]{1,253}:[a-zA-Z0-9_.-]+\}/;
 /** Something that was meant as one of ours: a key is missing, the brace is not closed, letters are large. Others' stay text. */
 const MEANT = /(\^*)\$\{\s*(?:secret|configmap)\s*:/i;
 

@@ -51,7 +51,7 @@ import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
 import { networkPlan } from '../tree/network-plan.ts';
 import { isOpenShift } from '../tree/platform.ts';
 import { type FaultyCluster, type ServedClusters, servedClusters } from '../tree/served-clusters.ts';
-import { snapshotNames, snapshotsAwaited, storedSnapshotsOf } from '../tree/snapshots.ts';
+import { NO_SNAPSHOT_YET, snapshotNames, snapshotsAwaited, storedSnapshotsOf } from '../tree/snapshots.ts';
 
 type ReadyReason =
   | 'Ready'
@@ -96,7 +96,7 @@ export function createKafkaProxyReconciler(
         // What a run has nothing to say about is remembered as it was.
         memory: { hash: memory.own?.hash, rolled: memory.own?.rolled, ports, nextPort },
         conditions: [
-          staleCondition(clusters.faulty),
+          staleCondition(clusters.faulty, proxy.spec?.rollout?.onStaleInput === 'Snapshot'),
           proxy.spec === undefined
             ? deprecationWarning.isTrue('SpecMissing', 'spec is missing; write spec: {}')
             : noCondition(deprecationWarning.type),
@@ -185,8 +185,9 @@ function sharedPlan(
         : formatRunning(fragments.map(({ config: { name }, hash: of }) => ({ name, hash: of }))),
     isOpenShift: read.derived(isOpenShift, ''),
   };
-  // Never into what is known to be broken: what runs stays.
-  const isHeld = broken.length > 0 && rollout !== undefined && rollsPods(parts, rollout);
+  // Hold every change that would start pods with broken content: what runs stays. A Deployment that is not there yet
+  // starts pods too (a proxy that takes its isolation back).
+  const isHeld = broken.length > 0 && (rollout === undefined || rollsPods(parts, rollout));
   const awaited = served
     .filter(({ isStale, fragment }) => isStale !== true && snapshotNames(fragment).length > 0)
     .flatMap(({ fragment }) => {
@@ -389,7 +390,7 @@ function readyCondition(
   );
 }
 
-function staleCondition(faulty: readonly FaultyCluster[]): ConditionInput {
+function staleCondition(faulty: readonly FaultyCluster[], wantsSnapshots: boolean): ConditionInput {
   const stale = faulty.filter(({ lastGood }) => lastGood !== undefined).map(({ name }) => name);
   if (stale.length === 0) return noCondition(staleConfig.type);
   return staleConfig.isTrue(
@@ -397,7 +398,7 @@ function staleCondition(faulty: readonly FaultyCluster[]): ConditionInput {
     `served with their last good configuration: ${stale.join(', ')}; ${
       faulty.every(({ lastGood, hasSnapshots }) => lastGood === undefined || hasSnapshots)
         ? 'pods mount snapshots of its content'
-        : 'pods cannot be restarted while a Secret or ConfigMap that it names is missing or unusable'
+        : `pods cannot be restarted while a Secret or ConfigMap that it names is missing or unusable${wantsSnapshots ? `; ${NO_SNAPSHOT_YET}` : ''}`
     }`,
   );
 }

@@ -68,7 +68,7 @@ import { ingressAnnotationsOf, ingressNode } from '../tree/ingress-node.ts';
 import { isOtherKey, type SecretVersions, secretVersions, writtenSince } from '../tree/key-change.ts';
 import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
 import { isOpenShift } from '../tree/platform.ts';
-import { isStored, snapshotNames, snapshotsAwaited } from '../tree/snapshots.ts';
+import { isStored, NO_SNAPSHOT_YET, snapshotNames, snapshotsAwaited } from '../tree/snapshots.ts';
 
 const staleConfig = conditionType<'StaleConfig'>('StaleConfig');
 const rolloutHeld = conditionType<'WaitsForCluster' | 'WaitsForContent'>(ROLLOUT_HELD);
@@ -138,7 +138,10 @@ export function createVirtualKafkaClusterReconciler(
       const conditions = [
         conditionAbout('ResolvedRefs', problems),
         conditionAbout('Accepted', problems),
-        staleCondition(problems, isStale && proxy !== undefined, snapshotNames(lastGood).length > 0),
+        staleCondition(problems, isStale && proxy !== undefined, {
+          isWanted: proxy?.rollout?.onStaleInput === 'Snapshot',
+          isStored: snapshotNames(lastGood).length > 0,
+        }),
         warningCondition(node?.warnings ?? []),
       ];
       // Hosts of Routes are known only when there are Routes: they are created even for a cluster that cannot be served yet.
@@ -308,7 +311,7 @@ function isolatedWorkload(
             .map((one) => named('Secret', { name: one, namespace })),
         ]
       : [];
-  const isHeld = broken.length > 0 && rollout !== undefined && rollsPods(parts, rollout);
+  const isHeld = broken.length > 0 && (rollout === undefined || rollsPods(parts, rollout));
   const waitingFor = `${broken.join(', ')} to be there and usable: pods that are started now would not come up`;
   const awaited = node?.served === undefined ? [] : snapshotNames(fragment).filter((one) => !stored.includes(one));
   const groups = workloadGroups(
@@ -435,19 +438,26 @@ function heldCondition(
 ): ConditionInput {
   if (broken.length === 0) return noCondition(rolloutHeld.type);
   const rollout = read.get(Deployment, { namespace, name: workloadName(shared) }, rolloutOf);
-  const running = inForce([{ hash }], name, rollout && parseRunning(rollout.clusters));
+  const running = rollout && inForce([{ hash }], name, parseRunning(rollout.clusters));
   if (running !== undefined && running !== 'unknown') return noCondition(rolloutHeld.type);
   return rolloutHeld.isTrue('WaitsForCluster', heldBecause(broken));
 }
 
 /** Without the proxy that served it nothing is in force any more. */
-function staleCondition(problems: readonly Problem[], isInForce: boolean, hasSnapshots: boolean): ConditionInput {
+function staleCondition(
+  problems: readonly Problem[],
+  isInForce: boolean,
+  snapshots: { readonly isWanted: boolean; readonly isStored: boolean },
+): ConditionInput {
   if (!isInForce) return noCondition(staleConfig.type);
   const isUnusable = problems.some(
     ({ reason }) => reason.endsWith('NotFound') || reason === 'InvalidReferencedResource',
   );
-  return staleConfig.isTrue(
-    'StaleConfig',
-    `the last good configuration stays in force until the error is fixed${hasSnapshots ? ', with snapshots of the content that it mounts' : isUnusable ? '; should a Secret or ConfigMap that it names be missing or unusable, pods cannot be restarted until it is usable again' : ''}`,
-  );
+  const stays = 'the last good configuration stays in force until the error is fixed';
+  if (snapshots.isStored)
+    return staleConfig.isTrue('StaleConfig', `${stays}, with snapshots of the content that it mounts`);
+  if (!isUnusable) return staleConfig.isTrue('StaleConfig', stays);
+  const restart =
+    'should a Secret or ConfigMap that it names be missing or unusable, pods cannot be restarted until it is usable again';
+  return staleConfig.isTrue('StaleConfig', `${stays}; ${restart}${snapshots.isWanted ? `; ${NO_SNAPSHOT_YET}` : ''}`);
 }

@@ -244,6 +244,36 @@ describe('a pod that gets no sidecar', () => {
     assert.deepEqual(response, { uid: 'u-1', allowed: true });
   });
 
+  const selects = (...values: string[]) => ({ key: 'kubernetes.io/os', operator: 'In', values });
+  const affinity = (...nodeSelectorTerms: object[]) => ({
+    affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
+  });
+  const forWindows: Record<string, object> = {
+    os: { os: { name: 'windows' } },
+    'node selector': { nodeSelector: { 'kubernetes.io/os': 'windows' } },
+    'node affinity': affinity({ matchExpressions: [selects('windows')] }),
+  };
+  for (const [how, spec] of Object.entries(forWindows))
+    test(`a pod for Windows nodes by its ${how} is admitted unchanged, also under the policy Deny`, () => {
+      const windows = pod({ spec: { containers: [{ name: 'app', image: 'i' }], ...spec } });
+      for (const denyUninjected of [false, true])
+        assert.deepEqual(ask(windows, options([config('a')], { denyUninjected })), { uid: 'u-1', allowed: true });
+    });
+
+  const forLinux: Record<string, object> = {
+    'its os is linux': { os: { name: 'linux' }, nodeSelector: { 'kubernetes.io/os': 'windows' } },
+    'one term of its affinity allows Linux': affinity(
+      { matchExpressions: [selects('windows')] },
+      { matchExpressions: [selects('linux', 'windows')] },
+    ),
+    'its affinity has no terms': affinity(),
+  };
+  for (const [why, spec] of Object.entries(forLinux))
+    test(`a pod gets its sidecar when ${why}`, () => {
+      const linux = pod({ spec: { containers: [{ name: 'app', image: 'i' }], ...spec } });
+      assert.equal(sidecarOf(result(linux, options([config('a')])))?.name, 'kroxylicious-proxy');
+    });
+
   test('names the one of several configs', () => {
     const two = options([config('a'), config('b', { proxyImage: 'example.org/proxy:2' })]);
     const given = result(pod({ metadata: { annotations: { [CONFIG_ANNOTATION]: 'b' } } }), two);

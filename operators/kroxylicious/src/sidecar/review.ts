@@ -36,7 +36,7 @@ export interface ReviewOptions {
 export interface Decision {
   readonly namespace: string;
   readonly pod: string;
-  readonly outcome: 'injected' | 'already injected' | 'declined' | SkipReason;
+  readonly outcome: 'injected' | 'already injected' | 'declined' | 'windows' | SkipReason;
   readonly config?: string;
   readonly problem?: string;
 }
@@ -72,6 +72,8 @@ export function review(request: Readonly<Record<string, unknown>>, options: Revi
 
   if (pod.metadata?.labels?.[INJECTION_LABEL] === 'disabled')
     return { response: allowed([]), decision: { ...about, outcome: 'declined' } };
+  // The image of the proxy is one of Linux. A pod for Windows nodes is admitted unchanged, whatever the policy: it cannot run elsewhere.
+  if (isForWindows(pod)) return { response: allowed([]), decision: { ...about, outcome: 'windows' } };
   const found = choose(pod, options.configsIn(namespace));
   if ('sidecar' in found) {
     const sidecar: Sidecar = { ...found.sidecar, image: found.sidecar.image || options.image };
@@ -140,6 +142,25 @@ function choose(pod: Pod, configs: readonly KroxyliciousSidecarConfig[]): Found 
       image: spec.proxyImage ?? '',
     },
   };
+}
+
+const OS_LABEL = 'kubernetes.io/os';
+
+/** Returns whether a pod can run on Windows nodes only: by its `os`, its node selector, or its required node affinity. */
+function isForWindows({ spec }: Pod): boolean {
+  if (spec?.os !== undefined) return spec.os.name === 'windows';
+  if (spec?.nodeSelector?.[OS_LABEL] === 'windows') return true;
+  // The terms of an affinity are alternatives: the pod may run on Linux unless every one of them excludes it.
+  const terms = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  return (
+    terms.length > 0 &&
+    terms.every(({ matchExpressions = [] }) =>
+      matchExpressions.some(
+        ({ key, operator, values = [] }) =>
+          key === OS_LABEL && operator === 'In' && values.length > 0 && values.every((value) => value === 'windows'),
+      ),
+    )
+  );
 }
 
 const containersOf = ({ spec }: Pod) => [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];

@@ -87,6 +87,10 @@ export function snapshotsAwaited(names: readonly string[]): string {
   return `the snapshots ${names.join(', ')} are being stored; see the conditions of their virtual cluster if that takes long`;
 }
 
+/** Reported where snapshots were asked for after the content broke: broken content cannot be copied. */
+export const NO_SNAPSHOT_YET =
+  'there is no snapshot of the last good content yet: the first one is taken when the content is usable again';
+
 const sourceOf = ({ source, name }: Pick<Mount, 'source' | 'name'>) => `${source} ${name}`;
 
 const dataOf = aside(({ data }: Secret) => data ?? {});
