@@ -24,7 +24,7 @@ const paths = (kind: (typeof CROSSPLANE_KINDS)[number], name: string, parts: obj
     .map(({ field }) => field);
 
 describe('kinds', () => {
-  test('a Provider has upstream’s defaults; which kind its runtime configuration is of, the flag decides', () => {
+  test('a Provider has upstream’s defaults, a whole reference to the runtime config default among them', () => {
     const { spec } = Provider.withDefaults(object(Provider, 'x', { spec: { package: 'r.example/p:v1' } }) as Provider);
     assert.deepEqual(spec, {
       package: 'r.example/p:v1',
@@ -33,8 +33,23 @@ describe('kinds', () => {
       packagePullPolicy: 'IfNotPresent',
       ignoreCrossplaneConstraints: false,
       skipDependencyResolution: false,
-      runtimeConfigRef: { name: 'default' },
+      runtimeConfigRef: {
+        apiVersion: 'pkg.crossplane.io/v1beta1',
+        kind: 'DeploymentRuntimeConfig',
+        name: 'default',
+      },
     });
+  });
+
+  test('a reference to a runtime config gets apiVersion and kind by default, on packages and on revisions', () => {
+    const whole = { apiVersion: 'pkg.crossplane.io/v1beta1', kind: 'DeploymentRuntimeConfig', name: 'mine' };
+    const runtimeConfigRef = { name: 'mine' };
+    const given = object(Provider, 'x', { spec: { package: 'r.example/p:v1', runtimeConfigRef } }) as Provider;
+    assert.deepEqual(Provider.withDefaults(given).spec.runtimeConfigRef, whole);
+    const revision = object(ProviderRevision, 'x', {
+      spec: { image: 'r.example/p:v1', revision: 1, desiredState: 'Active', runtimeConfigRef },
+    }) as ProviderRevision;
+    assert.deepEqual(ProviderRevision.withDefaults(revision).spec.runtimeConfigRef, whole);
   });
 
   test('a status that another controller writes needs no message in a condition', () => {

@@ -87,6 +87,19 @@ describe('a DeploymentRuntimeConfig', () => {
     });
   });
 
+  test('a namespace in the metadata of a template has no effect and is a warning on the config', () => {
+    const metadata = { namespace: 'elsewhere', labels: { some: 'label' } };
+    const spec = { deploymentTemplate: { metadata }, serviceTemplate: { metadata: { namespace: 'elsewhere' } } };
+    return withPackages({ objects: [runtimeConfig('mine', spec), using('mine')] }, async (stage, revision) => {
+      const deployment = await stage.client.get(Deployment, inSystem(revision));
+      assert.equal(deployment.metadata.labels?.['some'], 'label');
+      const config = await stage.client.get(DeploymentRuntimeConfig, { name: 'mine' });
+      const text = JSON.stringify(config.status?.conditions);
+      for (const template of ['deploymentTemplate', 'serviceTemplate'])
+        assert.match(text, new RegExp(`spec.${template}.metadata.namespace has no effect .*elsewhere.*; remove it`));
+    });
+  });
+
   test('the seed’s Provider uses the default, which is there by itself', () => {
     const given = seed('provider.yaml') as KubeObject & { spec: { package: string } };
     const registry = fakeRegistry();

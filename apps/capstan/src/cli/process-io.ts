@@ -36,7 +36,7 @@ export function processIo(process: NodeJS.Process): { io: Io; flushed(): Promise
     env: process.env,
     cwd: process.cwd(),
     files: {
-      read: (path) => readFile(path, 'utf8'),
+      read: async (path) => textOf(await readFile(path), path),
       async list(path) {
         try {
           return (await readdir(path)).toSorted();
@@ -48,7 +48,7 @@ export function processIo(process: NodeJS.Process): { io: Io; flushed(): Promise
       async stdin() {
         const chunks: Buffer[] = [];
         for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk as Uint8Array));
-        return Buffer.concat(chunks).toString('utf8');
+        return textOf(Buffer.concat(chunks), 'standard input');
       },
     },
     isTerminal: process.stdout.isTTY,
@@ -80,6 +80,12 @@ async function confirm(question: string, { stdin, stderr }: NodeJS.Process, sign
   const answer = await terminal.question(`${question} [y/N] `, { signal });
   terminal.close();
   return /^y(?:es)?$/i.test(answer.trim());
+}
+
+// Loaded when it is used, as above.
+async function textOf(bytes: Buffer, name: string): Promise<string> {
+  const { decodeText } = await import('@capstan/reconcile/command-line');
+  return decodeText(bytes, name);
 }
 
 const SAME_SIGNAL_MS = 1000;

@@ -78,6 +78,22 @@ describe('manifests', () => {
     await assert.rejects(readKustomization(folder, without), /neither kubectl nor kustomize is installed/);
   });
 
+  test('a file that is not UTF-8 is refused with its name, and so is standard input of every command', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'capstan-utf8-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const latin = Buffer.from([0x61, 0x3a, 0x20, 0xe9, 0x0a]);
+    writeFileSync(join(folder, 'latin.yaml'), latin);
+    await assert.rejects(
+      readManifests([join(folder, 'latin.yaml')], realIo().io),
+      /latin\.yaml is not UTF-8; save it as UTF-8/,
+    );
+    const program = join(import.meta.dirname, '../programs/crossplane.ts');
+    const ran = spawnSync(process.execPath, [program, 'convert', 'deployment-runtime', '-f', '-'], { input: latin });
+    assert.notEqual(ran.status, 0);
+    assert.equal(ran.stdout.toString(), '');
+    assert.match(ran.stderr.toString(), /standard input is not UTF-8; save it as UTF-8/);
+  });
+
   test('that cannot be read are named', async () => {
     await assert.rejects(
       readManifests(['gone.yaml'], testIo().io),

@@ -6,10 +6,6 @@ export const ConvertErrors = catalogue('crossplane-convert', {
     message: `${place} cannot be read as YAML or JSON: ${problem}`,
     remedy: 'correct the file there; nothing was written',
   }),
-  NotText: (path: string) => ({
-    message: `${path} is not UTF-8`,
-    remedy: 'save it as UTF-8; nothing was written',
-  }),
   BadField: (place: string, kind: string, field: string, wanted: string) => ({
     message: `${place}: ${field} of the ${kind} must be ${wanted}`,
     remedy: 'correct it there; nothing was written',

@@ -1,8 +1,7 @@
 // What the converter needs from the machine, as an argument.
-import { isUtf8 } from 'node:buffer';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { ConvertErrors } from './errors.ts';
+import { decodeText } from '@capstan/reconcile/command-line';
 
 export interface ConvertIo {
   stdout(text: string): void;
@@ -24,7 +23,7 @@ export interface ConvertFiles {
 /** The files of a real machine; `stdin` is the process's. */
 export function systemFiles(stdin: AsyncIterable<unknown>): ConvertFiles {
   return {
-    read: async (path) => textOf(await readFile(path), path),
+    read: async (path) => decodeText(await readFile(path), path),
     async list(path) {
       try {
         return (await readdir(path)).toSorted();
@@ -36,17 +35,11 @@ export function systemFiles(stdin: AsyncIterable<unknown>): ConvertFiles {
     async stdin() {
       const chunks: Buffer[] = [];
       for await (const chunk of stdin) chunks.push(Buffer.from(chunk as Uint8Array));
-      return textOf(Buffer.concat(chunks), 'the standard input');
+      return decodeText(Buffer.concat(chunks), 'standard input');
     },
     async write(path, text) {
       await mkdir(dirname(path), { recursive: true });
       await writeFile(path, text);
     },
   };
-}
-
-/** What is no UTF-8 would be written back as something else. */
-function textOf(bytes: Buffer, path: string): string {
-  if (!isUtf8(bytes)) throw ConvertErrors.NotText(path);
-  return bytes.toString('utf8');
 }

@@ -22,6 +22,11 @@ const templateMetadata = () =>
   object(
     {
       name: objectName({ optional: true, description: 'By default that of the revision.' }),
+      // Stored rather than pruned, so that the status can warn about it.
+      namespace: string({
+        optional: true,
+        description: 'Has no effect: the objects of a package are in the namespace of Crossplane.',
+      }),
       labels: map(string(), { optional: true }),
       annotations: map(string(), { optional: true }),
     },

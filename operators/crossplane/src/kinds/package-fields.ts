@@ -20,13 +20,14 @@ export type ImageConfigReason = (typeof IMAGE_CONFIG_REASONS)[number];
 
 /** Names another object by kind: any kind of runtime configuration is passed on to those who know it. */
 const configReference = () => ({
-  apiVersion: string({ optional: true, minLength: 1, description: 'pkg.crossplane.io/v1beta1 by default.' }),
-  kind: string({ optional: true, minLength: 1, description: 'DeploymentRuntimeConfig by default.' }),
+  apiVersion: string({ default: 'pkg.crossplane.io/v1beta1', minLength: 1 }),
+  kind: string({ default: 'DeploymentRuntimeConfig', minLength: 1 }),
   name: objectName(),
 });
 
-const RUNTIME_CONFIG =
-  'How the package’s runtime is run. By default the configuration named default, of the kind that --package-runtime implies.';
+const RUNTIME_CONFIG = 'How the package’s runtime is run. By default the DeploymentRuntimeConfig named default.';
+
+const DEFAULT_REFERENCE = { apiVersion: 'pkg.crossplane.io/v1beta1', kind: 'DeploymentRuntimeConfig', name: 'default' };
 
 const controllerConfigRef = () =>
   object(
@@ -81,9 +82,9 @@ export const packageFields = () => ({
   ...pulling(),
 });
 
-/** Of packages: the default is shown, as upstream does; which kind it is of depends on a flag. */
+/** Fields of packages. The default reference is static and shown whole, as upstream's is. */
 export const runtimeFields = () => ({
-  runtimeConfigRef: object(configReference(), { default: { name: 'default' }, description: RUNTIME_CONFIG }),
+  runtimeConfigRef: object(configReference(), { default: DEFAULT_REFERENCE, description: RUNTIME_CONFIG }),
   controllerConfigRef: controllerConfigRef(),
 });
 

@@ -1,6 +1,6 @@
 // From a package to its revisions: which digest its image has, which revision that is, which one is active, and which old
 // ones are kept. What a revision brings and runs is not decided here.
-import { equal, Secret, ServiceAccount } from '@capstan/kube';
+import { Secret, ServiceAccount } from '@capstan/kube';
 import {
   apply,
   type ConditionInput,
@@ -23,7 +23,7 @@ import { readReference } from '../packages/reference.ts';
 import { type History, historyOf, type WantedRevision } from '../packages/revision-history.ts';
 import { type ConditionView, healthOf, type RevisionView, revisionsOf, unpackedOf } from '../packages/revisions.ts';
 import { unqualified } from '../packages/version-2.ts';
-import { labelValue, tlsSecretNames } from '../runtime/index.ts';
+import { isDefaultReference, labelValue, tlsSecretNames } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
 import { ownerKey } from '../workload/owned-objects.ts';
 
@@ -226,7 +226,7 @@ function eventsOf({ active }: History, { name }: CurrentRevision): EventInput[] 
   return active === name ? [{ reason: 'InstallPackageRevision', note: `the revision ${name} is active` }] : [];
 }
 
-/** Whether a reference says more than its default. */
+/** Returns whether a reference names another config than the default one. */
 function isNamed(reference: PackageObject['spec']['runtimeConfigRef'] | undefined): boolean {
-  return reference !== undefined && !equal(reference, { name: 'default' });
+  return reference !== undefined && !isDefaultReference(reference);
 }

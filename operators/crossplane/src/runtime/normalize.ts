@@ -135,10 +135,19 @@ function withoutNulls(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 }
 
-/** Name, labels and annotations; the namespace is always the manager's, and nothing else can be set. */
+/** Returns name, labels and annotations. The namespace is always that of Crossplane, and no other field can be set. */
 function metadataAt(value: unknown, path: string, found: Found): TemplateMetadata {
   const metadata = objectAt(value, path, found.errors);
-  reportOthers(metadata, ['name', 'labels', 'annotations'], path, found.warnings);
+  reportOthers(metadata, ['name', 'namespace', 'labels', 'annotations'], path, found.warnings);
+  const { namespace } = metadata;
+  if (namespace !== undefined && namespace !== null && namespace !== '')
+    found.warnings.push(
+      finding(
+        `${path}.namespace`,
+        `has no effect (${JSON.stringify(namespace)})`,
+        'remove it: the objects of a package are in the namespace of Crossplane',
+      ),
+    );
   const { name } = metadata;
   if (name !== undefined && name !== null && typeof name !== 'string')
     found.errors.push(finding(`${path}.name`, 'must be a text', 'correct it'));

@@ -1,6 +1,8 @@
 // What the command line needs from the machine, as an argument: tests run every command in their own process, against a
 // server in memory, and read what it printed.
+import { isUtf8 } from 'node:buffer';
 import type { Clock, Connection, ConnectOptions } from '@capstan/kube/cluster';
+import { CodedError } from '@capstan/kube/values';
 
 export interface Io {
   stdout(text: string): void;
@@ -38,8 +40,17 @@ export interface Executed {
 }
 
 export interface FileAccess {
+  /** Rejects bytes that are not UTF-8. */
   read(path: string): Promise<string>;
   /** The names in a folder, sorted; undefined when the path is not a folder. */
   list(path: string): Promise<readonly string[] | undefined>;
+  /** Rejects bytes that are not UTF-8. */
   stdin(): Promise<string>;
+}
+
+/** Decodes UTF-8. Any other bytes are refused: decoded loosely, they would be applied or written back as other text. */
+export function decodeText(bytes: Buffer, name: string): string {
+  if (!isUtf8(bytes))
+    throw new CodedError('text/NotUtf8', { message: `${name} is not UTF-8`, remedy: 'save it as UTF-8' });
+  return bytes.toString('utf8');
 }
