@@ -26,6 +26,16 @@ describe('the repository', () => {
     assert.doesNotMatch(read('.npmrc'), /registry\s*=|_auth|:_password/i);
   });
 
+  test('names one version of Node.js for all platforms and for the image', () => {
+    const { optionalDependencies = {} } = readManifest('package.json');
+    const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, { version?: string }> };
+    const names = Object.keys(optionalDependencies).filter((name) => /^node-(?:bin-)?(?:linux|darwin)-/.test(name));
+    const versions = names.flatMap((name) => [optionalDependencies[name], packages[`node_modules/${name}`]?.version]);
+    assert.equal(names.length, 4);
+    const [, image] = /node:(\d+\.\d+\.\d+)-/.exec(read('Containerfile')) ?? [];
+    assert.deepEqual([...new Set([...versions, image])], ['26.10.0']);
+  });
+
   test('has scripts for CI that can be executed', () => {
     for (const script of ['.ci/run', '.ci/full']) assert.ok(statSync(join(root, script)).mode & 0o100, script);
   });

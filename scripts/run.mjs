@@ -1,5 +1,5 @@
-// Runs a program of this workspace on Node 24, after installing what is missing. It is plain JavaScript so that any
-// Node.js from 20 on can start it: everything else here is TypeScript, which only Node 24 runs by itself.
+// Runs a program of this workspace on the locked Node.js, after installing what is missing. It is plain JavaScript so that any
+// Node.js from 20 on can start it: everything else here is TypeScript, which Node.js runs by itself from 24 on.
 // Usage: node scripts/run.mjs [node options] FILE [arguments]
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -12,10 +12,10 @@ const stamp = join(root, 'node_modules', '.capstan-installed');
 
 if (!isInstalled()) install();
 
-const node = node24();
+const node = lockedNode();
 if (node === undefined) {
   console.error(
-    `Capstan needs Node.js 24 and found ${process.version}: npm has no Node.js 24 package for ${process.platform}-${process.arch}. Install Node.js 24 or newer, then run this again.`,
+    `Capstan needs Node.js 24 or newer and found ${process.version}: npm has no Node.js package for ${process.platform}-${process.arch}. Install Node.js 26, then run this again.`,
   );
   process.exit(1);
 }
@@ -70,7 +70,7 @@ function install() {
 }
 
 /** The Node.js that npm installed, else this one if it is new enough. */
-function node24() {
+function lockedNode() {
   for (const name of ['node', 'node-bin'].map((prefix) => `${prefix}-${process.platform}-${process.arch}`)) {
     const candidate = join(root, 'node_modules', name, 'bin', 'node');
     if (existsSync(candidate)) return candidate;

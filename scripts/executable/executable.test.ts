@@ -32,7 +32,7 @@ describe('the single executable', { skip }, () => {
   const printed = async (...args: string[]) => run(program, args, { env, cwd: home });
 
   test('runs without Node.js on the PATH, and names commands by its own path', async () => {
-    assert.match((await printed('version')).stdout, /^capstan \d+\.\d+\.\d+ \(Node\.js 24\./);
+    assert.match((await printed('version')).stdout, /^capstan \d+\.\d+\.\d+ \(Node\.js 26\./);
     const { stdout, stderr } = await printed('--help');
     assert.ok(stdout.includes(`\n  ${program} up --demo`));
     assert.equal(stderr, '');

@@ -90,7 +90,7 @@ test('the images are pulled from a registry and run as their user on a read-only
       execFileSync('tar', ['-xz', '-C', root], { input: Buffer.concat(chunks) });
     }
     const run = (...argv: string[]) => runIn(root, argv);
-    assert.match(run('/usr/bin/capstan', 'version').stdout, new RegExp(`^capstan ${version} \\(Node\\.js 24\\.`));
+    assert.match(run('/usr/bin/capstan', 'version').stdout, new RegExp(`^capstan ${version} \\(Node\\.js 26\\.`));
     for (const program of ['sesame', 'gimbal', 'submariner', 'kroxylicious', 'crossplane', 'subctl'])
       assert.match(run(`/usr/bin/${program}`, '--help').stdout, new RegExp(`^(?:Usage: )?${program}`, 'm'), program);
     // Everything that an operator loads is in the bundle.

@@ -57,7 +57,7 @@ const tls = (more: object = {}, ingress = 'tls') => ({
 const clusterNames = async (client: Client) =>
   (parse(await configurationOf(client)) as ProxyConfiguration).virtualClusters.map(({ name }) => name);
 
-const olderForm = (key: string) => String(createPrivateKey(key).export({ type: 'sec1', format: 'pem' }));
+const olderForm = (key: string) => createPrivateKey(key).export({ type: 'sec1', format: 'pem' });
 const fixedIngress = (name: string, bootstrapPort: number) =>
   object(KafkaProxyIngress, name, {
     spec: { proxyRef: { name: 'my-proxy' }, clusterIP: { protocol: 'TCP', bootstrapPort } },

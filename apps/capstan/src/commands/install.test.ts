@@ -181,7 +181,7 @@ describe('capstan install', { timeout: 180_000 }, () => {
     assert.equal(deployments.length, 5);
     for (const { spec, metadata } of deployments) {
       const pod = spec?.template.spec;
-      assert.equal(pod?.securityContext?.runAsNonRoot, true, metadata.name);
+      assert.equal(pod?.securityContext?.runAsNonRoot, true, metadata.name ?? '');
       for (const { securityContext, image } of pod?.containers ?? []) {
         assert.deepEqual(securityContext?.capabilities?.drop, ['ALL']);
         assert.equal(securityContext?.allowPrivilegeEscalation, false);

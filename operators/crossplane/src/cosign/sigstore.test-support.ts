@@ -6,7 +6,7 @@ import { canonicalJson } from '@capstan/kube';
 const keys = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const spki = (key: KeyObject) => key.export({ type: 'spki', format: 'der' });
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
-export const pemOfKey = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' }).toString();
+export const pemOfKey = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' });
 
 export interface Certified {
   readonly certificate: string;

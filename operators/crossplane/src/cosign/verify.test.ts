@@ -19,7 +19,7 @@ after(async () => {
   await registry.close();
 });
 
-const pem = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' }).toString();
+const pem = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' });
 const ecdsa = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const other = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
@@ -225,7 +225,7 @@ describe('a signature', () => {
       'for a private key',
       () => [],
       /is a private key/,
-      { name: 'x', publicKey: ecdsa.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() },
+      { name: 'x', publicKey: ecdsa.privateKey.export({ type: 'pkcs8', format: 'pem' }) },
     ],
     ['for no key', () => [], /not a public key in PEM/, { name: 'x', publicKey: 'garbage' }],
     ['for an unknown hash', () => [], /not one of sha224/, { ...mine, hashAlgorithm: 'md5' }],

@@ -38,8 +38,8 @@ describe('certificates', () => {
   test('need a key in the form that the proxy reads', async () => {
     const { certificate, key } = await createCa({ commonName: 'a', ...validity });
     const older = createPrivateKey(key).export({ type: 'sec1', format: 'pem' });
-    assert.match(String(older), /^-----BEGIN EC PRIVATE KEY-----/);
-    assert.match(certificateFault(certificate, String(older)) ?? '', /not in the PKCS#8 form.*openssl pkcs8/);
+    assert.match(older, /^-----BEGIN EC PRIVATE KEY-----/);
+    assert.match(certificateFault(certificate, older) ?? '', /not in the PKCS#8 form.*openssl pkcs8/);
   });
 
   test('need a key of a type that the proxy reads', () => {
@@ -117,6 +117,6 @@ function selfSignedEd25519(): { certificate: string; key: string } {
   const base64 = der(0x30, signed, algorithm, signature).toString('base64');
   return {
     certificate: `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`,
-    key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
   };
 }

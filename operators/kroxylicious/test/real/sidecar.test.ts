@@ -26,7 +26,7 @@ function injected(spec: object): Pod {
       denyUninjected: true,
     },
   );
-  assert.equal(response.allowed, true, response.status?.message);
+  assert.equal(response.allowed, true, response.status?.message ?? '');
   return admitted(given, response);
 }
 
@@ -86,7 +86,7 @@ test('an application produces and consumes through the real proxy beside it', { 
   assert.equal(await traffic.ended, 0, traffic.errors());
   assert.ok(
     traffic.lines.some((line) => /^app sent \d+ .* inOrder true$/.test(line)),
-    traffic.lines.at(-1),
+    traffic.lines.at(-1) ?? 'no line',
   );
 });
 

@@ -106,7 +106,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     });
   });
   server.on('sessionError', () => undefined);
-  server.on('stream', (http, headers) => {
+  server.on('stream', (http: ServerHttp2Stream, headers) => {
     const method = METHODS.get(headers[':path'] ?? '');
     if (!method) {
       refuse(http, `there is no method ${headers[':path'] ?? ''}`);

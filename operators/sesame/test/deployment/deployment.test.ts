@@ -77,7 +77,10 @@ describe('a SesameDeployment', () => {
     await staged([deployment(both)], async (stage) => {
       const found = await message(stage);
       for (const alias of ['confguration', 'runtimeSettings'])
-        assert.ok(found?.includes(`spec.${alias}: is ignored, because there is a configuration too; remove it`), found);
+        assert.ok(
+          found?.includes(`spec.${alias}: is ignored, because there is a configuration too; remove it`),
+          found ?? 'no message',
+        );
       const { spec } = await stage.client.get(SesameConfiguration, at('sesameconfig-edge'));
       assert.equal(spec?.envoy?.timeouts?.requestTimeout, '8s');
     });

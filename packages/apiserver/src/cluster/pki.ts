@@ -116,7 +116,7 @@ async function kept(keep: SecretStore, name: string, make: () => Promise<string>
 async function signingKey(keep: SecretStore, name: string): Promise<KeyObject> {
   const text = await kept(keep, name, async () => {
     const { privateKey } = await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
-    return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    return privateKey.export({ type: 'pkcs8', format: 'pem' });
   });
   try {
     return createPrivateKey(text);

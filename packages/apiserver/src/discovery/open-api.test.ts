@@ -66,7 +66,7 @@ describe('OpenAPI v3', () => {
       const found = Object.values(document.components.schemas).find((schema) =>
         (schema['x-kubernetes-group-version-kind'] as { kind: string }[] | undefined)?.some((one) => one.kind === kind),
       );
-      assert.ok(found, kind);
+      assert.ok(found, kind ?? '');
       for (const [, name] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
         assert.ok(document.components.schemas[name ?? ''], `${path} refers to ${name}, which is not there`);
       }

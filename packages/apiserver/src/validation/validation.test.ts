@@ -248,7 +248,7 @@ describe('validation of built-in kinds', () => {
     it(`refuses ${name}`, async () => {
       const test = testServer();
       const status = await test.refused('POST', where, object);
-      assert.equal(status.reason, 'Invalid', status.message);
+      assert.equal(status.reason, 'Invalid', status.message ?? '');
       const told = (status.details?.causes ?? []).map(({ field, message }) => `${field}: ${message}`);
       assert.equal(told.length, causes.length, told.join('\n'));
       for (const [index, cause] of causes.entries()) {

@@ -19,7 +19,7 @@ export function generateKeys(type: KeyType = 'ecdsa'): Promise<KeyPair> {
 
 /** PKCS #8, PEM. */
 export function privateKeyPem(key: KeyObject): string {
-  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
+  return key.export({ type: 'pkcs8', format: 'pem' });
 }
 
 /** SubjectPublicKeyInfo. */

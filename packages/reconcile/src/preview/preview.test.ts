@@ -198,7 +198,7 @@ describe('a preview', () => {
     staged(async ({ program }, changed) => {
       const { writes } = await preview(program.runtime, [await changed({ value: '2' })]);
       const paths = writes.find(({ object: name }) => name === 'Leaf default/leaf')?.paths;
-      assert.ok(paths?.includes('status.conditions[0].observedGeneration'), paths?.join(', '));
+      assert.ok(paths?.includes('status.conditions[0].observedGeneration'), paths?.join(', ') ?? '');
     }));
 
   test('says the same as applying the change', () =>

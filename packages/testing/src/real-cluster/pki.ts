@@ -45,7 +45,7 @@ export async function createRealPki(folder: string, clock: Pick<Clock, 'now'>): 
       serverCertificate: await write('server.crt', server.certificate),
       serverKey: await write('server.key', server.key),
       // Kubernetes finds the public key in the older form of private keys only.
-      signingKey: await write('service-account.key', privateKey.export({ type: 'sec1', format: 'pem' }).toString()),
+      signingKey: await write('service-account.key', privateKey.export({ type: 'sec1', format: 'pem' })),
     },
   };
 }

@@ -51,7 +51,7 @@ const SYNTAX: [text: string, place: string, message: string][] = [
 for (const [text, place, message] of SYNTAX) {
   test(`${text.slice(0, 20)} is refused: ${message.slice(0, 60)}`, () => {
     const [first] = issuesOf(text).split('\n');
-    assert.ok(first?.startsWith(`ERROR: <input>:${place}: ${message}`), first);
+    assert.ok(first?.startsWith(`ERROR: <input>:${place}: ${message}`), first ?? '');
   });
 }
 
