@@ -27,6 +27,8 @@ export interface BodySource {
 
 export interface RequestContext {
   user: UserInfo;
+  /** The server's authorize() has already accepted this request; default false. */
+  isAuthorized?: boolean;
   /** Stands in where a request has no user-agent: it names the field manager then. */
   userAgent?: string;
   /** What strict validation objects to in the body's text (fields that are there twice); only who read it knows. */

@@ -117,6 +117,8 @@ export interface ApiServer {
   readonly authenticator: Authenticator;
   /** The user that a request of `user` acts as when it impersonates another one; throws a StatusError. */
   impersonate(user: UserInfo, wanted: Impersonated): UserInfo;
+  /** Checks that the user may send a request, before its body is read; throws a StatusError. */
+  authorize(request: ApiRequest, user: UserInfo): void;
   /** A way in for a client in this process. */
   transport(options?: TransportOptions): Transport;
   /** Answers a request; a watch is answered with a stream, everything else (refusals too) with a response. */
@@ -225,11 +227,15 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     if (!allowed) throw refuse(user, attributes, reason);
   };
 
+  const check = (request: ApiRequest, user: UserInfo): void => {
+    if (!isTrue(request.query ?? {}, 'watch')) checkTimeout(request.query ?? {});
+    if (isRbac) authorize(user, attributesOf(request));
+  };
+
   const answer = async (request: ApiRequest, given: RequestContext): Promise<ApiResponse | WatchStream> => {
     const context = { ...given, warnings: new Set<string>() };
     try {
-      if (!isTrue(request.query ?? {}, 'watch')) checkTimeout(request.query ?? {});
-      if (isRbac) authorize(context.user, attributesOf(request));
+      if (context.isAuthorized !== true) check(request, context.user);
       const described =
         about(request, closed) ?? (request.method === 'GET' ? (discover(request) ?? describe(request)) : undefined);
       if (described) return described;
@@ -267,6 +273,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     },
     authenticator,
     impersonate: (user, wanted) => impersonate(authorizer, user, wanted),
+    authorize: check,
     transport: ({ user = ADMIN, userAgent, address = 'in-process' } = {}) =>
       inProcessTransport(
         address,

@@ -309,7 +309,7 @@ describe('limits', () => {
           release = resolve;
         }),
     };
-    const { http, ask } = await serve({ inFlight: { writes: 1, reads: 1 } }, slow);
+    const { http, ask } = await serve({ inFlight: { writes: 1, reads: 1 }, queueMs: 50 }, slow);
     const first = ask({ path: CONFIG_MAPS });
     while (!release) await new Promise((resolve) => setImmediate(resolve));
     const second = await ask({ path: CONFIG_MAPS });

@@ -3,7 +3,7 @@
 // /clusters/NAME, and the first one at the root too.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import {
   type ApiRequest,
@@ -14,6 +14,7 @@ import {
   reasonOf,
   silentLogger,
 } from '@capstan/kube';
+import { ANONYMOUS } from '../auth/authenticate.ts';
 import type { UserInfo } from '../core.ts';
 import { ClusterErrors, methodNotAllowed, notServed, tooManyRequests } from '../errors.ts';
 import { PROTOBUF } from '../protobuf/encode.ts';
@@ -21,12 +22,22 @@ import { isTrue } from '../rest/options.ts';
 import { type ApiServer, refusal } from '../server.ts';
 import { type ProxyPath, type ProxyTarget, parseProxyPath } from '../streams/proxy-target.ts';
 import { isResponse } from '../transport.ts';
+import { type Connections, createConnections } from './connections.ts';
+import { type ByteLimits, createHeldBytes } from './held-bytes.ts';
 import { createHttp2Sessions } from './http2-sessions.ts';
 import { createIdentifier } from './identify.ts';
+import { createLoopTurns } from './loop-turns.ts';
 import { serveProxy } from './proxy.ts';
 import { readBody } from './read-body.ts';
+import {
+  createRequestSlots,
+  type LevelledSender,
+  levelOf,
+  RETRY_AFTER_SECONDS,
+  type SlotKind,
+} from './request-slots.ts';
 import { handleUpgrade, isUpgradePath } from './upgrade.ts';
-import { acceptedForm, type Form, refusalForm, writeAnswer } from './write-answer.ts';
+import { acceptedForm, type Form, refusalForm, type Writing, writeAnswer } from './write-answer.ts';
 import { createWatchWriter } from './write-watch.ts';
 
 export interface HttpServerOptions {
@@ -43,12 +54,16 @@ export interface HttpServerOptions {
   tls?: { certificate: string; key: string; ca: string };
   /** Of a request's body; default 3 MiB, as kube-apiserver. */
   bodyLimit?: number;
-  /** Requests that may be under way at once, watches apart; default 200 that change something and 400 that read. */
+  /** Requests of a level that are worked on at once, watches apart; default 200 that change something and 400 that read. */
   inFlight?: { writes: number; reads: number };
+  /** How long a request waits for others to be worked off before it is answered with 429; default 15 s. */
+  queueMs?: number;
   /** How long a request may take to arrive, body included, before it is answered with 408; default 60 s. */
   requestMs?: number;
-  /** How long a watcher may take nothing before its connection is cut; default 30 s. */
+  /** How long a client may take nothing of a watch or an answer before its stream is ended; default 30 s. */
   drainMs?: number;
+  /** How long a connection whose client has not shown who it is may stand idle; default 10 s. */
+  anonymousIdleMs?: number;
 }
 
 export interface HttpServer {
@@ -58,21 +73,29 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-const DEFAULT_BODY_LIMIT = 3 * 1024 * 1024;
+const MIB = 1024 * 1024;
+const DEFAULT_BODY_LIMIT = 3 * MIB;
 const DEFAULT_DRAIN_MS = 30_000;
 /** Longer than clients keep connections, so that it is they who close them and no request meets a closing one. */
 const KEEP_ALIVE_MS = 120_000;
 /** kube-apiserver gives a whole request as long. */
 const REQUEST_MS = 60_000;
 const GRACE_MS = 5_000;
-const RETRY_AFTER_SECONDS = 1;
+const QUEUE_MS = 15_000;
+/** A client that connects and does not begin to speak TLS. */
+const HANDSHAKE_MS = 10_000;
+/** Answers that clients have yet to read. */
+const UNREAD: ByteLimits = { connection: 16 * MIB, user: 64 * MIB, level: 256 * MIB };
+/** Bodies that arrive, are parsed and worked on. */
+const BODIES: ByteLimits = { connection: 128 * MIB, user: 256 * MIB, level: 512 * MIB };
 
 /** Listens; throws one of the ClusterErrors when it cannot. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { clock, logger = silentLogger, host = '127.0.0.1', tls } = options;
   const closing = new AbortController();
   const route = createRouter(options.clusters);
-  const handle = requestHandler(options, route, closing.signal);
+  const connections = createConnections(clock, options.anonymousIdleMs);
+  const handle = requestHandler(options, route, connections, closing.signal);
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     // A connection that was busy when we began to close is idle now, and would be kept alive.
     response.once('close', () => {
@@ -97,6 +120,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
           minVersion: 'TLSv1.2',
           ALPNProtocols: ['h2', 'http/1.1'],
           connectionsCheckingInterval: checkingMs,
+          handshakeTimeout: HANDSHAKE_MS,
           shouldUpgradeCallback: canUpgrade,
         },
         listener,
@@ -107,10 +131,16 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   // Node waits for the longer of the two.
   server.headersTimeout = server.requestTimeout;
   const http2 = createHttp2Sessions(listener);
-  if (tls) divide(server, http2.take);
+  const watchOver = (socket: Socket) => connections.opened(socket, () => socket.destroy());
+  if (tls) divide(server, http2.take, watchOver);
+  else server.on('connection', watchOver);
   server.on('upgrade', (message, socket, head) => {
     handleUpgrade(message, socket, head, {
-      route,
+      route(request) {
+        const routed = route(request);
+        connections.identified(request.socket);
+        return routed;
+      },
       refusal: (error) => refusalOf(error, message, logger),
       logger,
       closing: closing.signal,
@@ -139,10 +169,11 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 }
 
 /** Connections that agreed to HTTP/2 go another way. */
-function divide(server: Server, takeHttp2: (socket: TLSSocket) => void): void {
+function divide(server: Server, takeHttp2: (socket: TLSSocket) => void, watchOver: (socket: TLSSocket) => void): void {
   const others = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[];
   server.removeAllListeners('secureConnection');
   server.on('secureConnection', (socket: TLSSocket) => {
+    watchOver(socket);
     if (socket.alpnProtocol === 'h2') takeHttp2(socket);
     else {
       for (const listener of others) listener.call(server, socket);
@@ -193,19 +224,60 @@ function createRouter(clusters: HttpServerOptions['clusters']): Route {
   };
 }
 
-function requestHandler(options: HttpServerOptions, route: Route, closing: AbortSignal) {
-  const { clock, logger = silentLogger, bodyLimit = DEFAULT_BODY_LIMIT } = options;
-  const inFlight = createInFlight(options.inFlight ?? { writes: 200, reads: 400 });
-  const writeWatch = createWatchWriter(clock, options.drainMs ?? DEFAULT_DRAIN_MS);
-
+function requestHandler(options: HttpServerOptions, route: Route, connections: Connections, closing: AbortSignal) {
+  const { clock, logger = silentLogger, bodyLimit = DEFAULT_BODY_LIMIT, drainMs = DEFAULT_DRAIN_MS } = options;
+  const slots = createRequestSlots(clock, options.inFlight ?? { writes: 200, reads: 400 }, options.queueMs ?? QUEUE_MS);
+  const turns = createLoopTurns();
+  const unread = createHeldBytes(UNREAD);
+  const bodies = createHeldBytes(BODIES);
+  const writeWatch = createWatchWriter(clock, drainMs);
   const limits = { bytes: bodyLimit, ms: options.requestMs ?? REQUEST_MS, clock };
 
+  /** Takes a slot for the request when it is its turn; undefined when its client has gone meanwhile. */
+  const admit = async (sender: LevelledSender, kind: SlotKind, response: ServerResponse) => {
+    const room = unread.room(sender);
+    if (room) await room;
+    const turn = turns.next(sender);
+    if (turn) await turn;
+    const entered = slots.enter(sender, kind);
+    const leave = typeof entered === 'function' ? entered : await entered;
+    if (!response.destroyed) return leave;
+    leave();
+    return undefined;
+  };
+
   return async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { socket } = message;
     if (closing.aborted && message.httpVersionMajor < 2) response.setHeader('connection', 'close');
+    connections.begin(socket, response);
+    const inOrder = message.httpVersionMajor < 2 ? connections.turn(socket, response) : undefined;
+    if (inOrder) await inOrder;
+    if (response.destroyed) return;
+    let leave: (() => void) | undefined;
+    let bodyBytes = 0;
+    let sender: LevelledSender = { user: ANONYMOUS.name, connection: socket, level: 'anonymous' };
+    const countBody = (bytes: number) => {
+      if (!bodies.hasRoom(sender)) throw tooManyRequests(RETRY_AFTER_SECONDS);
+      bodyBytes += bytes;
+      bodies.add(sender, bytes);
+    };
+    const writing = (jsonOf?: Writing['jsonOf']): Writing => ({
+      clock,
+      drainMs,
+      ...(jsonOf && { jsonOf }),
+      turn: () => turns.next(sender),
+      room: () => unread.room(sender),
+      count(bytes) {
+        unread.add(sender, bytes);
+        response.once('close', () => unread.add(sender, -bytes));
+      },
+    });
     try {
       const method = METHODS[message.method ?? ''];
       if (method === undefined) throw methodNotAllowed();
       const { server, path, user } = route(message);
+      sender = { user: user.name, connection: socket, level: levelOf(user) };
+      if (sender.level !== 'anonymous') connections.identified(socket);
       const proxied = parseProxyPath(path);
       if (proxied) return await passOn(message, response, proxied, () => server.proxy(method, proxied, { user }));
       const query = queryOf(message);
@@ -214,12 +286,13 @@ function requestHandler(options: HttpServerOptions, route: Route, closing: Abort
       const isWatch = method === 'GET' && isTrue(query, 'watch');
       const isFollowed = isTrue(query, 'follow') && path.endsWith('/log');
       const isLong = isWatch || isFollowed;
+      // A body is read only for those who may send it.
+      if (method !== 'GET') server.authorize({ method, path, query }, user);
+      const { body, contentType, duplicates, source } = await readBody(message, method, limits, countBody);
       if (!isLong) {
-        const leave = inFlight.enter(method === 'GET' ? 'reads' : 'writes');
-        if (!leave) throw tooManyRequests(RETRY_AFTER_SECONDS);
-        response.once('close', leave);
+        leave = await admit(sender, method === 'GET' ? 'reads' : 'writes', response);
+        if (!leave) return;
       }
-      const { body, contentType, duplicates, source } = await readBody(message, method, limits);
       const request: ApiRequest = {
         method,
         path,
@@ -234,19 +307,23 @@ function requestHandler(options: HttpServerOptions, route: Route, closing: Abort
       };
       const answer = await server.handle(request, {
         user,
+        ...(method !== 'GET' && { isAuthorized: true }),
         ...(duplicates.length > 0 && { duplicates }),
         ...(source && { source }),
       });
+      leave?.();
       if (!isResponse(answer)) await writeWatch(response, answer, form === 'protobuf', server.jsonOf);
-      else
-        await writeAnswer(message, response, answer, answer.status < 400 ? form : refusalForm(message, path, form), {
-          clock,
-          jsonOf: server.jsonOf,
-        });
+      else {
+        const shown = answer.status < 400 ? form : refusalForm(message, path, form);
+        await writeAnswer(message, response, answer, shown, writing(server.jsonOf));
+      }
     } catch (error) {
+      leave?.();
       // There is nothing left to report.
       if (response.destroyed) return;
-      await writeAnswer(message, response, refusalOf(error, message, logger), 'json', { clock });
+      await writeAnswer(message, response, refusalOf(error, message, logger), 'json', writing());
+    } finally {
+      if (bodyBytes > 0) bodies.add(sender, -bodyBytes);
     }
   };
 }
@@ -275,20 +352,6 @@ function goneSignal(response: ServerResponse): AbortSignal {
 }
 
 const canUpgrade = (message: IncomingMessage) => isUpgradePath(pathOf(message));
-
-/** Counts what is under way, so that a flood is refused instead of filling the memory. */
-function createInFlight(limits: { reads: number; writes: number }) {
-  const now = { reads: 0, writes: 0 };
-  /** Undefined: full. Otherwise what to call, once, when the request is over. */
-  const enter = (what: 'reads' | 'writes'): (() => void) | undefined => {
-    if (now[what] >= limits[what]) return undefined;
-    now[what] += 1;
-    return () => {
-      now[what] -= 1;
-    };
-  };
-  return { enter };
-}
 
 const CLUSTER_PATH = /^\/clusters\/([^/]+)(\/.*)?$/;
 

@@ -2,6 +2,7 @@
 // have the form of HTTP/1.1's, so that everything else is the same.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
+  constants,
   createSecureServer,
   Http2ServerRequest,
   Http2ServerResponse,
@@ -37,7 +38,13 @@ export function createHttp2Sessions(
       settings: { maxConcurrentStreams: MAX_STREAMS, initialWindowSize: WINDOW_BYTES },
       maxSessionMemory: MAX_MEGABYTES,
     },
-    (message, response) => listener(message as unknown as IncomingMessage, response as unknown as ServerResponse),
+    (message, response) => {
+      // A client that was answered before it had sent its whole body need not send the rest.
+      response.once('finish', () => {
+        if (!message.stream.readableEnded) message.stream.close(constants.NGHTTP2_NO_ERROR);
+      });
+      listener(message as unknown as IncomingMessage, response as unknown as ServerResponse);
+    },
   );
   let taken: TLSSocket | undefined;
   server.on('session', (session) => {

@@ -22,14 +22,24 @@ export interface BodyLimits {
   readonly clock: Clock;
 }
 
+/** Counts bytes of a body against its sender; throws TooManyRequests where they are too many. */
+export type CountBytes = (bytes: number) => void;
+
+/** Smaller bodies are not counted: as many as a connection may send at once do not matter. */
+const COUNTED_BYTES = 16 * 1024;
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const YAML_TYPES = new Set(['application/yaml', 'text/yaml', 'application/x-yaml', 'application/apply-patch+yaml']);
 const JSON_TYPES = new Set(['application/json', PATCH_TYPES.json, PATCH_TYPES.merge, PATCH_TYPES.strategic]);
 
 /** Reads a body to its end, within the limits, and parses it by its type. Throws the error that the client receives. */
-export async function readBody(message: IncomingMessage, method: Method, limits: BodyLimits): Promise<RequestBody> {
+export async function readBody(
+  message: IncomingMessage,
+  method: Method,
+  limits: BodyLimits,
+  count: CountBytes,
+): Promise<RequestBody> {
   if (method === 'GET') return { duplicates: [] };
-  const bytes = await collect(message, limits);
+  const bytes = await collect(message, limits, count);
   const contentType = message.headers['content-type'];
   const typed = { ...(contentType !== undefined && { contentType }), duplicates: [] };
   if (bytes.length === 0) return typed;
@@ -69,7 +79,11 @@ function textOf(bytes: Buffer): string {
 }
 
 /** By listeners: an iterator of a stream takes a tenth of the time of a small write. */
-function collect(message: IncomingMessage, { bytes: limit, ms, clock }: BodyLimits): Promise<Buffer> {
+function collect(
+  message: IncomingMessage,
+  { bytes: limit, ms, clock }: BodyLimits,
+  count: CountBytes,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (Number(message.headers['content-length'] ?? 0) > limit) {
       reject(entityTooLarge(limit));
@@ -79,12 +93,21 @@ function collect(message: IncomingMessage, { bytes: limit, ms, clock }: BodyLimi
     const timer = message.httpVersionMajor < 2 ? undefined : clock.after(ms, () => reject(requestTimeout()));
     const chunks: Buffer[] = [];
     let size = 0;
+    const refuse = (error: unknown) => {
+      timer?.cancel();
+      message.pause().removeAllListeners('data');
+      reject(error instanceof Error ? error : new Error(String(error)));
+    };
     message.on('data', (chunk: Buffer) => {
+      const isCounted = size > COUNTED_BYTES;
       size += chunk.length;
       chunks.push(chunk);
-      if (size <= limit) return;
-      message.pause().removeAllListeners('data');
-      reject(entityTooLarge(limit));
+      try {
+        if (size > COUNTED_BYTES) count(isCounted ? chunk.length : size);
+        if (size > limit) refuse(entityTooLarge(limit));
+      } catch (error) {
+        refuse(error);
+      }
     });
     message.on('end', () => {
       timer?.cancel();

@@ -1,13 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { createGzip, gzip } from 'node:zlib';
-import type { ApiResponse, Clock } from '@capstan/kube';
+import type { ApiResponse } from '@capstan/kube';
 import { stringify } from 'yaml';
 import { isObject } from '../json/copy.ts';
 import { encodeInSteps, hasProtobuf, PROTOBUF } from '../protobuf/encode.ts';
 import { parseResourcePath } from '../rest/route.ts';
 import { isTextStream } from '../transport.ts';
+import { drained, expectRead, type Patience } from './answer-progress.ts';
 import { bytesOfTexts } from './bytes-of-texts.ts';
+import { listPieces, longListOf } from './list-pieces.ts';
 
 export type Form = 'json' | 'yaml' | 'protobuf';
 
@@ -16,8 +18,8 @@ const GZIP_BYTES = 128 * 1024;
 const SHORT_TEXT = 16 * 1024;
 /** Of protobuf: a longer message is written in the pieces in which it was encoded. */
 const LONG_MESSAGE = 512 * 1024;
-/** Longer lists are written piece by piece, so that no other request waits for them. */
-const PIECE_ITEMS = 200;
+/** Memory of an item of a list that is being written, until its text is known. */
+const ITEM_BYTES = 1024;
 
 /** The form in which the client wants its answer; throws NotAcceptable when there is none that we have. */
 export function acceptedForm({ headers: { accept = '' } }: Pick<IncomingMessage, 'headers'>, path: string): Form {
@@ -48,10 +50,15 @@ function isEncoded(range: string, path: string): boolean {
   return place !== undefined && hasProtobuf(place.group === '' ? place.version : `${place.group}/${place.version}`);
 }
 
-export interface Writing {
-  clock: Clock;
+export interface Writing extends Patience {
   /** The JSON of a value, where it is known already. */
   jsonOf?: (value: unknown) => string | undefined;
+  /** Lets others have their turn; undefined: go on. Default: the clock's yield. */
+  turn?(): Promise<void> | undefined;
+  /** Waits while the client has too much to read already; undefined: go on. */
+  room?(): Promise<void> | undefined;
+  /** Counts bytes that the client has yet to read, until the response is closed. */
+  count?(bytes: number): void;
 }
 
 /** Writes an answer to its end, in pieces and compressed where that pays. Resolves when it is written or the client gone. */
@@ -60,21 +67,26 @@ export async function writeAnswer(
   response: ServerResponse,
   { status, headers, body }: ApiResponse,
   form: Form,
-  { clock, jsonOf }: Writing,
+  writing: Writing,
 ): Promise<void> {
   if (response.headersSent || response.destroyed) return;
   if (isTextStream(body)) {
     response.statusCode = status;
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     response.flushHeaders();
-    await writeText(response, body);
+    await writeText(response, body, writing);
     return;
   }
+  const room = writing.room?.();
+  if (room) await room;
+  if (response.destroyed) return;
   const isText = typeof body === 'string' && !(headers['content-type'] ?? '').includes('json');
   response.statusCode = status;
   response.setHeader('cache-control', 'no-cache, private');
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, headerText(value));
-  const encoded = form === 'protobuf' && isObject(body) ? await inProtobuf(body, clock) : undefined;
+  const longList = longListOf(body);
+  if (longList) writing.count?.(ITEM_BYTES * ((body as Record<string, unknown[]>)[longList] ?? []).length);
+  const encoded = form === 'protobuf' && isObject(body) ? await inProtobuf(body, writing) : undefined;
   if (encoded) response.setHeader('content-type', PROTOBUF);
   if (form === 'yaml' && !isText) response.setHeader('content-type', 'application/yaml');
   const wantsGzip = /\bgzip\b/.test(message.headers['accept-encoding']?.toString() ?? '');
@@ -83,20 +95,23 @@ export async function writeAnswer(
     return;
   }
   if (encoded && encoded.length > 1) {
-    if (!wantsGzip)
-      response.setHeader(
-        'content-length',
-        encoded.reduce((sum, { length }) => sum + length, 0),
-      );
-    await writePieces(response, encoded, wantsGzip, clock);
+    const length = encoded.reduce((sum, piece) => sum + piece.length, 0);
+    writing.count?.(length);
+    if (!wantsGzip) response.setHeader('content-length', length);
+    await writePieces(response, [...encoded], wantsGzip, writing);
     return;
   }
-  const items = form !== 'yaml' && !encoded && !isText && !isPretty(message) ? longListOf(body) : undefined;
-  if (items) {
-    await writePieces(response, piecesOf(body as object, items), wantsGzip, clock);
+  const items = form !== 'yaml' && !encoded && !isText && !isPretty(message) ? longList : undefined;
+  const pieces = items && listPieces(body as object, items);
+  const first = pieces?.next().value;
+  const second = pieces?.next().value;
+  if (items && first && second) {
+    // The pieces that follow are about as large, and there are as many at a time.
+    writing.count?.(first.length + second.length);
+    await writePieces(response, [first, second, pieces], wantsGzip, writing);
     return;
   }
-  const whole = encoded?.[0] ?? (isText ? body : serialised(body, form, isPretty(message), jsonOf));
+  const whole = encoded?.[0] ?? first ?? (isText ? body : serialised(body, form, isPretty(message), writing.jsonOf));
   // A short text goes out with its headers in one write, in one encoding, so those must be ASCII; of a long one that would be another copy
   // in V8's heap.
   const isOneWrite = whole.length <= SHORT_TEXT && Object.values(headers).every((value) => ASCII.test(value));
@@ -106,17 +121,23 @@ export async function writeAnswer(
   if (isLarge) response.setHeader('content-encoding', 'gzip');
   const sent = isLarge ? await compress(Buffer.from(plain), { level: 1 }) : plain;
   response.setHeader('content-length', isLarge ? sent.length : length);
+  if (!isOneWrite) writing.count?.(sent.length);
   response.end(sent);
+  expectRead(response, writing);
 }
 
 /** In pieces; the length of a message comes before it, so all of them are there before the first is written. */
-async function inProtobuf(body: object, clock: Clock): Promise<readonly Uint8Array[] | undefined> {
+async function inProtobuf(body: object, writing: Writing): Promise<readonly Uint8Array[] | undefined> {
   const encoding = encodeInSteps(body);
   for (;;) {
     const { done, value } = encoding.next();
     if (done) return value && (value.length > LONG_MESSAGE ? value.pieces() : [value.result()]);
-    await clock.yield();
+    await othersTurn(writing);
   }
+}
+
+async function othersTurn({ clock, turn = () => clock.yield() }: Writing): Promise<void> {
+  await turn();
 }
 
 /** Node writes a character of a header as one byte and refuses what is none; warnings go out as UTF-8, as Go sends them. */
@@ -124,12 +145,13 @@ const headerText = (value: string) => (ASCII.test(value) ? value : Buffer.from(v
 const ASCII = /^[\x20-\x7e]*$/;
 
 /** Logs: what is there, and what comes. Their source waits while the client does not read. */
-async function writeText(response: ServerResponse, text: AsyncIterable<string>): Promise<void> {
+async function writeText(response: ServerResponse, text: AsyncIterable<string>, patience: Patience): Promise<void> {
   for await (const piece of text) {
     if (response.destroyed) break;
-    if (!response.write(piece)) await drained(response, response);
+    if (!response.write(piece)) await drained(response, response, patience);
   }
   response.end();
+  expectRead(response, patience);
 }
 
 const compress = promisify(gzip) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
@@ -148,64 +170,28 @@ function isPretty({ url = '', headers }: IncomingMessage): boolean {
   return /^(curl|Wget|Mozilla\/5\.0)/.test(headers['user-agent'] ?? '');
 }
 
-function longListOf(body: unknown): 'items' | 'rows' | undefined {
-  if (!isObject(body)) return undefined;
-  for (const name of ['items', 'rows'] as const) {
-    const list = body[name];
-    if (Array.isArray(list) && list.length > PIECE_ITEMS) return name;
-  }
-  return undefined;
-}
-
-/** The same text as JSON.stringify would make, in pieces of some hundred items. */
-function* piecesOf(body: object, list: string): Generator<string | Buffer> {
-  let opening = '{';
-  for (const [name, value] of Object.entries(body)) {
-    if (value === undefined) continue;
-    yield `${opening}${JSON.stringify(name)}:`;
-    opening = ',';
-    if (name !== list) {
-      yield JSON.stringify(value);
-      continue;
-    }
-    const items = value as readonly unknown[];
-    for (let at = 0; at < items.length; at += PIECE_ITEMS) {
-      const text = JSON.stringify(items.slice(at, at + PIECE_ITEMS));
-      yield bytesOfTexts(at === 0 ? '[' : ',', text.slice(1, -1));
-    }
-    yield ']';
-  }
-  yield '}\n';
-}
-
 async function writePieces(
   response: ServerResponse,
-  pieces: Iterable<string | Uint8Array>,
+  pieces: readonly (Uint8Array | Iterable<Uint8Array>)[],
   wantsGzip: boolean,
-  clock: Clock,
+  writing: Writing,
 ): Promise<void> {
   if (wantsGzip) response.setHeader('content-encoding', 'gzip');
   const zip = wantsGzip ? createGzip({ level: 1 }) : undefined;
   zip?.pipe(response);
   const out = zip ?? response;
-  for (const piece of pieces) {
+  for (const piece of flat(pieces)) {
     if (response.destroyed) break;
-    if (!out.write(piece)) await drained(out, response);
-    else await clock.yield();
+    if (!out.write(piece)) await drained(out, response, writing);
+    await othersTurn(writing);
   }
   out.end();
+  expectRead(response, writing, () => response.writableLength + (zip?.readableLength ?? 0));
 }
 
-/** Resolves when there is room again, or when the client is gone. */
-function drained(out: NodeJS.WritableStream, response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      out.off('drain', done);
-      response.off('close', done);
-      resolve();
-    };
-    out.once('drain', done);
-    response.once('close', done);
-    if (response.destroyed) done();
-  });
+function* flat(pieces: readonly (Uint8Array | Iterable<Uint8Array>)[]): Generator<Uint8Array> {
+  for (const piece of pieces) {
+    if (piece instanceof Uint8Array) yield piece;
+    else yield* piece;
+  }
 }
