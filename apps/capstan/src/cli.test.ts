@@ -66,6 +66,10 @@ const mistakes: [line: string, expected: RegExp][] = [
   ['plan -f x --timeout soon', /^error: --timeout cannot be "soon"; write a duration above 0, as in /],
   ['plan -f x --delete=maybe', /^error: --delete cannot be "maybe"; use --delete=true or --delete=false\n$/],
   ['run --health-address 8081', /^error: --health-address cannot be "8081"; write HOST:PORT, /],
+  [
+    'run --leader-elect-stale-limit 30s',
+    /^error: --leader-elect-stale-limit cannot be "30s"; write a duration of at least/,
+  ],
   ['run --leader-elect-retry-period 0s', /^error: --leader-elect-retry-period cannot be "0s"; write a duration/],
   [
     'crds --operators other',

@@ -95,6 +95,10 @@ export const LeadershipErrors = catalogue('leadership', {
 });
 
 export const ManagerErrors = catalogue('manager', {
+  StaleLimitTooShort: (ms: number) => ({
+    message: `a limit of ${ms} ms for stale caches is shorter than a quiet watch takes to prove that they are current`,
+    remedy: 'use at least 60 s',
+  }),
   SameOperator: (name: string) => ({
     message: `two operators are named "${name}"`,
     remedy: 'give one of them another name, or leave one out',

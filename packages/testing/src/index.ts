@@ -1,5 +1,6 @@
 export * from './assert-report.ts';
 export * from './cluster.ts';
+export * from './faults/deaf-proxy.ts';
 export * from './faults/fault-log.ts';
 export * from './faults/fault-schedule.ts';
 export * from './faults/faulty-transport.ts';

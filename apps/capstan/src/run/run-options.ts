@@ -1,5 +1,5 @@
 import type { LogLevel, ManagerOptions } from '@capstan/reconcile';
-import { type Flags, type FlagValues, list, positiveDuration } from '@capstan/reconcile/command-line';
+import { duration, type Flags, type FlagValues, list, positiveDuration } from '@capstan/reconcile/command-line';
 import type { Io } from '../cli/io.ts';
 import { addressOf, listenAddress } from './address-flag.ts';
 
@@ -39,6 +39,13 @@ export const RUN_OPTIONS = {
     default: '2s',
     parse: positiveDuration,
     help: 'Between two tries.',
+  },
+  'leader-elect-stale-limit': {
+    type: 'string',
+    value: 'DURATION',
+    default: '2m',
+    parse: duration({ minMs: 60_000, remedy: 'write a duration of at least 60s' }),
+    help: 'How long caches may be stale before the Lease is given up.',
   },
   'leader-elect-resource-name': { type: 'string', value: 'NAME', help: 'The Lease; default capstan-OPERATOR.' },
   'leader-elect-resource-namespace': {
@@ -99,6 +106,7 @@ export function runSettings(flags: FlagValues<typeof RUN_OPTIONS>, io: Io): RunS
       renewMs: flags['leader-elect-renew-deadline'],
       retryMs: flags['leader-elect-retry-period'],
     },
+    staleLimitMs: flags['leader-elect-stale-limit'],
   };
   return {
     installCrds: flags['install-crds'] ?? false,

@@ -6,10 +6,11 @@ import type { KubeObject } from '../object.ts';
 import type { Selection } from './selection.ts';
 import { createWatchdog } from './watchdog.ts';
 
-// One watch connection from opening to end, with proof of life. A connection may be silent for its whole server-side time
-// (nothing changed), so silence is judged by what the server has promised: an answer to the request soon; the list of a
-// streamed list without long pauses; an end after timeoutSeconds; and, once it has shown that it sends bookmarks (about
-// one a minute), a bookmark or an event at least every 70 s.
+// One watch connection from opening to end, with proof of life. A quiet watch and a deaf one look the same, and Kubernetes has
+// no request for a bookmark. Its server does promise two signs for a watch with timeoutSeconds: a bookmark two seconds before
+// the end, and the end. So every watch is short, and the next one resumes from the last version: a kind without any change
+// costs one small request in about 35 s, on the connection of the watch before, and a watch that brings nothing for 50 s is
+// deaf. Before that the server owes an answer to the request, and the list of a streamed list without long pauses.
 
 export interface ConnectionOptions<T extends KubeObject> {
   client: Client;
@@ -26,8 +27,6 @@ export interface ConnectionOptions<T extends KubeObject> {
 }
 
 export interface Signs {
-  /** A periodic bookmark was among the events. */
-  hasBookmark: boolean;
   /** The streamed list is not complete yet. */
   isListing: boolean;
 }
@@ -52,7 +51,6 @@ export async function connect<T extends KubeObject>(options: ConnectionOptions<T
   let isSilent = false;
   let openedAt: number | undefined;
   let hasReceived = false;
-  let hasBookmarks = false;
   const watchdog = createWatchdog(clock, OPENING_MS, () => {
     isSilent = true;
     abort.abort();
@@ -84,8 +82,7 @@ export async function connect<T extends KubeObject>(options: ConnectionOptions<T
     for await (const events of stream) {
       hasReceived = true;
       const signs = options.take(events);
-      hasBookmarks ||= signs.hasBookmark;
-      watchdog.feed(signs.isListing ? LIST_PAUSE_MS : hasBookmarks ? BOOKMARK_MS : quietMs);
+      watchdog.feed(signs.isListing ? LIST_PAUSE_MS : quietMs);
     }
     return end();
   } catch (error) {
@@ -96,11 +93,10 @@ export async function connect<T extends KubeObject>(options: ConnectionOptions<T
   }
 }
 
-// Spread, so that the watches of many informers do not end in one moment; short enough for load balancers.
-const SHORTEST_WATCH_S = 290;
-const LONGEST_WATCH_S = 590;
-const GRACE_MS = 5_000;
+// Spread, so that the watches of many informers do not end in one moment. The longest with its grace is the limit of silence.
+const SHORTEST_WATCH_S = 30;
+const LONGEST_WATCH_S = 40;
+const GRACE_MS = 10_000;
 // The client's own limit is 30 s; this one catches what it does not.
 const OPENING_MS = 35_000;
 const LIST_PAUSE_MS = 30_000;
-const BOOKMARK_MS = 70_000;

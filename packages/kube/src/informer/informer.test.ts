@@ -37,7 +37,7 @@ describe('an informer that begins', () => {
     const watch = server.requests.at(-1)?.options;
     assert.equal(watch?.resourceVersion, String(server.version));
     assert.equal(watch.allowBookmarks, true);
-    assert.ok((watch.timeoutSeconds ?? 0) >= 290 && (watch.timeoutSeconds ?? 0) <= 590);
+    assert.ok((watch.timeoutSeconds ?? 0) >= 30 && (watch.timeoutSeconds ?? 0) <= 40);
     assert.equal(mirror.events.filter(({ type }) => type === 'synced').length, 1);
     assert.equal(informer.state().phase, 'watching');
     await stop();

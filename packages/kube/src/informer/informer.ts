@@ -68,7 +68,7 @@ export interface InformerView<T extends KubeObject> {
   readonly resourceVersion: string | undefined;
   /** Whether everything up to this resourceVersion is known; false where versions do not compare. */
   hasReached(resourceVersion: string): boolean;
-  /** Milliseconds since the server last proved that the copy is current (list, event, bookmark); Infinity before the first list. */
+  /** Milliseconds since the server last proved that the copy is current (list, event, bookmark, end of a watch); Infinity before the first list. */
   staleness(): number;
   /** The guard before destructive work. */
   isFresh(maxAgeMs: number): boolean;

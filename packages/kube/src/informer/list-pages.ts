@@ -61,4 +61,4 @@ export async function listPages<T extends KubeObject>(options: ListPagesOptions<
   }
 }
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 50_000;

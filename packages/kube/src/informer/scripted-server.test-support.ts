@@ -66,6 +66,8 @@ export interface ScriptedServer {
   streaming: 'offers' | 'refuses' | 'ignores';
   /** Whether an aborted watch ends in order instead of throwing, as some transports do; default false. */
   endsOnAbort: boolean;
+  /** Whether it ends a watch after its timeoutSeconds; default true. */
+  endsInTime: boolean;
   /** Without faults, every answer takes this long; default 0. */
   latencyMs: number;
 }
@@ -148,6 +150,7 @@ export function createScriptedServer(clock: Clock): ScriptedServer {
     streaming: 'refuses',
     latencyMs: 0,
     endsOnAbort: false,
+    endsInTime: true,
     get version() {
       return version;
     },
@@ -262,7 +265,9 @@ function createWatch(options: WatchOptions, server: ScriptedServer, clock: Clock
       wake?.();
     };
     options.signal?.addEventListener('abort', onAbort, { once: true });
-    const timeout = clock.after((options.timeoutSeconds ?? 300) * 1000, () => finish());
+    const timeout = clock.after((options.timeoutSeconds ?? 300) * 1000, () => {
+      if (server.endsInTime) finish();
+    });
     try {
       for (;;) {
         const batch = ready.shift();

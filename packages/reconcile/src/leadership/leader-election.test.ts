@@ -39,6 +39,28 @@ describe('leader election', () => {
     assert.equal(world.clock.pendingTimers, 0);
   });
 
+  it('gives the lease up while it is unfit to lead, and takes it again when it is fit and the lease is free', async () => {
+    const world = createWorld();
+    let unfit: string | undefined;
+    const a = world.start('a', { unfit: () => unfit });
+    await world.clock.advance(0);
+    const b = world.start('b');
+    await world.clock.advance(60_000);
+    unfit = 'its caches are stale';
+    await world.clock.advance(2_000);
+    assert.deepEqual([a.holds, b.holds], [false, false], 'writes under way end before another one begins');
+    await world.clock.advance(16_000);
+    assert.deepEqual([a.holds, b.holds], [false, true]);
+    await b.stop();
+    await world.clock.advance(60_000);
+    assert.deepEqual([a.holds, b.holds], [false, false], 'a free lease is not taken either');
+    unfit = undefined;
+    await world.clock.advance(5_000);
+    assert.equal(a.holds, true);
+    await a.stop();
+    assert.equal(world.clock.pendingTimers, 0);
+  });
+
   it('writes the lease as client-go does', async () => {
     const world = createWorld();
     const a = world.start('a');

@@ -34,6 +34,11 @@ export interface LeaderElectionOptions {
   identity: string;
   /** Default 15 s, 10 s, 2 s, as client-go; each must be clearly less than the one before. */
   times?: Partial<LeaseTimes>;
+  /**
+   * The reason why this process must not lead now; asked before every try. A holder stops to write at once and does not renew:
+   * others take the lease when it has run out, so that writes under way have ended by then. Default: it may always lead.
+   */
+  unfit?: () => string | undefined;
   logger?: Logger;
   observe?: LeadershipObserver;
 }
@@ -77,6 +82,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
   /** Set while this process holds the lease, as far as it knows. */
   let term: Term | undefined;
   let waitingFor: string | undefined;
+  let standsBackFor: string | undefined;
   /** A lease that ran out wakes once: when it cannot be taken then, the next try comes after the usual pause. */
   let wokenBy: Promise<void> | undefined;
 
@@ -85,7 +91,9 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
   async function run(signal: AbortSignal): Promise<void> {
     try {
       while (!signal.aborted) {
-        await contend(signal);
+        const reason = options.unfit?.();
+        if (reason === undefined) await contend(signal);
+        else standBack(reason);
         if (holds()) await sleep(clock, times.retryMs, signal);
         else await nextTry(signal);
       }
@@ -142,6 +150,14 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
     }
   }
 
+  /** Neither takes nor renews the lease. */
+  function standBack(reason: string): void {
+    lose(reason);
+    if (reason === standsBackFor) return;
+    standsBackFor = reason;
+    logger.warn('the lease is left to other instances', { reason });
+  }
+
   /** Once for each holder: an instance that seems to do nothing is explained by this line. */
   function reportWaiting(): void {
     const { holder } = patience;
@@ -193,6 +209,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
     term = granted;
     granted.onOver(() => lose(`not renewed for ${times.renewMs} ms`));
     waitingFor = undefined;
+    standsBackFor = undefined;
     if (isNew) {
       // A holder knows its own renewals; what is left of the watch ends by itself.
       void watch.stop();

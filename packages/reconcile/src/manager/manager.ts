@@ -27,12 +27,13 @@ import {
   runtimeObserver,
 } from '../runtime/index.ts';
 import { createTracing, tracedTransport } from '../tracing/index.ts';
-import { rolesOf } from '../worlds/index.ts';
+import { rolesOf, type World } from '../worlds/index.ts';
 import { followClusterSecrets } from './cluster-secrets.ts';
 import { compactHeap } from './compact-heap.ts';
 import { ensureCrds } from './ensure-crds.ts';
 import { createOperatorLeases, type LeaseSettings, leaseNameOf, sinkLeadership } from './operator-leases.ts';
 import { startServers } from './servers.ts';
+import { DEFAULT_STALE_LIMIT_MS, SHORTEST_STALE_LIMIT_MS, staleCaches } from './stale-caches.ts';
 import { checkLease, ensureNamespace, orNoNamespace, unlessForbidden } from './system-namespace.ts';
 
 export interface ManagerOptions {
@@ -170,6 +171,8 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
         await checkLease(clientFor(operator.name), lease, signal);
       }
     }
+    /** Undefined until the cluster is added. */
+    let home: World | undefined;
     const contest = {
       clientFor,
       clock,
@@ -180,6 +183,7 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
       operators,
       leases,
       namespace: systemNamespace,
+      unfit: (operator: Operator) => home && staleCaches(home, operator, options.staleLimitMs),
     };
     const led = createOperatorLeases(contest);
     const runtime = createRuntime({
@@ -203,6 +207,7 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
       const { watchNamespaces } = options;
       const local = { name: '', client, clientFor, namespace };
       const world = runtime.addWorld({ ...local, ...(watchNamespaces && { watchNamespaces }) });
+      home = world;
       observeRuntime(metrics, runtime);
       for (const operator of operators) operator.metrics?.({ registry, clock, peek: (kind) => world.peek(kind) });
       options.onMetrics?.(registry);
@@ -247,6 +252,9 @@ function withDefaults(options: ManagerOptions) {
   const names = operators.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw ManagerErrors.SameOperator(twice);
+  const leases = leaderElection === false ? undefined : leaderElection === true ? {} : leaderElection;
+  const staleLimitMs = leases?.staleLimitMs ?? DEFAULT_STALE_LIMIT_MS;
+  if (staleLimitMs < SHORTEST_STALE_LIMIT_MS) throw ManagerErrors.StaleLimitTooShort(staleLimitMs);
   const isPod = Boolean(env['KUBERNETES_SERVICE_HOST']);
   const write = (line: string) => void process.stderr.write(line);
   return {
@@ -261,7 +269,8 @@ function withDefaults(options: ManagerOptions) {
     installCrds: options.installCrds ?? false,
     compactHeap: options.compactHeap ?? isPod,
     identity: options.identity ?? `${hostname()}_${process.pid}_${crypto.randomUUID().slice(0, 8)}`,
-    leases: leaderElection === false ? undefined : leaderElection === true ? {} : leaderElection,
+    leases,
+    staleLimitMs,
   };
 }
 

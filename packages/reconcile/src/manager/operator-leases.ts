@@ -13,6 +13,11 @@ export interface LeaseSettings {
   readonly name?: string;
   /** Default 15 s, 10 s, 2 s. */
   readonly times?: Partial<LeaseTimes>;
+  /**
+   * How long the caches of an operator may be stale before this instance gives its Lease up, until they are current again.
+   * At least 60 s. Default 2 minutes. `Infinity` never gives up.
+   */
+  readonly staleLimitMs?: number;
 }
 
 export interface OperatorLeasesOptions {
@@ -28,6 +33,8 @@ export interface OperatorLeasesOptions {
   operators: readonly Operator[];
   /** Undefined: no election, this process always writes. */
   leases: LeaseSettings | undefined;
+  /** The reason why this instance must not lead an operator now. */
+  unfit(operator: Operator): string | undefined;
 }
 
 export interface OperatorLease {
@@ -76,7 +83,7 @@ export function sinkLeadership(
 function contend(
   operator: Operator,
   { namespace, name, times }: Required<ObjectRef> & Pick<SinkLease, 'times'>,
-  { clientFor, clock, random, metrics, identity, logger }: OperatorLeasesOptions,
+  { clientFor, clock, random, metrics, identity, logger, unfit }: OperatorLeasesOptions,
 ): Leadership {
   return createLeaderElection({
     client: clientFor(operator.name),
@@ -85,6 +92,7 @@ function contend(
     identity,
     lease: { namespace, name },
     ...(times && { times }),
+    unfit: () => unfit(operator),
     logger: logger.with({ operator: operator.name }),
     observe: metrics.leadership(name),
   });

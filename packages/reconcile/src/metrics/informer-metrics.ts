@@ -1,30 +1,20 @@
-import { type InformerObserver, type InformerView, type Kind, type KubeObject, kindId } from '@capstan/kube/cluster';
+import { type InformerObserver, type Kind, kindId } from '@capstan/kube/cluster';
 import type { Counter, Registry } from './registry.ts';
 
 export interface InformerMetrics {
   /** Observes the informers of one kind in one world. */
   informer(world: string, kind: Pick<Kind, 'group' | 'kind'>): InformerObserver;
-  /** Shows the staleness of these informers (`informers.all`) until the returned function is called: the world is gone. */
-  informers(world: string, all: () => Iterable<Aging>): () => void;
+  /** Shows how old the caches of the worlds are that there are at each scrape, in milliseconds by the id of the kind. */
+  caches(worlds: () => Iterable<readonly [world: string, staleness: ReadonlyMap<string, number>]>): void;
 }
-
-type Aging = Pick<InformerView<KubeObject>, 'kind' | 'staleness'>;
 
 /** How current the caches are, and what it takes to keep them so. */
 export function informerMetrics(registry: Registry): InformerMetrics {
   const labels = ['world', 'kind'] as const;
-  const worlds = new Map<string, () => Iterable<Aging>>();
+  let worlds: Parameters<InformerMetrics['caches']>[0] = () => [];
 
   function* staleness() {
-    for (const [world, all] of worlds) {
-      // Several informers of a kind, by selection: the stalest counts.
-      const stalest = new Map<string, number>();
-      for (const informer of all()) {
-        const kind = kindId(informer.kind);
-        stalest.set(kind, Math.max(stalest.get(kind) ?? 0, informer.staleness() / 1000));
-      }
-      for (const [kind, seconds] of stalest) yield [{ world, kind }, seconds] as const;
-    }
+    for (const [world, ages] of worlds()) for (const [kind, ms] of ages) yield [{ world, kind }, ms / 1000] as const;
   }
 
   registry.gauge({
@@ -64,11 +54,8 @@ export function informerMetrics(registry: Registry): InformerMetrics {
         },
       };
     },
-    informers(world, all) {
-      worlds.set(world, all);
-      return () => {
-        if (worlds.get(world) === all) worlds.delete(world);
-      };
+    caches(given) {
+      worlds = given;
     },
   };
 }

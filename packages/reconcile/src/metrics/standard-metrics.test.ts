@@ -114,10 +114,8 @@ describe('the standard metrics', () => {
       plural: 'deployments',
       scope: 'Namespaced' as const,
     };
-    const gone = metrics.informers('east', () => [
-      { kind, staleness: () => 1_500 },
-      { kind, staleness: () => 500 },
-    ]);
+    const worlds = new Map([['east', new Map([['Deployment.apps', 1_500]])]]);
+    metrics.caches(() => worlds);
     metrics.informer('east', kind).watchRestarted?.('ended');
     metrics.engine(() => ({ nodes: 7, edges: 9, cells: 3, predicateEvaluations: 11 }));
     metrics.wave({ changes: [], runs: 4, cutoffs: 3 });
@@ -138,7 +136,9 @@ describe('the standard metrics', () => {
       expected.filter((line) => !lines().includes(line)),
       [],
     );
-    gone();
+    worlds.set('later', new Map([['Secret', 2_000]]));
+    assert.ok(lines().includes('capstan_informer_staleness_seconds{world="later",kind="Secret"} 2'));
+    worlds.clear();
     assert.equal(lines().filter((line) => line.startsWith('capstan_informer_staleness')).length, 0);
   });
 });

@@ -1,5 +1,5 @@
 // What any host of a runtime wants to measure: the standard metrics, connected to every part of it.
-import { type Kind, kindId } from '@capstan/kube/cluster';
+import { kindId } from '@capstan/kube/cluster';
 import type { StandardMetrics } from '../metrics/index.ts';
 import { DEFAULT_CONCURRENCY } from '../reconciler.ts';
 import type { Runtime, RuntimeObserver } from './runtime.ts';
@@ -20,24 +20,8 @@ export function runtimeObserver(metrics: StandardMetrics): RuntimeObserver {
   };
 }
 
-/** Shows what is looked up at each scrape: the engine's figures, and how old the caches of these worlds are. */
+/** Shows what is looked up at each scrape: the engine's figures, and how old the caches of all worlds are. */
 export function observeRuntime(metrics: StandardMetrics, runtime: Runtime): void {
   metrics.engine(() => runtime.engine.stats());
-  for (const [name, world] of runtime.worlds) {
-    const kinds = kindsOf(runtime);
-    metrics.informers(name, () =>
-      [...world.staleness()].flatMap(([id, ms]) => {
-        const kind = kinds.get(id);
-        return kind === undefined ? [] : [{ kind, staleness: () => ms }];
-      }),
-    );
-  }
-}
-
-function kindsOf({ bindings }: Runtime): Map<string, Kind> {
-  const kinds = bindings.flatMap(({ reconciler: { resource, reads, writes } }) => [
-    resource,
-    ...[...reads, ...writes].map(({ kind }) => kind),
-  ]);
-  return new Map(kinds.map((kind) => [kindId(kind), kind]));
+  metrics.caches(() => [...runtime.worlds].map(([name, world]) => [name, world.staleness()] as const));
 }

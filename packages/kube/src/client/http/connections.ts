@@ -39,7 +39,12 @@ export function createConnections(options: ConnectionsOptions): Connections {
       const connect = connectOptions(tls, secureContext, options.connectTimeoutMs);
       if (options.proxyUrl !== undefined) {
         const ProxyAgent = undiciProxyAgent();
-        return new ProxyAgent({ ...pool, uri: options.proxyUrl, requestTls: connect, proxyTls: { allowH2: false } });
+        return new ProxyAgent({
+          ...pool,
+          uri: options.proxyUrl,
+          requestTls: connect,
+          proxyTls: { allowH2: false, ...KEEP_ALIVE },
+        });
       }
       const { Pool, buildConnector } = undiciParts();
       return new Pool(options.origin, { ...pool, connect: marking(buildConnector(connect), tls, connectErrors) });
@@ -92,7 +97,9 @@ const POOL: Pool.Options = {
   keepAliveTimeout: 50_000,
 };
 
-const TCP_KEEP_ALIVE_MS = 30_000;
+// A peer that is gone is noticed within 25 s: the first probe after 15 s, then ten probes by Node, one a second. What stands
+// between and answers probes, but forwards nothing, is noticed by the limits of a request and of a watch.
+const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelay: 15_000 };
 
 function connectOptions(
   tls: TlsMaterial,
@@ -102,8 +109,7 @@ function connectOptions(
   return {
     allowH2: false,
     timeout,
-    keepAlive: true,
-    keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
+    ...KEEP_ALIVE,
     ...(secureContext && { secureContext }),
     ...(tls.serverName !== undefined && { servername: tls.serverName }),
     ...(tls.insecure && { rejectUnauthorized: false }),

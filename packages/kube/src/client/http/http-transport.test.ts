@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { connect as connectSocket } from 'node:net';
+import { connect as connectSocket, Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { createVirtualClock } from '@capstan/testing';
 import { TransportError } from '../../errors.ts';
@@ -493,6 +493,20 @@ test('TLS spoken to a plain server is recognised', async (t) => {
   await assert.rejects(transport.request(get), { kind: 'tls', message: /does not use TLS/ });
 });
 
+test('every connection sends keep-alive probes after 15 s of silence', async (t) => {
+  const { transport } = await setup(t, (_request, response) => answer(response, {}));
+  const keepAlive = t.mock.method(Socket.prototype, 'setKeepAlive');
+  await transport.request(get);
+  await transport.watch(get);
+  assert.deepEqual(
+    keepAlive.mock.calls.map((call) => call.arguments),
+    [
+      [true, 15_000],
+      [true, 15_000],
+    ],
+  );
+});
+
 test('a proxy is used where one is given, and its refusal is distinguished from a refusal of the server', async (t) => {
   const { ca, leaf } = await certificates();
   const server = await startServer((_request, response) => answer(response, 'through'), {
@@ -530,7 +544,10 @@ test('a proxy is used where one is given, and its refusal is distinguished from 
     await server.close();
     proxy.close();
   });
+  const keepAlive = t.mock.method(Socket.prototype, 'setKeepAlive');
   assert.equal((await transports[0]?.request(get))?.body, 'through');
+  const delays = keepAlive.mock.calls.map((call) => call.arguments[1]);
+  assert.deepEqual(delays, [15_000, 15_000], 'the connection to the proxy, and the one in its tunnel');
   assert.deepEqual(logins, [`Basic ${Buffer.from('me:hunter2').toString('base64')}`]);
   logins = [];
   status = 407;
