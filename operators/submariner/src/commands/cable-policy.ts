@@ -16,6 +16,7 @@ import { formatSelector, parseSelectorText } from '../policy/selector.ts';
 import { createPairMatrix } from '../resolution/pair-matrix.ts';
 import { rankRules } from '../resolution/ranking.ts';
 import { decideFor, explainPair } from '../resolution/resolver.ts';
+import { isSuperseded } from '../sync/in-force.ts';
 import { type ClusterView, findPlace, readView } from './cluster-view.ts';
 import { CommandErrors } from './errors.ts';
 import { type CommandContext, type Flags, progress } from './io.ts';
@@ -102,8 +103,8 @@ export async function listPolicies(context: CommandContext): Promise<number> {
         ? 0
         : Number(a.name === DEFAULT_POLICY) - Number(b.name === DEFAULT_POLICY) || (a.name < b.name ? -1 : 1),
     );
-  const pairsOf = (policy: Policy) =>
-    !view.policies.includes(policy)
+  const pairsOf = (policy: Policy, object: CablePolicies | undefined) =>
+    isSuperseded(object)
       ? 0
       : policy.name === DEFAULT_POLICY
         ? (counts.at(-1) ?? 0)
@@ -115,7 +116,7 @@ export async function listPolicies(context: CommandContext): Promise<number> {
     name: policy.name,
     origin: policy.origin,
     ...acceptanceOf(policy, object),
-    pairs: pairsOf(policy),
+    pairs: pairsOf(policy, object),
     rules: policy.rules.map(({ left, right, driver, options, priority, index }) => ({
       left: formatSelector(left),
       right: formatSelector(right),

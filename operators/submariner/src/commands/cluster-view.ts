@@ -12,11 +12,12 @@ import {
   Submariner,
 } from '../kinds/index.ts';
 import { withInlineOptions } from '../policy/inline-options.ts';
-import { isSuperseded, type Policy, policyInForce } from '../policy/read-policy.ts';
+import { type Policy, readPolicy } from '../policy/read-policy.ts';
 import { type ClusterFacts, clusterFacts } from '../resolution/cluster-labels.ts';
 import type { Offer } from '../resolution/decision.ts';
 import { offerOfEndpoint } from '../resolution/endpoint-offer.ts';
 import { isOriginal } from '../sync/content.ts';
+import { isSuperseded, policyInForce } from '../sync/in-force.ts';
 import { CommandErrors } from './errors.ts';
 import type { CommandContext } from './io.ts';
 
@@ -30,7 +31,7 @@ export interface Place {
 
 export interface ClusterView extends Place {
   readonly objects: readonly CablePolicies[];
-  /** Of all objects, in their order. */
+  /** Of all objects, in their order: the rules in force, and those of the spec where none is. */
   readonly all: readonly Policy[];
   /** Those that are in force, with the options of their ConfigMaps. */
   readonly policies: readonly Policy[];
@@ -72,17 +73,25 @@ export async function readView(context: CommandContext): Promise<ClusterView> {
   ]);
   const offers = new Map(endpoints.map(({ spec }) => [spec.cluster_id, offerOfEndpoint(spec)]));
   const options = await optionsOf(context, objects);
+  const isMember = brokers.some(({ metadata }) => metadata.labels?.[ORIGIN_LABEL] !== undefined);
   const policies = objects.map((object) => {
-    const policy = policyInForce({ ...object, spec: withOptions(object, options) });
+    const complete = { ...object, spec: withOptions(object, options) };
+    const policy = policyInForce(complete, { isMember });
     // On a member its own policies carry no origin.
     const isOwn = place.clusterID !== undefined && object.metadata.labels?.[ORIGIN_LABEL] === undefined;
-    return isOwn ? { ...policy, origin: place.clusterID ?? '' } : policy;
+    const origin = isOwn ? (place.clusterID ?? '') : policy.origin;
+    const isInForce = policy.rules.length > 0 && !isSuperseded(object);
+    return {
+      inForce: { ...policy, origin },
+      shown: { ...(isInForce ? policy : readPolicy(complete)), origin },
+      object,
+    };
   });
   return {
     ...place,
     objects,
-    all: policies,
-    policies: policies.filter((_, index) => !isSuperseded(objects[index])),
+    all: policies.map(({ shown }) => shown),
+    policies: policies.flatMap(({ inForce, object }) => (isSuperseded(object) ? [] : [inForce])),
     clusters: clusters.map(clusterFacts).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     clusterObjects: clusters,
     endpoints,

@@ -6,8 +6,9 @@ import { optionsOfConfigMap, readOptions } from './rule-options.ts';
 export function withInlineOptions(
   spec: unknown,
   dataOf: (name: string, namespace: string | undefined) => Readonly<Record<string, string>> | undefined,
-): { readonly spec: unknown; readonly missing: readonly string[] } {
+): { readonly spec: unknown; readonly missing: readonly string[]; readonly used: readonly string[] } {
   const missing: string[] = [];
+  const used: string[] = [];
   let changed = false;
   const list: readonly unknown[] = Array.isArray(spec) ? spec : [spec];
   const rules = list.map((rule) => {
@@ -22,9 +23,13 @@ export function withInlineOptions(
       return rule;
     }
     changed = true;
+    used.push(configMapRef.name);
     const driver = isJsonObject(cableDriver) ? cableDriver : { name: cableDriver ?? rule['name'] };
     const { name: _, ...others } = rest;
-    return { ...others, cableDriver: { ...driver, options: { data: { ...optionsOfConfigMap(found).data, ...data } } } };
+    const { data: options, problem } = optionsOfConfigMap(found);
+    // A text that cannot be read stays in the spec, so that the policy is reported as invalid like any other.
+    const given = problem === undefined ? options : found;
+    return { ...others, cableDriver: { ...driver, options: { data: { ...given, ...data } } } };
   });
-  return { spec: changed ? rules : spec, missing };
+  return { spec: changed ? rules : spec, missing, used };
 }

@@ -1,7 +1,6 @@
 // A CablePolicies object as the resolution sees it: one list of rules, whichever of the design's forms the user wrote. The
 // object itself is never rewritten.
 import {
-  type Condition,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -39,7 +38,7 @@ export interface Policy {
   /** When it was first created, wherever that was; undefined counts as latest. */
   readonly createdAt: string | undefined;
   readonly origin: string;
-  /** While there are problems empty, or those that were accepted last. */
+  /** Empty while there are problems. */
   readonly rules: readonly CableRule[];
   readonly problems: readonly FieldError[];
 }
@@ -60,39 +59,6 @@ export function readPolicy(object: { readonly metadata: ObjectMeta; readonly spe
     rules: problems.length > 0 ? [] : rules,
     problems,
   };
-}
-
-/**
- * The policy as it counts: where an edit made it invalid, the rules that were accepted last stay in force, as the status has
- * them. Otherwise its pairs would fall to the default policy, which may not encrypt.
- */
-export function policyInForce(object: {
-  readonly metadata: ObjectMeta;
-  readonly spec?: unknown;
-  readonly status?: { readonly effective?: readonly EffectiveRule[] | undefined } | undefined;
-}): Policy {
-  const policy = readPolicy(object);
-  const { effective = [] } = object.status ?? {};
-  if (policy.problems.length === 0 || effective.length === 0) return policy;
-  const spec = effective.map(({ cableDriver: { name, options = {} }, ...rule }) => ({
-    ...rule,
-    cableDriver: { name, options: { data: options } },
-  }));
-  return { ...policy, rules: readPolicy({ metadata: object.metadata, spec }).rules };
-}
-
-/** Whether another policy is in force in its place: it lost its name, or the broker takes none of members. */
-export function isSuperseded(
-  object: { readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined } | undefined,
-): boolean {
-  return (object?.status?.conditions ?? []).some(
-    ({ type, reason }) => type === 'Synced' && (reason === 'NameConflict' || reason === 'MemberPoliciesNotAllowed'),
-  );
-}
-
-/** A rule as the status shows it. */
-interface EffectiveRule {
-  readonly cableDriver: { readonly name: string; readonly options?: Readonly<Record<string, string>> | undefined };
 }
 
 /** `name`, or `name[index]` where the policy has several rules. */

@@ -4,9 +4,10 @@ import { conditionType, noCondition, plan, type Reader, reading, reconciler } fr
 import { Broker, CablePolicies, Cluster } from '../kinds/index.ts';
 import { isEncrypted } from '../policy/driver-names.ts';
 import { withInlineOptions } from '../policy/inline-options.ts';
-import { DEFAULT_POLICY, readPolicy } from '../policy/read-policy.ts';
-import { pairCounts } from '../resolution/pair-fold.ts';
+import { type CableRule, DEFAULT_POLICY, readPolicy } from '../policy/read-policy.ts';
+import { pairCounts, policySet } from '../resolution/pair-fold.ts';
 import { isOriginal } from '../sync/content.ts';
+import { isSuperseded } from '../sync/in-force.ts';
 
 const accepted = conditionType<
   'Accepted' | 'Invalid' | 'NameConflict' | 'MemberPoliciesNotAllowed' | 'NotEncrypted' | 'SelectsNothing'
@@ -21,25 +22,28 @@ export const cablePolicies = reconciler<CablePolicies>({
   primary: true,
   reconcile({ object, read }) {
     const { namespace = '' } = object.metadata;
-    const policy = readPolicy(object);
-    if (policy.problems.length > 0) {
-      const text = policy.problems.map(({ message }) => message).join('; ');
-      const isInForce = (object.status?.effective ?? []).length > 0;
-      const note = isInForce ? '; the rules that were accepted last stay in force' : '';
-      // status.effective is not mentioned, and so stays what was accepted last.
-      return plan({
-        conditions: [accepted.isFalse('Invalid', `policy "${policy.name}": ${text}${note}`)],
-        status: { matchedPairs: read.derived(pairCounts, namespace).pairs[policy.name] ?? 0 },
-      });
-    }
-    const { name, rules } = policy;
     const isHere = isOriginal(object.metadata);
-    const { missing } = withInlineOptions(object.spec, (map, given) =>
+    // The options of a ConfigMap are part of the policy: an error in one is an error of the policy.
+    const { spec, missing, used } = withInlineOptions(object.spec, (map, given) =>
       isHere ? read.get(ConfigMap, { namespace: given ?? namespace, name: map }, dataOf) : undefined,
     );
-    const place = isHere ? '' : ` in cluster "${policy.origin}", where the policy comes from`;
+    const policy = readPolicy({ metadata: object.metadata, spec });
+    const { name } = policy;
+    const known = read.derived(policySet, namespace).policies.find((each) => each.name === name)?.rules ?? [];
+    const inForce = isSuperseded(object) ? [] : known;
     const { pairs, clusters, conflicting: conflicts } = read.derived(pairCounts, namespace);
-    const matched = pairs[name] ?? 0;
+    if (policy.problems.length > 0) {
+      const text = policy.problems.map(({ message }) => message).join('; ');
+      const source = used.length === 0 ? '' : ` (options of ConfigMap ${used.join(', ')})`;
+      const note = inForce.length > 0 ? '; the rules that were accepted last stay in force' : '';
+      return plan({
+        conditions: [accepted.isFalse('Invalid', `policy "${name}"${source}: ${text}${note}`)],
+        status: { matchedPairs: pairs[name] ?? 0, effective: inForce.map(effectiveRule) },
+      });
+    }
+    const rules = inForce.length > 0 ? inForce : policy.rules;
+    const place = isHere ? '' : ` in cluster "${policy.origin}", where the policy comes from`;
+    const matched = isSuperseded(object) ? 0 : (pairs[name] ?? 0);
     const conflict = conflicts[name];
     return plan({
       conditions: [
@@ -65,17 +69,21 @@ export const cablePolicies = reconciler<CablePolicies>({
       ],
       status: {
         matchedPairs: matched,
-        effective: rules.map(({ left, right, driver, options, priority, onUnavailable }) => ({
-          leftClusterSelector: left.selector,
-          rightClusterSelector: right.selector,
-          cableDriver: { name: driver, ...(Object.keys(options.data).length > 0 && { options: options.data }) },
-          ...(priority !== 0 && { priority }),
-          ...(onUnavailable !== 'fail' && { onUnavailable }),
-        })),
+        effective: rules.map(effectiveRule),
       },
     });
   },
 });
+
+function effectiveRule({ left, right, driver, options, priority, onUnavailable }: CableRule) {
+  return {
+    leftClusterSelector: left.selector,
+    rightClusterSelector: right.selector,
+    cableDriver: { name: driver, ...(Object.keys(options.data).length > 0 && { options: options.data }) },
+    ...(priority !== 0 && { priority }),
+    ...(onUnavailable !== 'fail' && { onUnavailable }),
+  };
+}
 
 const dataOf = ({ data }: ConfigMap) => data ?? {};
 const securityOf = ({ spec }: Broker) => spec.minimumSecurity;

@@ -16,9 +16,18 @@ import {
   remove,
   writing,
 } from '@capstan/reconcile';
-import { Broker, CablePolicies, ORIGIN_LABEL, REAL_NAME_ANNOTATION } from '../kinds/index.ts';
+import { BROKER_ORIGIN, Broker, CablePolicies, ORIGIN_LABEL, REAL_NAME_ANNOTATION } from '../kinds/index.ts';
 import { withInlineOptions } from '../policy/inline-options.ts';
-import { baseAnnotations, type Content, contentOf, EXPORT, isOriginal, SYNC_FINALIZER } from '../sync/content.ts';
+import {
+  baseAnnotations,
+  type Content,
+  contentOf,
+  EXPORT,
+  EXPORT_FINALIZER,
+  isOriginal,
+  SYNC_FINALIZER,
+} from '../sync/content.ts';
+import { IN_FORCE } from '../sync/in-force.ts';
 import { originOf, type SyncActions, type SyncReport, syncPolicy } from '../sync/sync-policy.ts';
 
 export const BROKER_ROLE = 'broker';
@@ -75,8 +84,8 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
         held: true,
         ...writesOf(actions, { name, namespace, brokerNamespace }, object, sides.broker),
         conditions: [conditionOf(name, actions.report)],
-        ...(actions.report.reason === 'EditLost' && {
-          events: [{ type: 'Warning' as const, reason: 'EditLost', note: messageOf(name, actions.report) }],
+        ...((actions.report.reason === 'EditLost' || actions.report.reason === 'BrokerRestored') && {
+          events: [{ type: 'Warning' as const, reason: actions.report.reason, note: messageOf(name, actions.report) }],
         }),
       });
     },
@@ -87,7 +96,9 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
       const sides = sidesOf(read, name, member);
       if (sides === undefined) return plan({ held: true, prune: false, conditions: [away(name)] });
       const actions = syncPolicy(sides);
-      if (actions.deleteBroker === undefined || sides.broker === undefined) return released();
+      if (sides.broker === undefined) return released();
+      if (actions.releaseBroker) return plan({ held: true, prune: false, patches: [releaseExport(sides.broker)] });
+      if (actions.deleteBroker === undefined) return released();
       return plan({ held: true, prune: false, removals: [remove(CablePolicies, sides.broker, { in: BROKER_ROLE })] });
     },
   });
@@ -97,7 +108,7 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
     resource: CablePolicies,
     in: BROKER_ROLE,
     reads: [reading(CablePolicies, 'everywhere', { in: 'local' }), ConfigMap],
-    writes: [writing(CablePolicies, 'both', { in: 'local' })],
+    writes: [writing(CablePolicies, 'both', { in: 'local' }), writing(CablePolicies, 'others')],
     primary: false,
     writesStatus: false,
     reconcile({ object, read }) {
@@ -107,9 +118,11 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
       const member = here.get(CablePolicies, { namespace, name });
       if (member !== undefined) return plan({ held: false, prune: false });
       const broker = { ...object, spec: inlined(read, object, brokerNamespace) };
-      const { toMember } = syncPolicy({ local: clusterID, member, broker });
+      const { toMember, releaseBroker } = syncPolicy({ local: clusterID, member, broker });
+      if (releaseBroker) return plan({ held: false, prune: false, patches: [releaseExport(object)] });
       if (toMember === undefined) return plan({ held: false, prune: false });
-      const copy = copyOf({ namespace, name }, toMember.content, toMember.origin, baseAnnotations(toMember.base));
+      const marks = { ...baseAnnotations(toMember.base), ...inForceMark(toMember.inForce) };
+      const copy = copyOf({ namespace, name }, toMember.content, toMember.origin, marks);
       return plan({
         held: false,
         prune: false,
@@ -142,22 +155,28 @@ function writesOf(
   member: KubeObject,
   broker: KubeObject | undefined,
 ): GroupInput {
-  const { toBroker, toMember, base } = actions;
+  const { toBroker, toMember, base, inForce } = actions;
   const here = { namespace, name };
   const there = { namespace: brokerNamespace, name };
+  if (actions.releaseBroker && broker !== undefined) return { patches: [releaseExport(broker)] };
   if (toBroker !== undefined) {
     const { content, origin, mark } = toBroker;
-    const marks = { [EXPORT]: mark };
+    const marks = { [EXPORT]: mark, ...inForceMark(toBroker.inForce) };
     if (broker === undefined) {
-      const copy = copyOf(there, content, origin, marks);
-      return { children: [createOnly(CablePolicies, copy, { owned: false, in: BROKER_ROLE })] };
+      const { metadata, spec } = copyOf(there, content, origin, marks);
+      const held = { metadata: { ...metadata, finalizers: [EXPORT_FINALIZER] }, spec };
+      return { children: [createOnly(CablePolicies, held, { owned: false, in: BROKER_ROLE })] };
     }
     const fields = [...fieldsOf(content, origin, broker), ...annotationFields(marks)];
     return { patches: [patch(CablePolicies, there, fields, { ...SILENT, in: BROKER_ROLE })] };
   }
   if (toMember?.asAlias && broker !== undefined) {
     const ref = aliasRef(namespace, name, originOf(broker));
-    const marks = { ...baseAnnotations(toMember.base), [REAL_NAME_ANNOTATION]: name };
+    const marks = {
+      ...baseAnnotations(toMember.base),
+      ...inForceMark(toMember.inForce),
+      [REAL_NAME_ANNOTATION]: name,
+    };
     return {
       children: [createOnly(CablePolicies, copyOf(ref, toMember.content, toMember.origin, marks), { owned: false })],
     };
@@ -165,12 +184,18 @@ function writesOf(
   if (toMember !== undefined) {
     const fields = [
       ...fieldsOf(toMember.content, toMember.origin, member),
-      ...annotationFields(baseAnnotations(toMember.base)),
+      ...annotationFields({ ...baseAnnotations(toMember.base), ...inForceMark(toMember.inForce) }),
     ];
     return { patches: [patch(CablePolicies, here, fields, SILENT)] };
   }
-  if (base !== undefined)
-    return { patches: [patch(CablePolicies, here, annotationFields(baseAnnotations(base)), SILENT)] };
+  if (base !== undefined || inForce?.onMember !== undefined) {
+    const marks = { ...(base !== undefined && baseAnnotations(base)), ...inForceMark(inForce?.onMember) };
+    return { patches: [patch(CablePolicies, here, annotationFields(marks), SILENT)] };
+  }
+  if (inForce?.onBroker !== undefined) {
+    const fields = annotationFields(inForceMark(inForce.onBroker));
+    return { patches: [patch(CablePolicies, there, fields, { ...SILENT, in: BROKER_ROLE })] };
+  }
   if (actions.deleteMember) return { removals: [remove(CablePolicies, member)] };
   return {};
 }
@@ -187,9 +212,21 @@ function planOfAlias(alias: CablePolicies, sides: Parameters<typeof syncPolicy>[
   const { namespace = '', name = '' } = alias.metadata;
   const fields = [
     ...fieldsOf(toMember.content, toMember.origin, alias),
-    ...annotationFields(baseAnnotations(toMember.base)),
+    ...annotationFields({ ...baseAnnotations(toMember.base), ...inForceMark(toMember.inForce) }),
   ];
   return plan({ held: false, prune: false, patches: [patch(CablePolicies, { namespace, name }, fields, SILENT)] });
+}
+
+function inForceMark(text: string | undefined): Record<string, string> {
+  return text === undefined ? {} : { [IN_FORCE]: text };
+}
+
+/** Lets the broker's object go: its creator has recorded the base. */
+function releaseExport({ metadata }: KubeObject) {
+  const { namespace = '', name = '', finalizers = [] } = metadata;
+  const others = finalizers.filter((each) => each !== EXPORT_FINALIZER);
+  const field = { path: '/metadata/finalizers', value: others.length > 0 ? others : undefined };
+  return patch(CablePolicies, { namespace, name }, [field], { ...SILENT, in: BROKER_ROLE });
 }
 
 /** A patch that stays: what the sync writes is the object's content from then on. */
@@ -263,12 +300,18 @@ function conditionOf(name: string, report: SyncReport) {
     : synced.isFalse(report.reason, messageOf(name, report));
 }
 
+function placeOf(origin: string): string {
+  return origin === BROKER_ORIGIN ? 'the broker' : `cluster "${origin}"`;
+}
+
 function messageOf(name: string, report: SyncReport): string {
   switch (report.reason) {
     case 'NameConflict':
-      return `policy "${name}": cluster "${report.owner}" created one of this name earlier, which holds for all; use another name`;
+      return `policy "${name}": another policy of this name, from ${placeOf(report.owner)}, is in force in the set; rename this one, or delete the other and this one takes over`;
     case 'EditLost':
-      return `policy "${name}": it was changed on the broker at the same time (by "${report.owner}"), and that change holds; repeat yours`;
+      return `policy "${name}": it was changed at the same time ${report.editor === BROKER_ORIGIN ? 'on the broker' : `by ${placeOf(report.editor)}`}, and that change holds; repeat yours`;
+    case 'BrokerRestored':
+      return `policy "${name}": the broker held an earlier version of it, as after a restore from a backup; the version of this cluster was written to the broker again`;
     case 'MemberPoliciesNotAllowed':
       return `policy "${name}": the broker does not take policies of members (allowMemberPolicies); create it on the broker`;
     default:

@@ -1,10 +1,11 @@
 // The pair matrix as the runtime keeps it: one fold over the clusters of a namespace. A changed label moves one cluster.
 import { ConfigMap } from '@capstan/kube';
 import { derivation, fold } from '@capstan/reconcile';
-import { Broker, CablePolicies, Cluster } from '../kinds/index.ts';
+import { Broker, CablePolicies, Cluster, ORIGIN_LABEL } from '../kinds/index.ts';
 import { withInlineOptions } from '../policy/inline-options.ts';
-import { isSuperseded, type Policy, policyInForce, readPolicy } from '../policy/read-policy.ts';
+import type { Policy } from '../policy/read-policy.ts';
 import { isOriginal } from '../sync/content.ts';
+import { IN_FORCE, isSuperseded, policyInForce } from '../sync/in-force.ts';
 import { type ClusterFacts, clusterFacts } from './cluster-labels.ts';
 import { createPairMatrix, type PairMatrix } from './pair-matrix.ts';
 import { type Ranking, rankRules } from './ranking.ts';
@@ -19,14 +20,17 @@ export interface PolicySet {
 const contentOf = ({ metadata: { name = '', annotations, labels }, spec, status }: CablePolicies) => ({
   metadata: { name, ...(annotations !== undefined && { annotations }), ...(labels !== undefined && { labels }) },
   spec,
-  // What was accepted last counts only for a policy that is invalid now.
+  // Only a copy of an earlier version lacks the annotation.
   ...(status?.effective !== undefined &&
-    readPolicy({ metadata: { name }, spec }).problems.length > 0 && { status: { effective: status.effective } }),
+    annotations?.[IN_FORCE] === undefined && { status: { effective: status.effective } }),
   // The winner's copy is in force instead.
   isLoser: isSuperseded({ status }),
 });
 const dataOf = ({ data }: ConfigMap) => data ?? {};
-const securityOf = ({ spec }: Broker) => spec.minimumSecurity;
+const settingsOf = ({ metadata, spec }: Broker) => ({
+  requiresEncryption: spec.minimumSecurity === 'encrypted',
+  isCopy: metadata.labels?.[ORIGIN_LABEL] !== undefined,
+});
 
 /** The policies that are in force in a namespace, with the options of their ConfigMaps. */
 export const policySet = derivation<PolicySet>({
@@ -39,9 +43,11 @@ export const policySet = derivation<PolicySet>({
       const inlined = isOriginal(metadata) ? withInlineOptions(spec, lookup).spec : spec;
       return { metadata, spec: inlined, ...(status !== undefined && { status }) };
     });
-    const policies = complete.map((object) => policyInForce(object));
-    const requiresEncryption = read.list(Broker, { namespace }, securityOf).includes('encrypted');
-    const key = JSON.stringify([complete, requiresEncryption]);
+    const brokers = read.list(Broker, { namespace }, settingsOf);
+    const isMember = brokers.some(({ isCopy }) => isCopy);
+    const policies = complete.map((object) => policyInForce(object, { isMember }));
+    const requiresEncryption = brokers.some((broker) => broker.requiresEncryption);
+    const key = JSON.stringify([complete, requiresEncryption, isMember]);
     return { key, policies, ranking: rankRules(policies, requiresEncryption) };
   },
   equals: (left, right) => left.key === right.key,

@@ -34,6 +34,11 @@ export const BASE_LABELS = 'submariner.io/sync-base-labels';
 export const EXPORT = 'submariner.io/sync-export';
 /** Holds a deletion on a member until the broker has confirmed it. */
 export const SYNC_FINALIZER = 'submariner.io/sync';
+/**
+ * On a policy that a member has created on the broker, until the member has recorded its base. A policy that is deleted on the
+ * broker before that stays visible to its creator, which would otherwise take its own copy for a new policy and create it again.
+ */
+export const EXPORT_FINALIZER = 'submariner.io/sync-export';
 
 const OWN_LABELS = ['submariner-io/', 'capstan.dev/'];
 const OWN_ANNOTATIONS = [
@@ -91,6 +96,23 @@ export function baseFrom({ metadata: { uid = '', resourceVersion } }: SyncObject
   return { uid, digest, ...(resourceVersion !== undefined && { version: resourceVersion }) };
 }
 
+/**
+ * Whether the broker's object is older than the base that was recorded of it. Revisions of one object only grow, so a broker
+ * that shows an earlier one was restored from a backup.
+ */
+export function isOlderThan({ metadata: { uid, resourceVersion } }: SyncObject, base: SyncBase): boolean {
+  const [now, then] = [resourceVersion, base.version].map((text) =>
+    /^\d+$/.test(text ?? '') ? BigInt(text ?? '') : undefined,
+  );
+  return uid === base.uid && now !== undefined && then !== undefined && now < then;
+}
+
+/** The cluster that wrote the broker's object last; undefined when it was edited on the broker itself. */
+export function editorOf(broker: SyncObject): string | undefined {
+  const [editor, , digest] = (broker.metadata.annotations?.[EXPORT] ?? '').split(' ');
+  return editor !== undefined && editor !== '' && digest === digestOf(contentOf(broker)) ? editor : undefined;
+}
+
 /** What a member writes on the broker's object beside its content. */
 export function exportMark(local: string, base: SyncBase | undefined, content: Content): string {
   return [local, base?.version ?? '', digestOf(content)].join(' ');
@@ -114,7 +136,8 @@ function without(given: Readonly<Record<string, string>> | undefined, prefixes: 
   return Object.fromEntries(entries);
 }
 
-function canonical(value: unknown): string {
+/** JSON with sorted keys: equal values give equal text. */
+export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
   const fields = Object.entries(value)

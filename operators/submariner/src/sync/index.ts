@@ -1,3 +1,4 @@
 export * from './content.ts';
+export * from './in-force.ts';
 export * from './sync-owned.ts';
 export * from './sync-policy.ts';

@@ -1,7 +1,9 @@
 // One policy, on a member and on the broker: what to do so that both are the same. Policies may be created, edited and
 // deleted anywhere. The base distinguishes a deletion from a new object after any partition: a copy with a base whose original is
-// gone was deleted, one without a base is new.
-import { BROKER_ORIGIN, CREATED_AT_ANNOTATION, ORIGIN_LABEL } from '../kinds/index.ts';
+// gone was deleted, one without a base is new. A base is therefore recorded before anything else happens to a copy: until then a
+// finalizer holds the broker's object, and no edit of the copy is exported.
+import type { ObjectMeta } from '@capstan/kube';
+import { BROKER_ORIGIN, ORIGIN_LABEL } from '../kinds/index.ts';
 import {
   baseFrom,
   baseInForce,
@@ -9,19 +11,25 @@ import {
   type Content,
   contentOf,
   digestOf,
+  EXPORT_FINALIZER,
+  editorOf,
   exportMark,
+  isOlderThan,
   type SyncBase,
   type SyncObject,
 } from './content.ts';
+import { IN_FORCE, inForceText, type PolicyObject, recordedText } from './in-force.ts';
+
+export type SyncPolicyObject = SyncObject & PolicyObject;
 
 export interface PolicySides {
   /** The id of this member's cluster. */
   readonly local: string;
   /** The object of this name on the member. */
-  readonly member: SyncObject | undefined;
+  readonly member: SyncPolicyObject | undefined;
   /** The copy of the broker's object under another name, where its own is taken. */
-  readonly alias?: SyncObject | undefined;
-  readonly broker: SyncObject | undefined;
+  readonly alias?: SyncPolicyObject | undefined;
+  readonly broker: SyncPolicyObject | undefined;
   /** Whether the broker takes policies of members. */
   readonly allowMemberPolicies?: boolean;
 }
@@ -29,7 +37,8 @@ export interface PolicySides {
 export type SyncReport =
   | { readonly reason: 'Synced' }
   | { readonly reason: 'NameConflict'; readonly owner: string }
-  | { readonly reason: 'EditLost'; readonly owner: string }
+  | { readonly reason: 'EditLost'; readonly editor: string }
+  | { readonly reason: 'BrokerRestored' }
   | { readonly reason: 'MemberPoliciesNotAllowed' };
 
 export interface SyncActions {
@@ -38,6 +47,7 @@ export interface SyncActions {
     readonly content: Content;
     readonly origin: string;
     readonly mark: string;
+    readonly inForce: string | undefined;
     readonly resourceVersion?: string;
   };
   readonly deleteBroker?: { readonly uid: string };
@@ -47,90 +57,124 @@ export interface SyncActions {
     /** Undefined on the member that created it: an object without an origin is its own. */
     readonly origin: string | undefined;
     readonly base: SyncBase;
+    readonly inForce: string | undefined;
     readonly asAlias: boolean;
   };
   /** The base to record on the member's copy, which is left alone otherwise. */
   readonly base?: SyncBase;
+  /** The text to record as in force, with the base or alone. */
+  readonly inForce?: { readonly onMember?: string; readonly onBroker?: string };
   readonly deleteMember?: true;
   readonly deleteAlias?: true;
   /** The deletion of the member's copy may be completed. */
   readonly release?: true;
+  /** The broker's object need not be held any longer: its creator has recorded the base. */
+  readonly releaseBroker?: true;
   readonly report: SyncReport;
 }
 
 const SYNCED: SyncReport = { reason: 'Synced' };
 
 export function syncPolicy(sides: PolicySides): SyncActions {
-  const { member, alias } = sides;
-  const broker = isDeleting(sides.broker) ? undefined : sides.broker;
+  const { local, member, alias } = sides;
+  const found = sides.broker;
+  const broker = isDeleting(found) ? undefined : found;
   const noAlias = alias === undefined ? {} : { deleteAlias: true as const };
-  if (member === undefined) return { ...noAlias, ...(broker ? imported(broker, sides.local) : { report: SYNCED }) };
-  // An object that was created here, and whose name another cluster has won meanwhile, is treated as new again.
-  const isTakenOver =
-    member.metadata.labels?.[ORIGIN_LABEL] === undefined && broker !== undefined && originOf(broker) !== sides.local;
-  const base = isTakenOver ? undefined : baseInForce(sides.local, member, broker);
-  if (isDeleting(member)) return { ...noAlias, ...afterDeletion(sides, member, base, broker) };
+  const isHeld = found !== undefined && originOf(found) === local && isHeldForExport(found.metadata);
+  if (member === undefined) {
+    if (isHeld) return { ...noAlias, releaseBroker: true, report: SYNCED };
+    return { ...noAlias, ...(broker ? imported(broker, undefined, local) : { report: SYNCED }) };
+  }
+  if (isDeleting(member)) {
+    if (isHeld && broker === undefined) return { ...noAlias, releaseBroker: true, report: SYNCED };
+    return { ...noAlias, ...afterDeletion(sides, member, baseInForce(local, member, broker), broker) };
+  }
+  if (isHeld) return { ...noAlias, ...afterCreation(local, member, found) };
+  const base = baseInForce(local, member, found);
+  // The name is free when the deletion on the broker is complete.
+  if (base === undefined && found !== undefined && broker === undefined)
+    return { ...noAlias, report: { reason: 'NameConflict', owner: originOf(found) } };
   if (base === undefined) return beforeFirstSync(sides, member, broker);
   if (broker === undefined) return { ...noAlias, deleteMember: true, report: SYNCED };
   return { ...noAlias, ...merged(sides, member, base, broker) };
 }
 
+/**
+ * The broker has the policy that this member created. The base comes first: with an edit exported before it, a deletion on the
+ * broker would look like no creation at all. Then the broker's object need not be held any longer.
+ */
+function afterCreation(local: string, member: SyncPolicyObject, broker: SyncPolicyObject): SyncActions {
+  if (baseOf(member.metadata)?.uid === broker.metadata.uid) return { releaseBroker: true, report: SYNCED };
+  const isEditedThere = baseInForce(local, member, broker) === undefined;
+  if (isEditedThere && !isDeleting(broker)) {
+    const isEqual = digestOf(contentOf(member)) === digestOf(contentOf(broker));
+    if (!isEqual) return editLost(broker, member, local);
+  }
+  return withBase(baseFrom(broker, digestOf(contentOf(broker))), broker, member);
+}
+
 /** Both are there and were in agreement once. */
 function merged(
   { allowMemberPolicies = true, local }: PolicySides,
-  member: SyncObject,
+  member: SyncPolicyObject,
   base: SyncBase,
-  broker: SyncObject,
+  broker: SyncPolicyObject,
 ): SyncActions {
   const [here, there] = [contentOf(member), contentOf(broker)];
   const [mine, theirs] = [digestOf(here), digestOf(there)];
   const next = baseFrom(broker, theirs);
-  const isSameObject = base.uid === next.uid;
   if (mine === theirs) {
     const recorded = baseOf(member.metadata);
     const isRecorded = recorded?.uid === next.uid && recorded.digest === theirs;
-    return isRecorded ? { report: SYNCED } : { base: next, report: SYNCED };
+    return isRecorded ? recordInForce(broker, member) : withBase(next, broker, member);
   }
+  // A broker that was restored from a backup holds an earlier version of the object that the two agreed on.
+  if (allowMemberPolicies && base.uid === next.uid && isOlderThan(broker, base))
+    return { ...exported(here, originOf(broker), member, broker, local), report: { reason: 'BrokerRestored' } };
   const isEdited = mine !== base.digest;
-  if (!isEdited) return imported(broker, local);
-  const isBrokerEdited = !isSameObject || theirs !== base.digest;
-  if (isBrokerEdited) return { ...imported(broker, local), report: { reason: 'EditLost', owner: originOf(broker) } };
-  if (!allowMemberPolicies) return { ...imported(broker, local), report: { reason: 'MemberPoliciesNotAllowed' } };
+  if (!isEdited) return imported(broker, member, local);
+  const isBrokerEdited = base.uid !== next.uid || theirs !== base.digest;
+  if (isBrokerEdited) return editLost(broker, member, local);
+  if (!allowMemberPolicies)
+    return { ...imported(broker, member, local), report: { reason: 'MemberPoliciesNotAllowed' } };
   return exported(here, originOf(broker), member, broker, local);
 }
 
-/** A copy that has never been in agreement with the broker: it is new, or its first export was not recorded. */
-function beforeFirstSync(sides: PolicySides, member: SyncObject, broker: SyncObject | undefined): SyncActions {
+/** A copy that has never been in agreement with the broker is new. */
+function beforeFirstSync(
+  sides: PolicySides,
+  member: SyncPolicyObject,
+  broker: SyncPolicyObject | undefined,
+): SyncActions {
   const { local, alias, allowMemberPolicies = true } = sides;
   const here = contentOf(member);
+  const noAlias = alias === undefined ? {} : { deleteAlias: true as const };
   const refused = { reason: 'MemberPoliciesNotAllowed' } as const;
-  if (broker === undefined) {
-    const noAlias = alias === undefined ? {} : { deleteAlias: true as const };
+  if (broker === undefined)
     return allowMemberPolicies
       ? { ...noAlias, ...exported(here, local, member, undefined, local) }
       : { ...noAlias, report: refused };
-  }
   const digest = digestOf(contentOf(broker));
-  const noAlias = alias === undefined ? {} : { deleteAlias: true as const };
-  if (digestOf(here) === digest) return { ...noAlias, base: baseFrom(broker, digest), report: SYNCED };
-  // Exported by us, and edited since: what is on the broker is newer than what was exported.
-  if (originOf(broker) === local)
-    return { ...noAlias, ...imported(broker, local), report: { reason: 'EditLost', owner: local } };
-  // Two creations of one name: the earlier one wins, then the smaller cluster id.
-  if (allowMemberPolicies && isEarlier(member, local, broker))
-    return { ...noAlias, ...exported(here, local, member, broker, local) };
+  if (digestOf(here) === digest) return { ...noAlias, ...withBase(baseFrom(broker, digest), broker, member) };
+  // The policy that is in force in the set keeps its name, whichever of the two is older.
   const report: SyncReport = allowMemberPolicies ? { reason: 'NameConflict', owner: originOf(broker) } : refused;
+  const text = inForceOn(broker, alias);
+  if (text !== undefined && broker.metadata.annotations?.[IN_FORCE] !== text)
+    return { inForce: { onBroker: text }, report };
   const isCurrent =
-    alias !== undefined && baseOf(alias.metadata)?.digest === digest && digestOf(contentOf(alias)) === digest;
-  return isCurrent ? { report } : { ...imported(broker, local, true), report };
+    alias !== undefined &&
+    baseOf(alias.metadata)?.digest === digest &&
+    digestOf(contentOf(alias)) === digest &&
+    recordedText(alias) === text;
+  return isCurrent ? { report } : { ...imported(broker, alias, local, true), report };
 }
 
 /** A deletion on a member holds for all, once the broker has confirmed it. */
 function afterDeletion(
   { local, allowMemberPolicies = true }: PolicySides,
-  member: SyncObject,
+  member: SyncPolicyObject,
   base: SyncBase | undefined,
-  broker: SyncObject | undefined,
+  broker: SyncPolicyObject | undefined,
 ): SyncActions {
   if (broker === undefined) return { release: true, report: SYNCED };
   const uid = broker.metadata.uid ?? '';
@@ -145,8 +189,8 @@ function afterDeletion(
 function exported(
   content: Content,
   origin: string,
-  member: SyncObject,
-  broker: SyncObject | undefined,
+  member: SyncPolicyObject,
+  broker: SyncPolicyObject | undefined,
   local: string,
 ): SyncActions {
   const resourceVersion = broker?.metadata.resourceVersion;
@@ -155,27 +199,54 @@ function exported(
       content,
       origin,
       mark: exportMark(local, baseOf(member.metadata), content),
+      inForce: inForceText(member) ?? (broker === undefined ? recordedText(member) : inForceOn(broker, member)),
       ...(resourceVersion !== undefined && { resourceVersion }),
     },
     report: SYNCED,
   };
 }
 
-function imported(broker: SyncObject, local: string, asAlias = false): SyncActions {
+function imported(
+  broker: SyncPolicyObject,
+  copy: SyncPolicyObject | undefined,
+  local: string,
+  asAlias = false,
+): SyncActions {
   const content = contentOf(broker);
   const base = baseFrom(broker, digestOf(content));
   const origin = originOf(broker) === local ? undefined : originOf(broker);
-  return { toMember: { content, origin, base, asAlias }, report: SYNCED };
+  return { toMember: { content, origin, base, inForce: inForceOn(broker, copy), asAlias }, report: SYNCED };
 }
 
-function isEarlier(member: SyncObject, local: string, broker: SyncObject): boolean {
-  const [mine, theirs] = [createdAt(member), createdAt(broker)];
-  return mine === theirs ? local < originOf(broker) : mine < theirs;
+function editLost(broker: SyncPolicyObject, member: SyncPolicyObject, local: string): SyncActions {
+  const editor = editorOf(broker) ?? BROKER_ORIGIN;
+  return { ...imported(broker, member, local), report: { reason: 'EditLost', editor } };
 }
 
-/** Of the first creation anywhere; an object without a date is the latest. */
-function createdAt({ metadata }: SyncObject): string {
-  return metadata.annotations?.[CREATED_AT_ANNOTATION] ?? '~';
+function withBase(base: SyncBase, broker: SyncPolicyObject, member: SyncPolicyObject): SyncActions {
+  const onMember = inForceOn(broker, member);
+  return { base, ...(onMember !== undefined && { inForce: { onMember } }), report: SYNCED };
+}
+
+/** Both sides agree: each records the text that is in force, where it does not yet. */
+function recordInForce(broker: SyncPolicyObject, member: SyncPolicyObject): SyncActions {
+  const text = inForceOn(broker, member);
+  if (text === undefined) return { report: SYNCED };
+  const isOn = ({ metadata }: SyncPolicyObject) => metadata.annotations?.[IN_FORCE] === text;
+  if (!isOn(broker)) return { inForce: { onBroker: text }, report: SYNCED };
+  return isOn(member) ? { report: SYNCED } : { inForce: { onMember: text }, report: SYNCED };
+}
+
+/**
+ * The text that is in force in the set: the broker's spec while it is valid, else the text that it records. Where it records
+ * none, a member that knew the object before it became invalid brings it.
+ */
+function inForceOn(broker: SyncPolicyObject, copy: SyncPolicyObject | undefined): string | undefined {
+  return inForceText(broker) ?? recordedText(broker) ?? inForceText(copy) ?? recordedText(copy);
+}
+
+export function isHeldForExport({ finalizers = [] }: ObjectMeta): boolean {
+  return finalizers.includes(EXPORT_FINALIZER);
 }
 
 export function originOf({ metadata }: SyncObject): string {

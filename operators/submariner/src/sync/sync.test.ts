@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { CREATED_AT_ANNOTATION, ORIGIN_LABEL, REAL_NAME_ANNOTATION } from '../kinds/index.ts';
-import { baseAnnotations, type Content, contentOf, EXPORT, type SyncObject } from './content.ts';
+import { baseAnnotations, type Content, contentOf, EXPORT, EXPORT_FINALIZER, type SyncObject } from './content.ts';
+import { IN_FORCE, policyInForce } from './in-force.ts';
 import { mergeLabels, syncOwned } from './sync-owned.ts';
 import { type SyncReport, syncPolicy } from './sync-policy.ts';
 
@@ -37,14 +38,14 @@ class World {
     const old = store.objects.get(name);
     const annotations = old?.metadata.annotations ?? { [CREATED_AT_ANNOTATION]: createdAt ?? `2026-${this.#next()}` };
     const metadata = { uid: this.#next(), ...old?.metadata, name, annotations, resourceVersion: this.#next() };
-    store.objects.set(name, { metadata, spec });
+    store.objects.set(name, { metadata, spec: DRIVERS.has(spec) ? [{ cableDriver: { name: spec } }] : spec });
   }
 
   /** A person deletes one; on a member a finalizer holds it. */
   delete(store: Store, name: string): void {
     const old = store.objects.get(name);
     if (old === undefined) return;
-    if (store === this.broker) store.objects.delete(name);
+    if (store === this.broker && (old.metadata.finalizers ?? []).length === 0) store.objects.delete(name);
     else store.objects.set(name, { ...old, metadata: { ...old.metadata, deletionTimestamp: 'now' } });
   }
 
@@ -84,17 +85,23 @@ class World {
           uid: old?.metadata.uid ?? this.#next(),
           resourceVersion: this.#next(),
           labels: { ...labels, [ORIGIN_LABEL]: toBroker.origin },
-          annotations: { ...annotations, [EXPORT]: toBroker.mark },
+          annotations: { ...annotations, [EXPORT]: toBroker.mark, ...marked(toBroker.inForce) },
+          ...(old === undefined && { finalizers: [EXPORT_FINALIZER] }),
         };
         there.set(name, { metadata, spec });
       } else if (actions.deleteBroker) {
-        if (there.get(name)?.metadata.uid === actions.deleteBroker.uid) there.delete(name);
+        if (there.get(name)?.metadata.uid === actions.deleteBroker.uid) this.delete(this.broker, name);
+      } else if (actions.releaseBroker) {
+        const { finalizers: _, ...metadata } = there.get(name)?.metadata ?? {};
+        if (metadata.deletionTimestamp === undefined) there.set(name, { metadata, spec: there.get(name)?.spec });
+        else there.delete(name);
       } else if (toMember) {
         const key = toMember.asAlias ? `${name}.${toMember.origin}` : name;
         const { labels, annotations, spec } = toMember.content;
         const marks = {
           ...annotations,
           ...baseAnnotations(toMember.base),
+          ...marked(toMember.inForce),
           ...(toMember.asAlias && { [REAL_NAME_ANNOTATION]: name }),
         };
         const metadata = {
@@ -104,11 +111,14 @@ class World {
           annotations: marks,
         };
         here.set(key, { metadata, spec });
-      } else if (base) {
-        const old = here.get(name);
+      } else if (base ?? actions.inForce) {
+        const isThere = actions.inForce?.onBroker !== undefined;
+        const store = isThere ? there : here;
+        const old = store.get(name);
         assert.ok(old);
-        const annotations = { ...old.metadata.annotations, ...baseAnnotations(base) };
-        here.set(name, { ...old, metadata: { ...old.metadata, annotations } });
+        const marks = marked(isThere ? actions.inForce?.onBroker : actions.inForce?.onMember);
+        const annotations = { ...old.metadata.annotations, ...(base && baseAnnotations(base)), ...marks };
+        store.set(name, { ...old, metadata: { ...old.metadata, annotations } });
       } else if (actions.release || actions.deleteMember) here.delete(name);
       else changed = before;
       if (actions.deleteAlias && aliasKey !== undefined) {
@@ -132,10 +142,33 @@ class World {
     const entries = [...store.objects].flatMap(([key, object]) => {
       const real = object.metadata.annotations?.[REAL_NAME_ANNOTATION];
       const isLoser = real === undefined && store.reports?.get(key)?.reason === 'NameConflict';
-      return isLoser ? [] : [[real ?? key, contentOf(object).spec] as const];
+      return isLoser || object.metadata.deletionTimestamp ? [] : [[real ?? key, shown(object.spec)] as const];
     });
     return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
+
+  /** The drivers in force on a member, by the names of policies. */
+  inForce(id: string): Record<string, unknown> {
+    const { objects, reports } = this.member(id);
+    const entries = [...objects].flatMap(([key, object]) => {
+      const real = object.metadata.annotations?.[REAL_NAME_ANNOTATION];
+      const isLoser = real === undefined && reports.get(key)?.reason === 'NameConflict';
+      const [rule] = policyInForce(object, { isMember: true }).rules;
+      return isLoser || rule === undefined ? [] : [[real ?? key, rule.driver] as const];
+    });
+    return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  }
+}
+
+const DRIVERS = new Set(['ipsec', 'vxlan', 'wireguard', 'none']);
+
+function marked(inForce: string | undefined): Record<string, string> {
+  return inForce === undefined ? {} : { [IN_FORCE]: inForce };
+}
+
+/** A driver as the test wrote it. */
+function shown(spec: unknown): unknown {
+  return Array.isArray(spec) ? (spec as { cableDriver: { name: string } }[])[0]?.cableDriver.name : spec;
 }
 
 describe('a policy', () => {
@@ -180,7 +213,7 @@ describe('a policy', () => {
     world.put(world.member('east'), 'p', 'vxlan');
     world.put(world.broker, 'p', 'wireguard');
     world.sync('east');
-    assert.deepEqual(world.member('east').reports.get('p'), { reason: 'EditLost', owner: 'submariner-broker' });
+    assert.deepEqual(world.member('east').reports.get('p'), { reason: 'EditLost', editor: 'submariner-broker' });
     world.settle();
     assert.deepEqual(world.policies(world.member('west')), { p: 'wireguard' });
   });
@@ -191,7 +224,7 @@ describe('a policy', () => {
     world.settle();
     world.put(world.member('east'), 'p', 'vxlan');
     world.sync('east');
-    assert.equal(world.broker.objects.get('p')?.spec, 'vxlan');
+    assert.equal(shown(world.broker.objects.get('p')?.spec), 'vxlan');
     world.put(world.member('east'), 'p', 'ipsec');
     world.settle();
     for (const store of [world.broker, ...world.members.values()])
@@ -221,7 +254,7 @@ describe('a policy', () => {
     world.put(world.broker, 'p', 'wireguard');
     world.put(world.member('east'), 'p', 'none');
     world.sync('east');
-    assert.deepEqual(world.member('east').reports.get('p'), { reason: 'EditLost', owner: 'east' });
+    assert.deepEqual(world.member('east').reports.get('p'), { reason: 'EditLost', editor: 'submariner-broker' });
     world.settle();
     // What the broker brings back later is not taken for what was exported before.
     world.put(world.broker, 'p', 'vxlan');
@@ -240,17 +273,104 @@ describe('a policy', () => {
     assert.equal(world.member('west').objects.get('p')?.metadata.labels?.[ORIGIN_LABEL], 'east');
   });
 
-  test('that two clusters created under one name is the earlier one for all, and the loser is reported', () => {
-    const world = new World('east', 'west', 'north');
-    world.put(world.member('west'), 'p', 'of west', '2026-01-02');
-    world.sync('west');
-    world.sync('west');
-    world.put(world.member('east'), 'p', 'of east', '2026-01-01');
+  test('that is in force keeps its name, and one of the same name takes over when it goes', () => {
+    const world = new World('west', 'north');
+    world.put(world.member('west'), 'p', 'ipsec', '2026-01-02');
+    world.settle();
+    // The policy of the member that joins later is older: that does not count.
+    world.members.set('east', { objects: new Map(), reports: new Map() });
+    world.put(world.member('east'), 'p', 'vxlan', '2026-01-01');
     world.settle();
     for (const store of [world.broker, ...world.members.values()])
-      assert.deepEqual(world.policies(store), { p: 'of east' });
-    assert.deepEqual(world.member('west').reports.get('p'), { reason: 'NameConflict', owner: 'east' });
-    assert.equal(world.member('west').objects.get('p')?.spec, 'of west');
+      assert.deepEqual(world.policies(store), { p: 'ipsec' });
+    assert.deepEqual(world.member('east').reports.get('p'), { reason: 'NameConflict', owner: 'west' });
+    assert.equal(shown(world.member('east').objects.get('p')?.spec), 'vxlan');
+    for (const id of world.members.keys()) assert.deepEqual(world.inForce(id), { p: 'ipsec' });
+    world.delete(world.member('north'), 'p');
+    world.settle();
+    for (const store of [world.broker, ...world.members.values()])
+      assert.deepEqual(world.policies(store), { p: 'vxlan' });
+    assert.deepEqual(world.member('east').reports.get('p'), { reason: 'Synced' });
+  });
+
+  test('that loses an edit names the cluster that made the other one, not the one that created the policy', () => {
+    const world = new World('east', 'west', 'north');
+    world.put(world.member('north'), 'p', 'ipsec');
+    world.settle();
+    world.put(world.member('west'), 'p', 'wireguard');
+    world.put(world.member('east'), 'p', 'vxlan');
+    world.sync('west');
+    world.sync('east');
+    assert.deepEqual(world.member('east').reports.get('p'), { reason: 'EditLost', editor: 'west' });
+  });
+
+  test('that is created, edited and deleted on the broker at that moment does not come back, in 400 orders', () => {
+    const step = fc.constantFrom('sync east', 'sync west', 'edit', 'delete');
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 12 }), fc.boolean(), (order, edits) => {
+        const world = new World('east', 'west');
+        const east = world.member('east');
+        world.put(east, 'p', 'ipsec');
+        world.sync('east');
+        let isDeleted = false;
+        for (const each of [...order, 'delete']) {
+          if (each === 'edit' && edits && !isDeleted) world.put(east, 'p', east.objects.size % 2 ? 'vxlan' : 'none');
+          if (each === 'delete') {
+            world.delete(world.broker, 'p');
+            isDeleted = true;
+          }
+          if (each === 'sync east') world.sync('east');
+          if (each === 'sync west') world.sync('west');
+        }
+        world.settle();
+        for (const store of [world.broker, ...world.members.values()]) assert.equal(store.objects.size, 0);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test('that becomes invalid stays in force as it was, also on a member that joins later', () => {
+    for (const place of ['broker', 'east'] as const) {
+      const world = new World('east', 'west');
+      world.put(world.broker, 'p', 'ipsec');
+      world.settle();
+      world.put(place === 'broker' ? world.broker : world.member(place), 'p', 'no driver at all');
+      world.settle();
+      world.members.set('late', { objects: new Map(), reports: new Map() });
+      world.settle();
+      for (const id of world.members.keys()) assert.deepEqual(world.inForce(id), { p: 'ipsec' }, `${place}: ${id}`);
+      assert.equal(world.member('late').objects.get('p')?.spec, 'no driver at all', 'the spec is as the user wrote it');
+      world.put(world.member('late'), 'p', 'wireguard');
+      world.settle();
+      for (const id of world.members.keys()) assert.deepEqual(world.inForce(id), { p: 'wireguard' });
+    }
+  });
+
+  test('of which an earlier version is on a restored broker is brought back as it was last', () => {
+    const world = new World('east', 'west');
+    world.put(world.broker, 'p', 'vxlan');
+    world.settle();
+    const backup = world.broker.objects.get('p');
+    world.put(world.member('east'), 'p', 'ipsec');
+    world.settle();
+    assert.ok(backup);
+    world.broker.objects.set('p', backup);
+    world.sync('west');
+    assert.deepEqual(world.member('west').reports.get('p'), { reason: 'BrokerRestored' });
+    world.settle();
+    for (const store of [world.broker, ...world.members.values()])
+      assert.deepEqual(world.policies(store), { p: 'ipsec' });
+  });
+
+  test('that a member has created or edited is in force there only when the broker has it', () => {
+    const world = new World('east', 'west');
+    world.put(world.broker, 'p', 'ipsec');
+    world.settle();
+    world.put(world.member('east'), 'p', 'vxlan');
+    world.put(world.member('east'), 'q', 'vxlan');
+    assert.deepEqual(world.inForce('east'), { p: 'ipsec' });
+    world.settle();
+    for (const id of world.members.keys()) assert.deepEqual(world.inForce(id), { p: 'vxlan', q: 'vxlan' });
   });
 
   test('of a member is refused where the broker does not take any', () => {
@@ -270,7 +390,7 @@ describe('a policy', () => {
     const place = fc.constantFrom('broker', 'east', 'west', 'north');
     const name = fc.constantFrom('p', 'q');
     const step = fc.oneof(
-      fc.record({ do: fc.constant('put' as const), place, name, spec: fc.constantFrom('a', 'b', 'c') }),
+      fc.record({ do: fc.constant('put' as const), place, name, spec: fc.constantFrom('ipsec', 'vxlan', 'invalid') }),
       fc.record({ do: fc.constant('delete' as const), place, name }),
       fc.record({ do: fc.constant('sync' as const), place: fc.constantFrom('east', 'west', 'north') }),
     );
@@ -287,6 +407,10 @@ describe('a policy', () => {
         world.settle();
         const wanted = world.policies(world.broker);
         for (const store of world.members.values()) assert.deepEqual(world.policies(store), wanted);
+        // A member that joins later uses the same rules as all others.
+        world.members.set('late', { objects: new Map(), reports: new Map() });
+        world.settle();
+        for (const id of world.members.keys()) assert.deepEqual(world.inForce(id), world.inForce('late'));
         assert.equal(
           [...world.members.keys()].some((id) => world.sync(id)),
           false,
@@ -303,7 +427,7 @@ const BOTH = { a: '1', b: '2' };
 test('a policy that one member alone writes is what was written last, after any history', () => {
   const name = fc.constantFrom('p', 'q');
   const step = fc.oneof(
-    fc.record({ do: fc.constant('put' as const), name, spec: fc.constantFrom('a', 'b') }),
+    fc.record({ do: fc.constant('put' as const), name, spec: fc.constantFrom('ipsec', 'vxlan') }),
     fc.record({ do: fc.constant('delete' as const), name }),
     fc.record({ do: fc.constant('sync' as const), place: fc.constantFrom('east', 'east', 'west') }),
   );

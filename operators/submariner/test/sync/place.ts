@@ -1,5 +1,5 @@
 // A broker and members, each an embedded cluster with a program of its own, on one clock.
-import { type Client, createClient, Namespace, silentLogger } from '@capstan/kube';
+import { type ApiRequest, type Client, createClient, Namespace, silentLogger, type Transport } from '@capstan/kube';
 import { createRuntime, type Operator, operator, type Runtime } from '@capstan/reconcile';
 import {
   createRandom,
@@ -39,6 +39,8 @@ export interface SyncPlace {
   readonly clock: VirtualClock;
   readonly broker: TestCluster;
   join(id: string): Promise<Member>;
+  /** Called before each write of a member's program; the write waits for it. */
+  onWrite: (request: ApiRequest) => Promise<void>;
   settle(): Promise<void>;
   close(): Promise<void>;
 }
@@ -54,10 +56,22 @@ export async function createSyncPlace(): Promise<SyncPlace> {
     await made.client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
     return made;
   };
-  const clientOf = (made: TestCluster) =>
-    createClient({ transport: made.transport(), clock, random, logger: silentLogger });
+  const clientOf = (made: TestCluster) => {
+    const inner = made.transport();
+    const transport: Transport = {
+      address: inner.address,
+      async request(request) {
+        if (request.method !== 'GET') await place.onWrite(request);
+        return inner.request(request);
+      },
+      watch: (request) => inner.watch(request),
+      close: () => inner.close(),
+    };
+    return createClient({ transport, clock, random, logger: silentLogger });
+  };
   const broker = await cluster(BROKER_NAMESPACE);
-  return {
+  const place: SyncPlace = {
+    onWrite: () => Promise.resolve(),
     clock,
     broker,
     async join(id) {
@@ -107,4 +121,5 @@ export async function createSyncPlace(): Promise<SyncPlace> {
       for (const made of clusters) await made.close();
     },
   };
+  return place;
 }

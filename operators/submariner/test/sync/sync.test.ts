@@ -1,7 +1,8 @@
 // Policies, clusters and endpoints between a broker and its members, through servers.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConfigMap } from '@capstan/kube';
+import { ConfigMap, isNotFound } from '@capstan/kube';
+import { createRandom } from '@capstan/testing';
 import {
   BROKER_NAMESPACE,
   Broker,
@@ -10,6 +11,7 @@ import {
   MEMBER_NAMESPACE,
   ORIGIN_LABEL,
 } from '../../src/kinds/index.ts';
+import { policyInForce } from '../../src/sync/in-force.ts';
 import { createSyncPlace, type SyncPlace } from './place.ts';
 
 const here = (name: string) => ({ namespace: MEMBER_NAMESPACE, name });
@@ -28,6 +30,14 @@ const cluster = (id: string, labels: Record<string, string>): Cluster => ({
 });
 const driverOf = (object: CablePolicies | undefined) =>
   object === undefined ? undefined : (object.spec as { cableDriver: { name: string } }[])[0]?.cableDriver.name;
+
+async function quiet(work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
 
 async function played(check: (place: SyncPlace) => Promise<void>): Promise<void> {
   const place = await createSyncPlace();
@@ -125,7 +135,7 @@ describe('a policy', () => {
       assert.ok(await place.broker.client.find(CablePolicies, there('new')));
     }));
 
-  test('that two members created under one name holds for all, and the loser is named', () =>
+  test('that is in force keeps its name, and one of a member that comes later takes over when it goes', () =>
     played(async (place) => {
       const [east, west] = [await place.join('east'), await place.join('west')];
       await place.settle();
@@ -136,17 +146,88 @@ describe('a policy', () => {
       await place.settle();
       east.comeBack();
       await place.settle();
-      assert.equal(driverOf(await place.broker.client.find(CablePolicies, there('p'))), 'ipsec');
-      const loser = await west.client.get(CablePolicies, here('p'));
-      const condition = loser.status?.conditions?.find(({ type }) => type === 'Synced');
+      assert.equal(driverOf(await place.broker.client.find(CablePolicies, there('p'))), 'vxlan');
+      const other = await east.client.get(CablePolicies, here('p'));
+      const condition = other.status?.conditions?.find(({ type }) => type === 'Synced');
       assert.deepEqual([condition?.status, condition?.reason], ['False', 'NameConflict']);
-      assert.equal(driverOf(loser), 'vxlan', 'what the user wrote stays');
-      const winner = await west.client.get(CablePolicies, here('p.east'));
-      assert.equal(driverOf(winner), 'ipsec');
-      await west.client.delete(CablePolicies, here('p'));
+      assert.match(condition?.message ?? '', /from cluster "west", is in force.*rename this one/);
+      assert.equal(driverOf(other), 'ipsec', 'the spec is as the user wrote it');
+      assert.equal(driverOf(await east.client.get(CablePolicies, here('p.west'))), 'vxlan');
+      await place.broker.client.delete(CablePolicies, there('p'));
       await place.settle();
-      assert.equal(driverOf(await west.client.find(CablePolicies, here('p'))), 'ipsec', 'the winner takes its name');
-      assert.equal(await west.client.find(CablePolicies, here('p.east')), undefined);
+      for (const { client } of [east, west])
+        assert.equal(driverOf(await client.find(CablePolicies, here('p'))), 'ipsec', 'it takes over');
+      assert.equal(driverOf(await place.broker.client.find(CablePolicies, there('p'))), 'ipsec');
+      assert.equal(await east.client.find(CablePolicies, here('p.west')), undefined);
+    }));
+
+  test('that is edited on its member and deleted on the broker at that moment does not come back, for 120 seeds', () =>
+    played(async (place) => {
+      const east = await place.join('east');
+      await place.settle();
+      const comesBack: number[] = [];
+      let earlyDeletions = 0;
+      for (let seed = 1; seed <= 120; seed++) {
+        const random = createRandom(seed);
+        const name = `p${seed}`;
+        const spec = [{ cableDriver: { name: 'vxlan' } }];
+        const edit = () => quiet(east.client.patch(CablePolicies, here(name), 'merge', { spec }));
+        const remove = () => quiet(place.broker.client.delete(CablePolicies, there(name)));
+        // Both happen before the write of this number that follows the creation on the broker, or between two later ones.
+        const [editAt, removeAt] = [random.integer(1, 5), random.integer(1, 5)];
+        let writes = 0;
+        place.onWrite = async () => {
+          const found = await place.broker.client.find(CablePolicies, there(name));
+          if (found === undefined && writes === 0) return;
+          writes++;
+          if (writes === editAt) await edit();
+          if (writes !== removeAt) return;
+          if ((found?.metadata.finalizers ?? []).length > 0) earlyDeletions++;
+          await remove();
+        };
+        await east.client.create(CablePolicies, policy(here(name), 'ipsec'));
+        await place.clock.advance(200);
+        await remove();
+        await place.clock.advance(200);
+        if ((await east.client.find(CablePolicies, here(name))) !== undefined) comesBack.push(seed);
+      }
+      await place.settle();
+      const left = await place.broker.client.list(CablePolicies, { namespace: BROKER_NAMESPACE });
+      assert.deepEqual([comesBack, left.items.length], [[], 0]);
+      assert.ok(earlyDeletions > 10, `${earlyDeletions} deletions came before the member had recorded its base`);
+    }));
+
+  test('that becomes invalid by its spec or its ConfigMap stays in force, also for a member that joins later', () =>
+    played(async (place) => {
+      const [east, west] = [await place.join('east'), await place.join('west')];
+      const config = (dpdDelay: string) => ({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: here('c'),
+        data: { dpdDelay },
+      });
+      await east.client.create(ConfigMap, config('20'));
+      await east.client.create(CablePolicies, {
+        ...policy(here('by-config'), 'ipsec'),
+        spec: [{ cableDriver: { name: 'ipsec', options: { configMapRef: { name: 'c' } } } }],
+      });
+      await place.broker.client.create(CablePolicies, policy(there('by-spec'), 'wireguard'));
+      await place.settle();
+      await east.client.patch(ConfigMap, here('c'), 'merge', { data: { dpdDelay: '20x' } });
+      await place.broker.client.patch(CablePolicies, there('by-spec'), 'merge', {
+        spec: [{ cableDriver: { name: 'wiregard' } }],
+      });
+      await place.settle();
+      const late = await place.join('late');
+      await place.settle();
+      for (const { id, client } of [east, west, late]) {
+        const rulesOf = async (name: string) =>
+          policyInForce(await client.get(CablePolicies, here(name)), { isMember: true }).rules.map(
+            ({ driver, options }) => [driver, options.data],
+          );
+        assert.deepEqual(await rulesOf('by-config'), [['ipsec', { dpdDelay: '20' }]], id);
+        assert.deepEqual(await rulesOf('by-spec'), [['wireguard', {}]], id);
+      }
     }));
 });
 
