@@ -17,7 +17,7 @@ import { createPairMatrix } from '../resolution/pair-matrix.ts';
 import { rankRules } from '../resolution/ranking.ts';
 import { decideFor, explainPair } from '../resolution/resolver.ts';
 import { isSuperseded } from '../sync/in-force.ts';
-import { type ClusterView, findPlace, readView } from './cluster-view.ts';
+import { type ClusterView, findPlace, optionsOf, readView, withOptions } from './cluster-view.ts';
 import { CommandErrors } from './errors.ts';
 import { type CommandContext, type Flags, progress } from './io.ts';
 import { formatTable, print } from './output.ts';
@@ -29,9 +29,12 @@ export async function addPolicies(context: CommandContext): Promise<number> {
   const view = await readView(context);
   const now = new Date(io.clock.now()).toISOString();
   const objects = wanted.map((object) => completed(object, view, now));
+  // The options of a ConfigMap are part of the policy: an error in them is reported here, where the policy is written.
+  const options = await optionsOf(context, objects);
+  const complete = objects.map((object) => ({ ...object, spec: withOptions(object, options) }));
   const problems = [
     ...nameProblems(objects),
-    ...objects.flatMap((object) =>
+    ...complete.flatMap((object) =>
       readPolicy(object).problems.map(({ message }) => `policy "${object.metadata.name}": ${message}`),
     ),
   ];
@@ -40,8 +43,8 @@ export async function addPolicies(context: CommandContext): Promise<number> {
   const existing = new Set(view.all.map(({ name }) => name));
   const taken = objects.find(({ metadata }) => existing.has(metadata.name ?? ''));
   if (taken !== undefined && !overwrites) throw CommandErrors.PolicyExists(taken.metadata.name ?? '');
-  for (const line of effectsOf(view, objects)) say.note(line);
-  for (const line of warningsOf(view, objects)) say.warning(line);
+  for (const line of effectsOf(view, complete)) say.note(line);
+  for (const line of warningsOf(view, complete)) say.warning(line);
   if (flags.isSet('dry-run')) {
     for (const { metadata } of objects) say.done(`Would create cable policy "${metadata.name}" (dry run)`);
     return 0;

@@ -106,7 +106,7 @@ export async function readGateways({ client, io }: CommandContext, namespace: st
 }
 
 /** The data of the ConfigMaps that policies of this cluster name, by namespace and name. */
-async function optionsOf(
+export async function optionsOf(
   { client, io: { signal } }: CommandContext,
   objects: readonly CablePolicies[],
 ): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>> {
@@ -126,7 +126,10 @@ async function optionsOf(
   return found;
 }
 
-function withOptions({ metadata, spec }: CablePolicies, options: Awaited<ReturnType<typeof optionsOf>>): unknown {
+export function withOptions(
+  { metadata, spec }: CablePolicies,
+  options: Awaited<ReturnType<typeof optionsOf>>,
+): unknown {
   if (!isOriginal(metadata)) return spec;
   return withInlineOptions(spec, (name, namespace = metadata.namespace ?? '') => options.get(`${namespace}/${name}`))
     .spec;

@@ -2,6 +2,7 @@
 import { ConfigMap, type Logger, reasonOf, sleep, systemClock } from '@capstan/kube';
 import {
   apply,
+  type DerivationDefinition,
   type Operator,
   operator,
   plan,
@@ -17,9 +18,10 @@ import { Broker, CablePolicies, Cluster, Endpoint, type EndpointSpec, Gateway, S
 import { createBrokerSync } from '../reconcilers/sync-broker.ts';
 import { createOwnedSync } from '../reconcilers/sync-owned.ts';
 import { createPolicySync, type SyncPlaces } from '../reconcilers/sync-policies.ts';
+import { RESOLVED_ANNOTATION } from '../resolution/agreement.ts';
 import type { CableEngine, CableReport, WantedCable } from './cable-engine.ts';
 import { CELL } from './cell.ts';
-import { createEndpointPlan, type EndpointPlan, type LocalGateway } from './wanted-cable.ts';
+import { createEndpointPlan, createOutcomes, type EndpointPlan, type LocalGateway } from './wanted-cable.ts';
 
 export interface GatewayOperatorOptions {
   readonly gateway: LocalGateway;
@@ -39,28 +41,33 @@ export const GATEWAY_LEASE = 'submariner-gateway-lock';
 
 export function createGatewayOperator(options: GatewayOperatorOptions): Operator {
   const { gateway, brokerNamespace } = options;
+  const endpointPlan = createEndpointPlan(gateway);
   const places: SyncPlaces = { clusterID: gateway.clusterID, namespace: gateway.namespace, brokerNamespace };
   return operator({
     name: 'submariner-gateway',
     description: 'The cables of one gateway, and the sync of its cluster with the broker.',
     kinds: [Submariner, Broker, CablePolicies, Cluster, Endpoint, Gateway],
     reconcilers: [
-      createLocalEndpoint(options),
+      createLocalEndpoint(options, createOutcomes(gateway, endpointPlan)),
       ...createPolicySync(places),
       ...createOwnedSync(Cluster, places),
       ...createOwnedSync(Endpoint, places),
       ...createBrokerSync(places),
     ],
-    sinks: [createCables(options)],
+    sinks: [createCables(options, endpointPlan)],
   });
 }
 
 /** The Endpoint belongs to the Cluster of this gateway: without one nothing is announced. */
-function createLocalEndpoint({ gateway, endpoint }: GatewayOperatorOptions): Reconciler {
+function createLocalEndpoint(
+  { gateway, endpoint }: GatewayOperatorOptions,
+  outcomes: DerivationDefinition<string>,
+): Reconciler {
   const { clusterID, namespace } = gateway;
   return reconciler<Cluster>({
     name: 'local-endpoint',
     resource: Cluster,
+    reads: PLAN_READS,
     writes: [Endpoint],
     writesStatus: false,
     primary: false,
@@ -69,22 +76,29 @@ function createLocalEndpoint({ gateway, endpoint }: GatewayOperatorOptions): Rec
       const spec = read.source(endpoint).get(CELL);
       if (spec === undefined) return plan({ held: false, prune: false });
       const name = `${clusterID}-${spec.cable_name}`;
+      const annotations = { [RESOLVED_ANNOTATION]: read.derived(outcomes, '') };
       // The Endpoint of a gateway that was active before goes: it is no longer part of this plan.
       return plan({
         held: false,
-        children: [apply(Endpoint, { metadata: { namespace, name }, spec }, { adopts: true })],
+        children: [apply(Endpoint, { metadata: { namespace, name, annotations }, spec }, { adopts: true })],
       });
     },
   });
 }
 
-function createCables({
-  gateway,
-  engine,
-  onOpen,
-  onPlans,
-  logger,
-}: GatewayOperatorOptions): Sink<EndpointPlan | undefined, CableReport> {
+/** The kinds that the plan of a cable is computed from. */
+const PLAN_READS = [
+  reading(Endpoint, 'everywhere'),
+  reading(Cluster, 'everywhere'),
+  reading(CablePolicies, 'everywhere'),
+  reading(Broker, 'everywhere', { optional: true }),
+  ConfigMap,
+];
+
+function createCables(
+  { engine, onOpen, onPlans, logger }: GatewayOperatorOptions,
+  endpointPlan: DerivationDefinition<EndpointPlan | undefined>,
+): Sink<EndpointPlan | undefined, CableReport> {
   const plans = new Map<string, EndpointPlan>();
   const withdraw = async () => {
     plans.clear();
@@ -119,15 +133,9 @@ function createCables({
   };
   return sink<EndpointPlan | undefined, CableReport>({
     name: 'cables',
-    of: createEndpointPlan(gateway),
+    of: endpointPlan,
     keys: Endpoint,
-    reads: [
-      reading(Endpoint, 'everywhere'),
-      reading(Cluster, 'everywhere'),
-      reading(CablePolicies, 'everywhere'),
-      reading(Broker, 'everywhere', { optional: true }),
-      ConfigMap,
-    ],
+    reads: PLAN_READS,
     lease: 'operator',
     // A passive gateway has no cables: traffic goes through the active one.
     onLost: 'withdraw',

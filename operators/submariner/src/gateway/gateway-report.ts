@@ -48,7 +48,7 @@ export function gatewayStatusOf(parts: ReportParts): GatewayStatus {
 }
 
 function connectionOf(
-  { endpoint, decision, problem }: EndpointPlan,
+  { endpoint, decision, problem, disagreement }: EndpointPlan,
   cable: CableReport | undefined,
   health: Health | undefined,
 ): Connection {
@@ -61,8 +61,12 @@ function connectionOf(
   // The driver may take a cable for good through which nothing passes, and the other way round.
   const isLost = cable.status === 'connected' && health?.status === 'failed';
   const isFound = cable.status === 'error' && health?.status === 'ok';
-  const status = isLost ? 'error' : isFound ? 'connected' : cable.status;
-  const message = isLost ? health.message : isFound ? undefined : cable.message;
+  const seen = isLost ? 'error' : isFound ? 'connected' : cable.status;
+  // Ends that resolve differently are connected only where packets prove it.
+  const status = disagreement !== undefined && seen === 'connected' && health?.status !== 'ok' ? 'error' : seen;
+  const own = isLost ? health.message : isFound ? undefined : cable.message;
+  const parts = [disagreement, own].filter((each) => each !== undefined && each !== '');
+  const message = parts.length === 0 ? undefined : parts.join('; ');
   const { latency } = health ?? {};
   const shown = (nanoseconds: number) => formatDurationNanos(BigInt(bucketOf(nanoseconds)));
   return {

@@ -6,6 +6,7 @@ import { ConfigMap } from '@capstan/kube';
 import { plan, reading, reconciler } from '@capstan/reconcile';
 import { planOf } from '@capstan/testing';
 import { Broker, CablePolicies, Cluster, Endpoint, type EndpointSpec } from '../kinds/index.ts';
+import { RESOLVED_ANNOTATION } from '../resolution/agreement.ts';
 import { CELL, createCell } from './cell.ts';
 import { createEndpointPlan, type EndpointPlan } from './wanted-cable.ts';
 
@@ -200,5 +201,49 @@ describe('the cable of an Endpoint', () => {
     const found = planned([...without('Endpoint', 'west'), west]);
     assert.equal(found?.problem?.keepsCable, true);
     assert.match(found?.problem?.message ?? '', /its default in cluster "east", "9" in cluster "west"/);
+  });
+});
+
+describe('two ends that resolve a pair differently', () => {
+  const published = (outcomes: Record<string, string[]>): Endpoint => {
+    const west = endpoint('west');
+    const annotations = { [RESOLVED_ANNOTATION]: JSON.stringify(outcomes) };
+    return { ...west, metadata: { ...west.metadata, annotations } };
+  };
+  const objectsWith = (west: Endpoint, driver: string) => [
+    ...USUAL.filter(({ kind, metadata }) => kind !== 'CablePolicies' && metadata.uid !== 'endpoint-west'),
+    west,
+    policy('default', { cableDriver: { name: driver } }),
+  ];
+
+  test('never use the driver without encryption, and name both values', () => {
+    const { wanted, problem } =
+      planned(objectsWith(published({ 'ipsec(dpdDelay=20)': ['east', 'north'] }), 'vxlan')) ?? {};
+    assert.equal(wanted, undefined);
+    assert.deepEqual([problem?.status, problem?.keepsCable], ['error', true]);
+    assert.match(
+      problem?.message ?? '',
+      /^cluster "east" resolves vxlan, cluster "west" resolves ipsec\(dpdDelay=20\);/,
+    );
+  });
+
+  test('hold back a driver without encryption where the other end knows one that this version does not', () => {
+    const { wanted, problem } = planned(objectsWith(published({ 'quantum(keys=2)': ['east'] }), 'vxlan')) ?? {};
+    assert.equal(wanted, undefined);
+    assert.match(problem?.message ?? '', /"west" resolves quantum\(keys=2\)/);
+  });
+
+  test('try the encrypted driver, which cannot come up alone, and name both values', () => {
+    const { wanted, problem, disagreement } = planned(objectsWith(published({ vxlan: ['east'] }), 'ipsec')) ?? {};
+    assert.deepEqual([wanted?.driver, problem], ['ipsec', undefined]);
+    assert.match(disagreement ?? '', /"east" resolves ipsec, cluster "west" resolves vxlan/);
+  });
+
+  test('wait for an end that has not resolved the pair, and not for one that publishes nothing', () => {
+    const waiting = planned(objectsWith(published({ vxlan: ['north'] }), 'vxlan'));
+    assert.deepEqual([waiting?.wanted, waiting?.problem?.status], [undefined, 'connecting']);
+    assert.equal(planned(objectsWith(published({}), 'ipsec'))?.wanted?.driver, 'ipsec');
+    assert.equal(planned(objectsWith(endpoint('west'), 'vxlan'))?.wanted?.driver, 'vxlan');
+    assert.equal(planned(objectsWith(published({ vxlan: ['east'] }), 'vxlan'))?.wanted?.driver, 'vxlan');
   });
 });

@@ -6,6 +6,13 @@ import type { Cable, LocalEnd } from '../drivers/driver.ts';
 import { Broker, Cluster, Endpoint, type EndpointSpec } from '../kinds/index.ts';
 import { type DriverName, driverNameOf } from '../policy/driver-names.ts';
 import { ownOptionsOf, sharedOptionsOf } from '../policy/driver-options.ts';
+import {
+  disagreementOf,
+  formatOutcomes,
+  outcomeOf,
+  publishedFor,
+  RESOLVED_ANNOTATION,
+} from '../resolution/agreement.ts';
 import { clusterFacts } from '../resolution/cluster-labels.ts';
 import { type Decision } from '../resolution/decision.ts';
 import { offerOfEndpoint } from '../resolution/endpoint-offer.ts';
@@ -28,6 +35,8 @@ export interface EndpointPlan {
         readonly keepsCable?: boolean;
       }
     | undefined;
+  /** What the two ends resolved, where it differs and the cable is wanted all the same. */
+  readonly disagreement?: string;
 }
 
 export interface LocalGateway {
@@ -50,6 +59,8 @@ const conflictOf = ({ spec }: Broker) => spec.onConflict;
 
 export function createEndpointPlan(gateway: LocalGateway): DerivationDefinition<EndpointPlan | undefined> {
   const { clusterID, namespace } = gateway;
+  const publishedHere = ({ metadata }: Endpoint) =>
+    publishedFor(metadata.annotations?.[RESOLVED_ANNOTATION], clusterID);
   return derivation<EndpointPlan | undefined>({
     name: 'cable of an endpoint',
     compute({ key, read }) {
@@ -82,6 +93,16 @@ export function createEndpointPlan(gateway: LocalGateway): DerivationDefinition<
       if (decision.driver === undefined)
         return without(decision.reason === 'Ambiguous' ? 'conflict' : 'error', decision.message, decision);
       if (decision.driver === 'none') return without('none', decision.message, decision);
+      const published = read.get(Endpoint, { namespace, name }, publishedHere) ?? { state: 'unpublished' as const };
+      const ends = { local: clusterID, remote: endpoint.cluster_id };
+      const disagreement = disagreementOf(decision, ends, published);
+      if (disagreement?.holds === true) {
+        const status = published.state === 'resolved' ? 'error' : 'connecting';
+        return {
+          ...without(status, disagreement.message, decision),
+          problem: { status, message: disagreement.message, keepsCable: true },
+        };
+      }
       const config = offers.get(endpoint.cluster_id)?.drivers.get(decision.driver) ?? {};
       const options = { ...localOptions(read, gateway, decision.driver), ...decision.options };
       const cable = cableOf(endpoint, gateway, config, options);
@@ -90,10 +111,32 @@ export function createEndpointPlan(gateway: LocalGateway): DerivationDefinition<
         wanted: { driver: decision.driver, cable, policy: decision.policy },
         decision,
         problem: undefined,
+        ...(disagreement !== undefined && { disagreement: disagreement.message }),
       };
     },
   });
 }
+
+/** What this gateway resolved for each other cluster, as its Endpoint publishes it. */
+export function createOutcomes(
+  { clusterID, namespace }: LocalGateway,
+  endpointPlan: DerivationDefinition<EndpointPlan | undefined>,
+): DerivationDefinition<string> {
+  return derivation<string>({
+    name: 'resolved cables',
+    compute({ read }) {
+      const outcomes = new Map<string, string>();
+      for (const { name, cluster } of read.list(Endpoint, { namespace }, ownerOf)) {
+        if (cluster === clusterID) continue;
+        const decision = read.derived(endpointPlan, `${namespace}/${name}`)?.decision;
+        if (decision !== undefined) outcomes.set(cluster, outcomeOf(decision));
+      }
+      return formatOutcomes(outcomes);
+    },
+  });
+}
+
+const ownerOf = ({ metadata: { name = '' }, spec }: Endpoint) => ({ name, cluster: spec.cluster_id });
 
 function clusterNamed(read: Reader, namespace: string, id: string) {
   return read.get(Cluster, { namespace, name: id }, factsOf);

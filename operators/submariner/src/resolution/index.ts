@@ -1,3 +1,4 @@
+export * from './agreement.ts';
 export * from './cluster-labels.ts';
 export * from './decision.ts';
 export * from './endpoint-offer.ts';
