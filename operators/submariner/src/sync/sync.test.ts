@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { CREATED_AT_ANNOTATION, ORIGIN_LABEL, REAL_NAME_ANNOTATION } from '../kinds/index.ts';
-import { baseAnnotations, type Content, contentOf, EXPORT, EXPORT_FINALIZER, type SyncObject } from './content.ts';
+import { baseAnnotations, type Content, EXPORT, EXPORT_FINALIZER, type SyncObject } from './content.ts';
 import { IN_FORCE, policyInForce } from './in-force.ts';
 import { mergeLabels, syncOwned } from './sync-owned.ts';
 import { type SyncReport, syncPolicy } from './sync-policy.ts';
