@@ -1,5 +1,6 @@
 import type { Bench } from './bench.ts';
 import { cables } from './submariner/cables.ts';
+import { labels } from './submariner/labels.ts';
 import { members } from './submariner/members.ts';
 import { resolution } from './submariner/resolution.ts';
 
@@ -7,5 +8,5 @@ import { resolution } from './submariner/resolution.ts';
 export const submariner: Bench = {
   name: 'submariner',
   summary: 'policies of a thousand clusters, and cables by the hundred',
-  parts: [resolution, members, cables],
+  parts: [resolution, members, labels, cables],
 };

@@ -1,6 +1,7 @@
 import { type Operator, operator } from '@capstan/reconcile';
 import { FLAGS } from './commands/flags.ts';
 import { Broker, CablePolicies, Cluster, Endpoint, Gateway, Submariner } from './kinds/index.ts';
+import { departures } from './membership/departures.ts';
 import { ADMISSION } from './policy/admission.ts';
 import { broker } from './reconcilers/broker.ts';
 import { cablePolicies } from './reconcilers/cable-policies.ts';
@@ -17,6 +18,7 @@ export function createSubmariner(given: Partial<Settings> = {}): Operator {
     kinds: [Submariner, Broker, CablePolicies, Cluster, Endpoint, Gateway],
     admission: ADMISSION,
     reconcilers: [createSubmarinerReconciler(settings), broker, cablePolicies, cluster],
+    sinks: [departures],
     commands: {
       gateway: { summary: 'Run the gateway of a cluster', load: () => import('./commands/gateway.ts') },
     },

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Cluster as EmbeddedCluster, startCluster } from '@capstan/apiserver';
-import { connect, createClient, Secret, systemClock } from '@capstan/kube';
+import { ConfigMap, connect, createClient, Secret, ServiceAccount, systemClock } from '@capstan/kube';
 import { assertReport } from '@capstan/testing';
 import { parse } from 'yaml';
 import { COMMANDS, runSubctl } from '../src/commands/index.ts';
@@ -206,9 +206,50 @@ describe('subctl', () => {
     assert.equal((await here()).spec.clusterID, 'east', 'nothing was changed');
     const forced = await subctl(...flags, '--force');
     assert.equal(forced.code, 0, forced.stderr);
+    assert.equal(await broker.find(Cluster, metadata), undefined, 'what the earlier installation left is removed');
     assert.equal((await subctl(...flags)).code, 0, 'it is the same cluster');
     await subctl('join', join(folder, 'broker-info.subm'), '--context', 'east');
-    await broker.delete(Cluster, metadata);
+    await Promise.all([east.close(), broker.close()]);
+  });
+
+  test('join to another broker leaves the old one first, and takes its own policies along', async () => {
+    const [broker, east] = [clientOf('broker'), clientOf('east')];
+    const other = join(folder, 'other.subm');
+    const deployed = await subctl(
+      'deploy-broker',
+      '--context',
+      'broker',
+      '--broker-namespace',
+      'other-broker',
+      '--broker-info',
+      other,
+    );
+    assert.equal(deployed.code, 0, deployed.stderr);
+    const namespace = 'submariner-operator';
+    const copy = { 'submariner-io/clusterID': 'west' };
+    const marks = { 'submariner.io/sync-base-uid': 'u', 'submariner.io/sync-base-digest': 'd' };
+    for (const [name, labels] of [['own', {}] as const, ['copy', copy] as const])
+      await east.create(CablePolicies, {
+        apiVersion: CablePolicies.apiVersion,
+        kind: CablePolicies.kind,
+        metadata: { namespace, name, labels, annotations: marks, finalizers: ['submariner.io/sync'] },
+        spec: [{ leftClusterSelector: { a: 'b' }, cableDriver: { name: 'ipsec' } }],
+      });
+    const account = (of: string) => broker.find(ServiceAccount, { namespace: of, name: 'cluster-east' });
+    assert.ok(await account('submariner-k8s-broker'));
+    const moved = await subctl('join', other, '--context', 'east');
+    assert.equal(moved.code, 0, moved.stderr);
+    assert.equal(await account('submariner-k8s-broker'), undefined, 'the account on the old broker is gone');
+    assert.ok(await account('other-broker'));
+    const { metadata } = await east.get(Submariner, { namespace, name: 'submariner' });
+    assert.equal(metadata.annotations?.['submariner.io/leaving'], undefined);
+    assert.equal(await east.find(CablePolicies, { namespace, name: 'copy' }), undefined);
+    const own = await east.get(CablePolicies, { namespace, name: 'own' });
+    assert.deepEqual([own.metadata.finalizers ?? [], own.metadata.annotations ?? {}], [[], {}]);
+    await east.delete(CablePolicies, { namespace, name: 'own' });
+    const back = await subctl('join', join(folder, 'broker-info.subm'), '--context', 'east');
+    assert.equal(back.code, 0, back.stderr);
+    await broker.delete(Broker, { namespace: 'other-broker', name: 'submariner-broker' });
     await Promise.all([east.close(), broker.close()]);
   });
 
@@ -456,6 +497,11 @@ describe('subctl', () => {
     });
     await east.close();
     const lines: Record<keyof typeof REPORT_SCHEMAS, [argv: string, code: number, name: RegExp]> = {
+      'subctl cable-policy add': [
+        '--name new --cable-driver ipsec --dry-run --context broker',
+        0,
+        /^cablepolicies\.submariner\.io\/new\n$/,
+      ],
       'subctl cable-policy list': ['--context broker', 0, /^cablepolicies\.submariner\.io\/default$/m],
       'subctl cable-policy explain': ['c1 c2 --context broker', 0, /^cablepolicies\.submariner\.io\/on-prem\n$/],
       'subctl show connections': ['--context east', 0, /^gateway\.submariner\.io\/node-1\n$/],
@@ -491,7 +537,10 @@ describe('subctl', () => {
       { length: 6 },
       (_, index) => `topology.kubernetes.io/a-long-label-${index}=value<${index}>`,
     );
-    const clusters = ['a', 'b', 'c', 'd'].map((id) => ({ id, labels: labels.join(', ') }));
+    const clusters = ['a', 'b', 'c', 'd'].map((id) => ({
+      id,
+      labels: Object.fromEntries(labels.map((label) => label.split('=') as [string, string])),
+    }));
     const svg = svgPicture({ clusters, cables: [{ left: 'a', right: 'c', driver: 'vxlan', state: 'connected' }] });
     const [, left = '', , wide = ''] = /viewBox="(\S+) (\S+) (\S+)/.exec(svg) ?? [];
     for (const [, x, width] of svg.matchAll(/<rect x="(\S+)" y="\S+" width="(\S+)"/g)) {
@@ -500,6 +549,129 @@ describe('subctl', () => {
     }
     assert.match(svg, />… 3 more</);
     assert.doesNotMatch(svg, /value<0/);
+  });
+
+  test('the picture of the design has no overlapping labels, and a legend with every line style', () => {
+    const clusters = ['c1', 'c2', 'c3', 'c4'].map((id) => ({
+      id,
+      labels: { location: id === 'c2' ? 'on-premise' : 'cloud' },
+    }));
+    const pairs = clusters.flatMap((one, index) =>
+      clusters.slice(index + 1).map((other) => [one.id, other.id] as const),
+    );
+    const cables = pairs.map(([left, right]) => ({
+      left,
+      right,
+      driver: left === 'c2' || right === 'c2' ? 'ipsec' : 'vxlan',
+      state: left === 'c1' ? ('connected' as const) : ('planned' as const),
+    }));
+    const svg = svgPicture({ clusters, cables });
+    const boxes = [...svg.matchAll(/<rect x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)" rx/g)].map((match) =>
+      match.slice(1).map(Number),
+    );
+    const texts = [...svg.matchAll(/<text x="(\S+)" y="(\S+)" font-size="11"[^>]*>([^<]+)</g)].map(
+      ([, x = '', y = '', text = '']) => [Number(x) - text.length * 3.3, Number(y) - 11, text.length * 6.6, 14],
+    );
+    assert.deepEqual([boxes.length, texts.length], [4, 6], 'each cable has its label');
+    const all = [...boxes, ...texts];
+    const overlapping = all.flatMap(([x = 0, y = 0, w = 0, h = 0], index) =>
+      all
+        .slice(index + 1)
+        .filter(([ox = 0, oy = 0, ow = 0, oh = 0]) => x < ox + ow && ox < x + w && y < oy + oh && oy < y + h),
+    );
+    assert.deepEqual(overlapping, []);
+    for (const text of ['ipsec', 'vxlan', 'connected', 'planned, connecting or none', 'error or conflict'])
+      assert.match(svg, new RegExp(`<line [^>]*/><text [^>]*>${text}</text>`), text);
+  });
+
+  test('the picture of more than 40 clusters is a matrix of moderate size', () => {
+    const clusters = Array.from({ length: 302 }, (_, index) => ({ id: `cluster-${index}`, labels: {} }));
+    const cables = clusters.flatMap(({ id: left }, index) =>
+      clusters.slice(index + 1).map(({ id: right }, other) => ({
+        left,
+        right,
+        driver: (index * 7 + other) % 5 === 0 ? 'ipsec' : 'vxlan',
+        state: 'planned' as const,
+      })),
+    );
+    const svg = svgPicture({ clusters, cables });
+    assert.ok(svg.length < 1_000_000, `${svg.length} bytes`);
+    assert.equal([...svg.matchAll(/<path /g)].length, 2, 'one path for each driver');
+    assert.match(svg, />cluster-301</);
+    assert.doesNotMatch(svgPicture({ clusters: clusters.slice(0, 40), cables: [] }), /<path /);
+  });
+
+  test('show cables lists each pair once, with its policy and options', async () => {
+    const text = await subctl('show', 'cables', '--context', 'broker');
+    const lines = text.stdout.split('\n').filter((line) => /^ {2}\S{3} /.test(line));
+    const { stdout } = await subctl('show', 'cables', '--context', 'broker', '-o', 'json');
+    const { clusters, cables } = JSON.parse(stdout) as {
+      clusters: { id: string; labels: Record<string, string> }[];
+      cables: { left: string; right: string; driver: string | null; policy: string; options: Record<string, string> }[];
+    };
+    assert.equal(lines.length, cables.length);
+    const pairs = new Set(cables.map(({ left, right }) => [left, right].toSorted().join(' ')));
+    assert.equal(pairs.size, cables.length);
+    for (const { policy, options, driver } of cables) {
+      assert.equal(typeof policy, 'string');
+      assert.equal(typeof options, 'object');
+      assert.ok(driver === null || typeof driver === 'string');
+    }
+    assert.ok(clusters.every(({ labels }) => typeof labels === 'object'));
+  });
+
+  test('add -f takes the ConfigMap of the design as it stands, and -o reports what was created', async () => {
+    const file = new URL('seed/cable-driver-config.yaml', import.meta.url).pathname;
+    const added = await subctl('cable-policy', 'add', '-f', file, '--context', 'east');
+    assert.equal(added.code, 0, added.stderr);
+    assert.match(added.stderr, /vxlanID of a ConfigMap must be a string/);
+    assert.match(added.stderr, /Created ConfigMap "cable-driver-config"/);
+    const east = clientOf('east');
+    const ref = { namespace: 'submariner-operator', name: 'cable-driver-config' };
+    assert.equal((await east.get(ConfigMap, ref)).data?.['vxlanID'], '100');
+    const flags = ['--name', 'with-options', '--cable-driver', 'vxlan', '--cable-config', 'cable-driver-config'];
+    const report = await subctl('cable-policy', 'add', ...flags, '-o', 'json', '--context', 'east');
+    assert.equal(report.code, 0, report.stderr);
+    assertReport(REPORT_SCHEMAS['subctl cable-policy add'], JSON.parse(report.stdout), 'add');
+    assert.deepEqual((JSON.parse(report.stdout) as { policies: unknown }).policies, [
+      { name: 'with-options', action: 'created' },
+    ]);
+    await east.patch(ConfigMap, ref, 'merge', { data: { vxlanID: '20x' } });
+    const wrong = await subctl('cable-policy', 'add', ...flags.with(1, 'again'), '--context', 'east');
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.stderr, /options\.data\[vxlanID\]: Invalid value: "20x": must be between 1 and 16777215/);
+    writeFileSync(join(folder, 'bad.yaml'), 'kind: ConfigMap\nmetadata: {name: c}\ndata: {dpdDelay: 20x}\n');
+    const bad = await subctl('cable-policy', 'add', '-f', join(folder, 'bad.yaml'), '--context', 'east');
+    assert.match(bad.stderr, /ConfigMap "c": dpdDelay: Invalid value: "20x"/);
+    await east.delete(CablePolicies, { ...ref, name: 'with-options' });
+    await east.delete(ConfigMap, ref);
+    await east.close();
+  });
+
+  test('delete --name default prints what follows and needs --force', async () => {
+    const refused = await subctl('cable-policy', 'delete', '--name', 'default', '--context', 'broker');
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /policy "default" decides \d+ pairs? of clusters.*\(vxlan\)/);
+    assert.match(refused.stderr, /creates it again as it last was valid \(vxlan\)/);
+    assert.match(refused.stderr, /use --force/);
+  });
+
+  test('contexts that contradict each other are refused, and a missing broker-info file is explained', async () => {
+    const both = await subctl('show', 'endpoints', '--kubecontext', 'broker', '--context', 'east');
+    assert.equal(both.code, 1);
+    assert.match(both.stderr, /--kubecontext broker and --context east contradict each other/);
+    const same = await subctl('show', 'endpoints', '--kubecontext', 'broker', '--context', 'broker');
+    assert.equal(same.code, 0, same.stderr);
+    const missing = await subctl('join', join(folder, 'nowhere.subm'), '--context', 'east');
+    assert.equal(missing.code, 1);
+    assert.match(missing.stderr, /nowhere\.subm: the broker information file cannot be read \(it does not exist\)/);
+    assert.match(missing.stderr, /"subctl deploy-broker --context BROKER" writes it/);
+  });
+
+  test('the table of Endpoints shows all drivers', () => {
+    const column = Endpoint.crd().spec.versions[0]?.additionalPrinterColumns?.find(({ name }) => name === 'Drivers');
+    // A server prints the first value of a path: all drivers must be one value.
+    assert.equal(column?.jsonPath, '.spec.drivers');
   });
 
   test('merges several kubeconfig files, and prints usage for unknown flags', async () => {

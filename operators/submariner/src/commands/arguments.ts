@@ -73,9 +73,15 @@ export function kubeconfigPaths(flags: Flags): string[] {
     .filter((path) => path !== '');
 }
 
-/** --kubecontext and --context are the same. */
+/** --kubecontext and --context are the same; two different names are refused. */
 export function contextOf(flags: Flags): string | undefined {
-  return flags.text('kubecontext') ?? flags.text('context');
+  const [one, other] = [flags.text('kubecontext'), flags.text('context')];
+  if (one !== undefined && other !== undefined && one !== other)
+    throw CommandErrors.Usage(
+      `--kubecontext ${one} and --context ${other} contradict each other; give one of them`,
+      '',
+    );
+  return one ?? other;
 }
 
 export function flagLines(definitions: Readonly<Record<string, FlagDefinition>>): string {

@@ -1,5 +1,6 @@
 // subctl cable-policy add | list | delete | explain.
 import {
+  ConfigMap,
   isAlreadyExists,
   isNotFound,
   type JsonObject,
@@ -18,22 +19,28 @@ import { rankRules } from '../resolution/ranking.ts';
 import { decideFor, explainPair } from '../resolution/resolver.ts';
 import { isSuperseded } from '../sync/in-force.ts';
 import { type ClusterView, findPlace, optionsOf, readView, withOptions } from './cluster-view.ts';
+import { configProblems, optionsEntry, placedConfig, writeConfig } from './config-file.ts';
 import { CommandErrors } from './errors.ts';
 import { type CommandContext, type Flags, progress } from './io.ts';
-import { formatTable, print } from './output.ts';
+import { formatOf, formatTable, print } from './output.ts';
 
 export async function addPolicies(context: CommandContext): Promise<number> {
   const { io, client, flags } = context;
   const say = progress(io);
-  const wanted = flags.text('filename') === undefined ? [policyOfFlags(context)] : await policiesOfFile(context);
+  const given =
+    flags.text('filename') === undefined
+      ? { policies: [policyOfFlags(context)], configs: [] }
+      : await readPolicyFile(context);
   const view = await readView(context);
   const now = new Date(io.clock.now()).toISOString();
-  const objects = wanted.map((object) => completed(object, view, now));
+  const objects = given.policies.map((object) => completed(object, view, now));
+  const configs = given.configs.map((config) => placedConfig(config, view, say));
   // The options of a ConfigMap are part of the policy: an error in them is reported here, where the policy is written.
-  const options = await optionsOf(context, objects);
+  const options = new Map([...(await optionsOf(context, objects)), ...configs.map(optionsEntry)]);
   const complete = objects.map((object) => ({ ...object, spec: withOptions(object, options) }));
   const problems = [
     ...nameProblems(objects),
+    ...configs.flatMap(configProblems),
     ...complete.flatMap((object) =>
       readPolicy(object).problems.map(({ message }) => `policy "${object.metadata.name}": ${message}`),
     ),
@@ -43,18 +50,28 @@ export async function addPolicies(context: CommandContext): Promise<number> {
   const existing = new Set(view.all.map(({ name }) => name));
   const taken = objects.find(({ metadata }) => existing.has(metadata.name ?? ''));
   if (taken !== undefined && !overwrites) throw CommandErrors.PolicyExists(taken.metadata.name ?? '');
-  for (const line of effectsOf(view, complete)) say.note(line);
-  for (const line of warningsOf(view, complete)) say.warning(line);
-  if (flags.isSet('dry-run')) {
+  const changes = effectsOf(view, complete);
+  if (objects.length > 0) for (const line of shownChanges(changes)) say.note(line);
+  const warnings = warningsOf(view, complete);
+  for (const line of warnings) say.warning(line);
+  const isDryRun = flags.isSet('dry-run');
+  const report = (done: ReadonlyMap<string, string>) =>
+    printAdded(context, { isDryRun, policies: complete, done, changes, warnings });
+  if (isDryRun) {
+    for (const { metadata } of configs) say.done(`Would create ConfigMap "${metadata.name}" (dry run)`);
     for (const { metadata } of objects) say.done(`Would create cable policy "${metadata.name}" (dry run)`);
+    await report(new Map(objects.map(({ metadata }) => [metadata.name ?? '', 'none'])));
     return 0;
   }
   if (!flags.isSet('yes') && io.confirm !== undefined && !(await io.confirm('Create?'))) return 1;
+  for (const config of configs) say.done(await writeConfig(context, config, overwrites));
+  const done = new Map<string, string>();
   for (const object of objects) {
     const name = object.metadata.name ?? '';
     try {
       await client.create(CablePolicies, object, { signal: io.signal });
       say.done(`Created cable policy "${name}"`);
+      done.set(name, 'created');
     } catch (error) {
       if (!isAlreadyExists(error) || !overwrites) throw error;
       const ref = { namespace: view.namespace, name };
@@ -62,9 +79,34 @@ export async function addPolicies(context: CommandContext): Promise<number> {
         signal: io.signal,
       });
       say.done(`Replaced cable policy "${name}"`);
+      done.set(name, 'replaced');
     }
   }
+  await report(done);
   return 0;
+}
+
+/** With -o, what was created and which pairs change; progress is on stderr in every format. */
+async function printAdded(
+  context: CommandContext,
+  result: {
+    readonly isDryRun: boolean;
+    readonly policies: readonly NewPolicy[];
+    readonly done: ReadonlyMap<string, string>;
+    readonly changes: readonly PairChange[];
+    readonly warnings: readonly string[];
+  },
+): Promise<void> {
+  if (formatOf(context.flags, 'cable-policy add') === 'table') return;
+  const names = result.policies.map(({ metadata }) => metadata.name ?? '');
+  const value = {
+    dryRun: result.isDryRun,
+    policies: names.map((name) => ({ name, action: result.done.get(name) ?? 'none' })),
+    changes: result.changes,
+    warnings: result.warnings,
+  };
+  const report = { value, text: () => '', names: () => names.map(policyName) };
+  await print(context, report, 'cable-policy add');
 }
 
 /** Checked before anything is written: of several policies none is created when one cannot be. */
@@ -84,7 +126,10 @@ export async function deletePolicy(context: CommandContext): Promise<number> {
   const { io, client, flags } = context;
   const name = flags.text('name') ?? flags.positionals[0];
   if (name === undefined) throw CommandErrors.Usage('--name: the name of the policy is missing', 'cable-policy delete');
-  if (name === DEFAULT_POLICY && !flags.isSet('force')) throw CommandErrors.DefaultPolicy();
+  if (name === DEFAULT_POLICY) {
+    for (const line of await defaultConsequences(context)) progress(io).warning(line);
+    if (!flags.isSet('force')) throw CommandErrors.DefaultPolicy();
+  }
   const { namespace } = await findPlace(context);
   try {
     await client.delete(CablePolicies, { namespace, name }, { signal: io.signal });
@@ -93,6 +138,19 @@ export async function deletePolicy(context: CommandContext): Promise<number> {
   }
   progress(io).done(`Deleted cable policy "${name}"`);
   return 0;
+}
+
+/** What follows from the deletion of the default policy. */
+async function defaultConsequences(context: CommandContext): Promise<string[]> {
+  const view = await readView(context);
+  const ranking = rankRules(view.policies, view.requiresEncryption);
+  const pairs = createPairMatrix(ranking, view.clusters).counts().at(-1) ?? 0;
+  const driver = ranking.fallback?.driver;
+  if (driver === undefined) return [];
+  return [
+    `policy "default" decides ${pairs === 1 ? '1 pair' : `${pairs} pairs`} of clusters, which no other policy selects (${driver})`,
+    `the broker creates it again as it last was valid (${driver}), and these pairs keep ${driver} meanwhile; to change them, use "cable-policy add --name default --cable-driver NAME --overwrite"`,
+  ];
 }
 
 export async function listPolicies(context: CommandContext): Promise<number> {
@@ -269,22 +327,42 @@ function policyOfFlags({ flags }: CommandContext): NewPolicy {
   return { apiVersion: CablePolicies.apiVersion, kind: CablePolicies.kind, metadata: { name }, spec: [rule] };
 }
 
-async function policiesOfFile({ flags, io }: CommandContext): Promise<NewPolicy[]> {
+interface PolicyFile {
+  readonly policies: readonly NewPolicy[];
+  readonly configs: readonly ConfigMap[];
+}
+
+async function readPolicyFile({ flags, io }: CommandContext): Promise<PolicyFile> {
   const file = flags.text('filename') ?? '';
   const text = file === '-' ? await io.files.stdin() : await io.files.read(file);
   const { objects, warnings, problems } = readYaml(text, file);
   for (const warning of warnings) progress(io).warning(warning);
   if (problems.length > 0) throw CommandErrors.Invalid(file, problems);
   if (objects.length === 0) throw CommandErrors.Invalid(file, ['holds no CablePolicies']);
-  const other = objects.find(({ kind }) => kind !== CablePolicies.kind);
+  const other = objects.find(({ kind }) => kind !== CablePolicies.kind && kind !== ConfigMap.kind);
   if (other !== undefined)
-    throw CommandErrors.Invalid(file, [`holds a ${String(other['kind'])}, not only CablePolicies`]);
-  return objects.map((object: JsonObject) => ({
-    apiVersion: CablePolicies.apiVersion,
-    kind: CablePolicies.kind,
-    metadata: (object['metadata'] ?? {}) as ObjectMeta,
-    spec: object['spec'],
-  }));
+    throw CommandErrors.Invalid(file, [
+      `holds a ${String(other['kind'])}, not only CablePolicies and ConfigMaps with their options`,
+    ]);
+  const metadataOf = (object: JsonObject) => (object['metadata'] ?? {}) as ObjectMeta;
+  return {
+    policies: objects
+      .filter(({ kind }) => kind === CablePolicies.kind)
+      .map((object) => ({
+        apiVersion: CablePolicies.apiVersion,
+        kind: CablePolicies.kind,
+        metadata: metadataOf(object),
+        spec: object['spec'],
+      })),
+    configs: objects
+      .filter(({ kind }) => kind === ConfigMap.kind)
+      .map((object) => ({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: metadataOf(object),
+        data: (object['data'] ?? {}) as Record<string, string>,
+      })),
+  };
 }
 
 /** With what the sync and the order of policies need. */
@@ -301,21 +379,44 @@ function completed(object: NewPolicy, { namespace, isBroker }: ClusterView, now:
   };
 }
 
+interface PairChange {
+  readonly left: string;
+  readonly right: string;
+  readonly before: string | null;
+  readonly after: string | null;
+  /** Why the pair would not be connected. */
+  readonly reason?: string;
+}
+
 /** The pairs that would change their driver. */
-function effectsOf(view: ClusterView, added: readonly NewPolicy[]): string[] {
+function effectsOf(view: ClusterView, added: readonly NewPolicy[]): PairChange[] {
   const policies = added.map((object) => readPolicy(object));
   const after = rankRules(withAdded(view, policies), view.requiresEncryption);
   const before = rankRules(view.policies, view.requiresEncryption);
-  const lines: string[] = [];
+  const changes: PairChange[] = [];
   for (const [index, local] of view.clusters.entries()) {
     const others = view.clusters.slice(index + 1);
     const [old, next] = [before, after].map((ranking) => decideFor(local, others, { ...view, ranking }));
     for (const [remote, { driver, message }] of next ?? []) {
       const was = old?.get(remote)?.driver;
       if (was !== driver)
-        lines.push(`${local.id} - ${remote}: ${was ?? 'not connected'} -> ${driver ?? `not connected (${message})`}`);
+        changes.push({
+          left: local.id,
+          right: remote,
+          before: was ?? null,
+          after: driver ?? null,
+          ...(driver === undefined && { reason: message }),
+        });
     }
   }
+  return changes;
+}
+
+function shownChanges(changes: readonly PairChange[]): string[] {
+  const lines = changes.map(
+    ({ left, right, before, after, reason }) =>
+      `${left} - ${right}: ${before ?? 'not connected'} -> ${after ?? `not connected (${reason ?? ''})`}`,
+  );
   if (lines.length === 0) return ['No pair changes its cable driver'];
   const shown = lines.slice(0, 20);
   return [

@@ -12,12 +12,12 @@ import {
   Submariner,
 } from '../kinds/index.ts';
 import { withInlineOptions } from '../policy/inline-options.ts';
-import { type Policy, readPolicy } from '../policy/read-policy.ts';
+import { DEFAULT_POLICY, type Policy, readPolicy } from '../policy/read-policy.ts';
 import { type ClusterFacts, clusterFacts } from '../resolution/cluster-labels.ts';
 import type { Offer } from '../resolution/decision.ts';
 import { offerOfEndpoint } from '../resolution/endpoint-offer.ts';
 import { isOriginal } from '../sync/content.ts';
-import { isSuperseded, policyInForce } from '../sync/in-force.ts';
+import { isSuperseded, lastDefaultOf, policyInForce } from '../sync/in-force.ts';
 import { CommandErrors } from './errors.ts';
 import type { CommandContext } from './io.ts';
 
@@ -87,11 +87,15 @@ export async function readView(context: CommandContext): Promise<ClusterView> {
       object,
     };
   });
+  const inForce = policies.flatMap((policy) => (isSuperseded(policy.object) ? [] : [policy.inForce]));
+  const lastDefault = brokers.map(lastDefaultOf).find((spec) => spec !== undefined);
+  if (lastDefault !== undefined && !inForce.some(({ name }) => name === DEFAULT_POLICY))
+    inForce.push(readPolicy({ metadata: { name: DEFAULT_POLICY }, spec: lastDefault }));
   return {
     ...place,
     objects,
     all: policies.map(({ shown }) => shown),
-    policies: policies.flatMap(({ inForce, object }) => (isSuperseded(object) ? [] : [inForce])),
+    policies: inForce,
     clusters: clusters.map(clusterFacts).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     clusterObjects: clusters,
     endpoints,

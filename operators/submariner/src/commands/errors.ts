@@ -21,6 +21,10 @@ export const CommandErrors = catalogue('subctl', {
     message: `policy "${name}" already exists`,
     remedy: 'use another name, or --overwrite to replace it',
   }),
+  ConfigExists: (name: string) => ({
+    message: `ConfigMap "${name}" exists with other options`,
+    remedy: 'use another name, or --overwrite to replace its data',
+  }),
   PolicyNotFound: (name: string) => ({
     message: `policy "${name}" not found`,
     remedy: '"subctl cable-policy list" shows those that exist',
@@ -41,9 +45,26 @@ export const CommandErrors = catalogue('subctl', {
     message: `cluster "${id}": a cluster of this id has joined the broker`,
     remedy: 'choose another id by --clusterid; if it is this cluster, installed again, use --force',
   }),
+  StillLeaving: (id: string) => ({
+    message: `cluster "${id}": is still leaving its broker`,
+    remedy: 'repeat the command in a moment; "subctl leave" completes it where no operator runs',
+  }),
+  OldBroker: (id: string, problem: string) => ({
+    message: `cluster "${id}": cannot leave its old broker: ${problem}`,
+    remedy: 'then run "subctl leave" here, and join the new broker',
+  }),
+  NotTheBroker: () => ({
+    message: 'this cluster is not a broker',
+    remedy: 'name the broker by --context',
+  }),
   BadLabel: (label: string, problem: string) => ({
     message: `invalid label "${label}": ${problem}`,
     remedy: 'use key=value',
+  }),
+  NoBrokerInfo: (file: string, problem: string) => ({
+    message: `${file}: the broker information file cannot be read (${problem})`,
+    remedy:
+      '"subctl deploy-broker --context BROKER" writes it as broker-info.subm in its working folder; run it there, or copy the file here',
   }),
   BadBrokerInfo: (file: string) => ({
     message: `${file}: is not a broker information file`,

@@ -1,17 +1,15 @@
 // subctl join: an account on the broker, and on the member the kinds, the Secrets and the Submariner resource.
 import {
   type Client,
-  connectKubeconfig,
-  createClient,
   isForbidden,
   Node,
+  reasonOf,
   ServiceAccount,
   validateLabelValue,
   validateQualifiedName,
 } from '@capstan/kube';
-import { stringify } from 'yaml';
 import {
-  allowRenewal,
+  allowSelfService,
   bind,
   CLIENT_ROLE,
   createOnce,
@@ -24,10 +22,15 @@ import {
 import { driversOf } from '../deployment/configuration.ts';
 import { GATEWAY_NODE_LABEL } from '../deployment/gateway-daemon-set.ts';
 import { isCidr } from '../drivers/addresses.ts';
-import { BROKER_ORIGIN, Cluster, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
+import { BROKER_NAMESPACE, BROKER_ORIGIN, Cluster, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
+import { connectToBroker } from '../membership/broker-access.ts';
+import { clearMember } from '../membership/clear-member.ts';
+import { type Departure, leaveBroker } from '../membership/leave-broker.ts';
+import { accountOf, LEAVING_ANNOTATION } from '../membership/names.ts';
 import { type BrokerInfo, parseBrokerInfo } from './broker-info.ts';
 import { CommandErrors } from './errors.ts';
 import { type CommandContext, type Flags, progress } from './io.ts';
+import { leaveBrokerOf } from './leave.ts';
 
 const BROKER_SECRET = 'submariner-broker-secret';
 const PSK_SECRET = 'submariner-ipsec-psk';
@@ -58,7 +61,7 @@ export async function join(context: CommandContext): Promise<number> {
   const problems = flagProblems(flags);
   driversOf(drivers, problems);
   if (problems.length > 0) throw CommandErrors.Invalid('join', problems);
-  const info = parseBrokerInfo(await io.files.read(file), file);
+  const info = parseBrokerInfo(await readBrokerInfo(io, file), file);
   const namespace = flags.text('namespace') ?? MEMBER_NAMESPACE;
   const config = flags.text('cable-driver-config');
   const [configName, configNamespace] = config?.includes('/') ? config.split('/').toReversed() : [config, undefined];
@@ -106,6 +109,16 @@ export async function join(context: CommandContext): Promise<number> {
   return 0;
 }
 
+/** The text of the broker information file; an error explains where the file comes from. */
+async function readBrokerInfo({ files }: CommandContext['io'], file: string): Promise<string> {
+  try {
+    return await files.read(file);
+  } catch (error) {
+    const { code } = error as { code?: string };
+    throw CommandErrors.NoBrokerInfo(file, code === 'ENOENT' ? 'it does not exist' : reasonOf(error));
+  }
+}
+
 /** What is wrong with the values of flags, before anything is touched. */
 function flagProblems(flags: Flags): string[] {
   const check = (names: readonly string[], isValid: (value: string) => boolean, wanted: string) =>
@@ -140,8 +153,13 @@ export async function joinCluster(
   isForced = false,
 ): Promise<void> {
   const here = await steps.client.find(Submariner, { namespace, name: 'submariner' }, { signal: steps.signal });
-  const mayExist = isForced || here?.spec.clusterID === given.clusterID;
-  const token = await accountOnBroker(steps, info, given.clusterID, mayExist);
+  if (here?.metadata.deletionTimestamp !== undefined) throw CommandErrors.StillLeaving(here.spec.clusterID);
+  const isMove = here !== undefined && (isOtherBroker(here.spec, info) || here.spec.clusterID !== given.clusterID);
+  const existing = here !== undefined && !isMove ? 'keep' : isForced ? 'replace' : 'refuse';
+  const token = await accountOnBroker(steps, info, given.clusterID, existing, async () => {
+    // The old membership goes first: afterwards the token for it is gone.
+    if (isMove) await leaveOldBroker(steps, here);
+  });
   onAccount();
   await installCrds(steps);
   await ensureNamespace(steps, namespace);
@@ -164,6 +182,36 @@ export async function joinCluster(
   const metadata = { namespace, name: 'submariner' };
   const object = { apiVersion: Submariner.apiVersion, kind: 'Submariner', metadata, spec };
   await steps.client.apply(Submariner, object, { fieldManager: 'subctl', force: true, signal: steps.signal });
+  if (isMove) {
+    const annotations = { [LEAVING_ANNOTATION]: null };
+    const ref = { namespace, name: 'submariner' };
+    await steps.client.patch(Submariner, ref, 'merge', { metadata: { annotations } }, { signal: steps.signal });
+  }
+}
+
+function isOtherBroker(spec: Submariner['spec'], { brokerURL, namespace }: BrokerInfo): boolean {
+  const { brokerK8sApiServer: server, brokerK8sRemoteNamespace: remote = BROKER_NAMESPACE } = spec;
+  return server !== undefined && (server !== brokerURL || remote !== namespace);
+}
+
+/** A member that moves leaves its old broker and forgets what it synced with it. Its own policies go with it. */
+async function leaveOldBroker({ client, signal }: Steps, member: Submariner): Promise<void> {
+  const { namespace = MEMBER_NAMESPACE, name = '' } = member.metadata;
+  const mark = (value: string | null) =>
+    client.patch(
+      Submariner,
+      { namespace, name },
+      'merge',
+      { metadata: { annotations: { [LEAVING_ANNOTATION]: value } } },
+      { signal },
+    );
+  await mark('true');
+  const left = await leaveBrokerOf({ client, signal }, member);
+  if (!left.hasLeft) {
+    await mark(null);
+    throw CommandErrors.OldBroker(member.spec.clusterID, left.message);
+  }
+  await clearMember({ client, namespace, signal });
 }
 
 /** The labels of --label, checked before anything is touched. */
@@ -185,43 +233,40 @@ async function accountOnBroker(
   { signal }: Steps,
   info: BrokerInfo,
   clusterID: string,
-  mayExist: boolean,
+  existing: 'keep' | 'refuse' | 'replace',
+  onAccepted: () => Promise<void>,
 ): Promise<string> {
-  const { brokerURL, ca, token, namespace } = info;
-  const kubeconfig = stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'broker',
-    clusters: [
-      {
-        name: 'broker',
-        cluster: {
-          server: brokerURL.includes('://') ? brokerURL : `https://${brokerURL}`,
-          ...(ca !== undefined && { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
-        },
-      },
-    ],
-    users: [{ name: 'admin', user: { token } }],
-    contexts: [{ name: 'broker', context: { cluster: 'broker', user: 'admin' } }],
-  });
-  const transport = await connectKubeconfig(kubeconfig, { name: 'broker' });
-  const client = createClient({ transport });
+  const { namespace } = info;
+  const client = await connectToBroker({ ...info, server: info.brokerURL });
   try {
     // Two clusters of one id would each overwrite what the other announces.
-    if (!mayExist && (await isKnown(client, { namespace, name: clusterID }, signal)))
-      throw CommandErrors.ClusterExists(clusterID);
-    const account = `cluster-${clusterID}`;
+    const isKnown = await hasJoined(client, { namespace, name: clusterID }, signal);
+    if (isKnown && existing === 'refuse') throw CommandErrors.ClusterExists(clusterID);
+    await onAccepted();
+    if (isKnown && existing === 'replace') await replaceMember({ client, namespace, clusterID, signal });
+    const account = accountOf(clusterID);
     const object = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace, name: account } };
     await createOnce(() => client.create(ServiceAccount, object, { signal }));
-    await bind({ client, signal }, namespace, account, CLIENT_ROLE);
-    await allowRenewal({ client, signal }, namespace, account);
+    const { metadata } = await client.get(ServiceAccount, { namespace, name: account }, { signal });
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'ServiceAccount', name: account, uid: metadata.uid ?? '' }];
+    await bind({ client, signal }, namespace, account, CLIENT_ROLE, { ownerReferences });
+    await allowSelfService({ client, signal }, namespace, account, ownerReferences);
     return await tokenOf({ client, signal }, namespace, account);
   } finally {
     await client.close();
   }
 }
 
-async function isKnown(
+/** Removes what an earlier installation of the cluster left; the broker of an earlier version does not allow it. */
+async function replaceMember(departure: Departure): Promise<void> {
+  try {
+    await leaveBroker(departure);
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+  }
+}
+
+async function hasJoined(
   client: Client,
   ref: { namespace: string; name: string },
   signal: AbortSignal,

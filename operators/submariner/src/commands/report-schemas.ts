@@ -25,6 +25,21 @@ const candidate = object({
 });
 
 export const REPORT_SCHEMAS = {
+  'subctl cable-policy add': object({
+    dryRun: boolean(),
+    policies: array(object({ name: string(), action: enumOf(['created', 'replaced', 'none']) })),
+    changes: array(
+      object({
+        left: string(),
+        right: string(),
+        before: string({ nullable: true, description: 'Null when the two were not connected.' }),
+        after: string({ nullable: true }),
+        reason: string({ ...optional, description: 'Why the two would not be connected.' }),
+      }),
+      { description: 'The pairs that change their driver.' },
+    ),
+    warnings: strings(),
+  }),
   'subctl cable-policy list': array(
     object({
       name: string(),
@@ -61,12 +76,16 @@ export const REPORT_SCHEMAS = {
     object({ node: string(), haStatus: enumOf(['active', 'passive', '']), summary: string() }),
   ),
   'subctl show cables': object({
-    clusters: array(object({ id: string(), labels: string({ description: 'key=value, with commas.' }) })),
+    clusters: array(object({ id: string(), labels: map(string()) })),
     cables: array(
       object({
         left: string(),
         right: string(),
-        driver: string(),
+        driver: string({ nullable: true, description: 'Null when the two must not be connected.' }),
+        policy: string({
+          description: 'The policy that decides the pair, with the index of its rule where it has several.',
+        }),
+        options: map(string()),
         state: enumOf([...CONNECTION_STATES, 'planned'], { description: 'planned: this cluster is at neither end.' }),
       }),
     ),

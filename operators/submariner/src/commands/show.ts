@@ -246,20 +246,18 @@ async function pictureOf(context: CommandContext): Promise<Picture> {
   for (const { status } of await readGateways(context, view.namespace))
     for (const connection of status?.connections ?? []) states.set(connection.endpoint.cluster_id, connection);
   const cables = view.clusters.flatMap((cluster, index) =>
-    [...decideFor(cluster, view.clusters.slice(index + 1), { ...view, ranking })].flatMap(([remote, { driver }]) => {
+    [...decideFor(cluster, view.clusters.slice(index + 1), { ...view, ranking })].flatMap(([remote, decision]) => {
+      const { driver, policy, options } = decision;
       if (driver === 'none') return [];
       const other = cluster.id === local ? remote : remote === local ? cluster.id : undefined;
       const known = other === undefined ? undefined : states.get(other);
       const state = known?.status ?? (driver === undefined ? ('error' as const) : ('planned' as const));
-      return [{ left: cluster.id, right: remote, driver: driver ?? 'not connected', state }];
+      return [{ left: cluster.id, right: remote, driver: driver ?? null, policy, options: { ...options }, state }];
     }),
   );
   const clusters = view.clusters.map(({ id, labels }) => ({
     id,
-    labels: Object.entries(labels)
-      .filter(([key]) => key !== 'submariner.io/cluster-id')
-      .map(([key, value]) => `${key}=${value}`)
-      .join(', '),
+    labels: Object.fromEntries(Object.entries(labels).filter(([key]) => key !== 'submariner.io/cluster-id')),
   }));
   return { clusters, cables };
 }

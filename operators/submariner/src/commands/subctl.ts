@@ -15,6 +15,7 @@ import { deployBroker } from './deploy-broker.ts';
 import { CommandErrors } from './errors.ts';
 import type { CommandContext, Flags, SubctlIo } from './io.ts';
 import { checkJoin, join } from './join.ts';
+import { checkRemoved, leave, removeMember } from './leave.ts';
 import { formatOf } from './output.ts';
 import { diagnoseCables, showCables, showConnections, showEndpoints, showGateways } from './show.ts';
 
@@ -80,6 +81,19 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     check: checkJoin,
     run: join,
   },
+  leave: {
+    summary: 'Let a cluster leave its broker, and remove everything of Submariner from it',
+    usage: 'leave [flags]',
+    flags: {},
+    run: leave,
+  },
+  'remove-member': {
+    summary: 'Remove a cluster that vanished without leaving from the broker',
+    usage: 'remove-member ID [flags]',
+    flags: {},
+    check: checkRemoved,
+    run: removeMember,
+  },
   'cable-policy add': {
     summary: 'Create a cable policy',
     usage: 'cable-policy add [flags]',
@@ -96,6 +110,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       filename: { value: 'FILE', short: 'f', help: 'Policies from a file; - reads standard input.' },
       overwrite: { help: 'Replace policies that exist.' },
       'dry-run': DRY_RUN,
+      ...OUTPUT_FLAG,
       yes: { short: 'y', help: 'Do not ask.' },
     },
     run: addPolicies,
@@ -152,7 +167,10 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   },
 };
 
-const ALIASES: Readonly<Record<string, string>> = { 'diagnose cable-policies': 'diagnose cables' };
+const ALIASES: Readonly<Record<string, string>> = {
+  'diagnose cable-policies': 'diagnose cables',
+  uninstall: 'leave',
+};
 
 /** Never throws: what goes wrong is a sentence on stderr and exit code 1. */
 export async function runSubctl(argv: readonly string[], io: SubctlIo): Promise<number> {
@@ -197,6 +215,7 @@ async function dispatch(argv: readonly string[], io: SubctlIo): Promise<number> 
   }
   const parsed = parseFlags(name, flags, rest);
   if ('output' in flags) formatOf(parsed, name);
+  contextOf(parsed);
   command.check?.(parsed);
   const paths = kubeconfigPaths(parsed);
   const context = contextOf(parsed);

@@ -9,6 +9,7 @@ import {
   isAlreadyExists,
   type KubeObject,
   Namespace,
+  type OwnerReference,
   Role,
   RoleBinding,
   Secret,
@@ -33,11 +34,19 @@ export const CLIENT_RULES = [
   { apiGroups: [GROUP], resources: ['brokers'], verbs: ['get', 'list', 'watch'] },
   // Options of drivers that policies of the broker name.
   { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] },
+  // The heartbeat of the member, by which the broker knows that it is alive (memberTimeout).
+  {
+    apiGroups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    verbs: ['get', 'create', 'update', 'patch', 'delete'],
+  },
 ];
 
-/** What joining needs on the broker: an account for the new member, bound to the members' role. */
+/** What joining needs on the broker: an account for the new member, bound to the members' role, and to replace an old member. */
 const ADMIN_RULES = [
-  { apiGroups: [GROUP], resources: ['clusters'], verbs: ['get'] },
+  { apiGroups: [GROUP], resources: ['clusters', 'endpoints'], verbs: ['get', 'list', 'delete'] },
+  { apiGroups: [GROUP], resources: ['cablepolicies'], verbs: ['get', 'list', 'patch'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'delete'] },
   { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get', 'create', 'delete'] },
   { apiGroups: [''], resources: ['serviceaccounts/token'], verbs: ['create'] },
   {
@@ -53,21 +62,31 @@ const ADMIN_RULES = [
   },
 ];
 
-/** A member renews its own token, and no other. */
-export async function allowRenewal(
+/**
+ * A member renews its own token and removes its own account, and no other. The role and its binding are owned by the account:
+ * they go with it.
+ */
+export async function allowSelfService(
   { client, signal }: Pick<Steps, 'client' | 'signal'>,
   namespace: string,
   account: string,
+  ownerReferences: readonly OwnerReference[],
 ): Promise<void> {
   const name = `${account}-token`;
+  const rbac = 'rbac.authorization.k8s.io';
   const role = {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'Role',
-    metadata: { namespace, name },
-    rules: [{ apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: [account], verbs: ['create'] }],
+    metadata: { namespace, name, ownerReferences: [...ownerReferences] },
+    rules: [
+      { apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: [account], verbs: ['create'] },
+      { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: [account], verbs: ['delete'] },
+      { apiGroups: [rbac], resources: ['rolebindings'], resourceNames: [account, name], verbs: ['delete'] },
+      { apiGroups: [rbac], resources: ['roles'], resourceNames: [name], verbs: ['delete'] },
+    ],
   };
   await client.apply(Role, role, { fieldManager: FIELD_MANAGER, force: true, signal });
-  await bind({ client, signal }, namespace, account, name, name);
+  await bind({ client, signal }, namespace, account, name, { name, ownerReferences });
 }
 
 export interface Steps {
@@ -127,12 +146,15 @@ export async function bind(
   namespace: string,
   account: string,
   role: string,
-  name = account,
+  {
+    name = account,
+    ownerReferences = [],
+  }: { readonly name?: string; readonly ownerReferences?: readonly OwnerReference[] } = {},
 ): Promise<void> {
   const binding = {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'RoleBinding',
-    metadata: { namespace, name },
+    metadata: { namespace, name, ...(ownerReferences.length > 0 && { ownerReferences: [...ownerReferences] }) },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: role },
     subjects: [{ kind: 'ServiceAccount', name: account, namespace }],
   };

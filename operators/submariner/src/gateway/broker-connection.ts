@@ -2,9 +2,10 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Client, type Clock, connect, createClient } from '@capstan/kube';
+import { type Client, type Clock, connect, createClient, isForbidden, isUnauthorized } from '@capstan/kube';
 import type { Runtime } from '@capstan/reconcile';
 import { stringify } from 'yaml';
+import { Cluster } from '../kinds/index.ts';
 import type { GatewayConfiguration } from './configuration.ts';
 
 export interface BrokerConnection {
@@ -78,11 +79,30 @@ const AWAY_MS = 10_000;
 /** Reports a broker that cannot be reached; cables do not need it. */
 export function watchBroker(connection: BrokerConnection | undefined, clock: Clock) {
   let lastSeen = clock.now();
+  let refusal: string | undefined;
   return {
+    /** Finds out whether a broker that is away refuses this cluster: its token was revoked, or its account removed. */
+    async probe(runtime: Runtime | undefined, namespace: string): Promise<void> {
+      const world = runtime?.worlds.get('broker');
+      if (connection === undefined || (world?.isSynced && world.isCurrent)) {
+        refusal = undefined;
+        return;
+      }
+      try {
+        await connection.client.list(Cluster, { namespace, limit: 1 });
+        refusal = undefined;
+      } catch (error) {
+        if (isUnauthorized(error)) refusal = 'refuses the token of this cluster (401)';
+        else if (isForbidden(error)) refusal = 'does not grant this cluster its rights (403)';
+        else refusal = undefined;
+      }
+    },
     problem(runtime: Runtime | undefined): string | undefined {
       if (connection === undefined) return undefined;
       const world = runtime?.worlds.get('broker');
       if (world?.isSynced && world.isCurrent) lastSeen = clock.now();
+      if (refusal !== undefined)
+        return `broker ${connection.server}: ${refusal}; cables stay as they are: run "subctl join" again for a new token`;
       if (clock.now() - lastSeen < AWAY_MS) return undefined;
       return `broker ${connection.server}: cannot be reached since ${new Date(lastSeen).toISOString()}; cables stay as they are, and changes of other clusters arrive when it is back`;
     },

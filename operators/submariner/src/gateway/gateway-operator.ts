@@ -26,6 +26,10 @@ import { createEndpointPlan, createOutcomes, type EndpointPlan, type LocalGatewa
 export interface GatewayOperatorOptions {
   readonly gateway: LocalGateway;
   readonly brokerNamespace: string;
+  /** Whether an operator started this gateway for a Submariner resource; it takes up nothing once that is gone. */
+  readonly needsResource?: boolean;
+  /** The broker that this gateway was started for. */
+  readonly brokerServer?: string;
   readonly engine: CableEngine;
   /** This gateway's own Endpoint; it changes with what its drivers publish. */
   readonly endpoint: SourceDefinition<EndpointSpec>;
@@ -40,9 +44,15 @@ export interface GatewayOperatorOptions {
 export const GATEWAY_LEASE = 'submariner-gateway-lock';
 
 export function createGatewayOperator(options: GatewayOperatorOptions): Operator {
-  const { gateway, brokerNamespace } = options;
+  const { gateway, brokerNamespace, needsResource = false, brokerServer } = options;
   const endpointPlan = createEndpointPlan(gateway);
-  const places: SyncPlaces = { clusterID: gateway.clusterID, namespace: gateway.namespace, brokerNamespace };
+  const places: SyncPlaces = {
+    clusterID: gateway.clusterID,
+    namespace: gateway.namespace,
+    brokerNamespace,
+    needsResource,
+    ...(brokerServer !== undefined && { brokerServer }),
+  };
   return operator({
     name: 'submariner-gateway',
     description: 'The cables of one gateway, and the sync of its cluster with the broker.',

@@ -14,6 +14,8 @@ export interface ReportParts {
   readonly drivers: ReadonlyMap<string, DriverStart>;
   /** What is wrong besides drivers: files, the Node, the broker. */
   readonly problems: readonly string[];
+  /** Why the broker cannot be used. */
+  readonly brokerProblem?: string | undefined;
   readonly plans: ReadonlyMap<string, EndpointPlan>;
   readonly cables: ReadonlyMap<string, CableReport>;
   /** By the name of the cable. */
@@ -21,10 +23,11 @@ export interface ReportParts {
 }
 
 export function gatewayStatusOf(parts: ReportParts): GatewayStatus {
-  const { version, isActive, isSimulated, endpoint, drivers, problems, plans, cables, health } = parts;
+  const { version, isActive, isSimulated, endpoint, drivers, problems, brokerProblem, plans, cables, health } = parts;
   const failures = [
     ...[...drivers].flatMap(([name, start]) => ('problem' in start ? [`${name}: ${start.problem}`] : [])),
     ...problems,
+    ...(brokerProblem === undefined ? [] : [brokerProblem]),
   ];
   const connections = isActive
     ? [...plans.values()]
@@ -36,6 +39,7 @@ export function gatewayStatusOf(parts: ReportParts): GatewayStatus {
     haStatus: isActive ? 'active' : 'passive',
     localEndpoint: endpoint,
     statusFailure: failures.join('; '),
+    ...(brokerProblem !== undefined && { brokerFailure: brokerProblem }),
     backends: [...drivers].map(([name, start]) => ({
       name,
       available: 'config' in start,

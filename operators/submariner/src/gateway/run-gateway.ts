@@ -16,6 +16,7 @@ import { createGatewayWriter, gatewayStatusOf } from './gateway-report.ts';
 import { createHealthChecks } from './health-checks.ts';
 import { BEAT_MS, createHeartbeat } from './heartbeat.ts';
 import { ensurePodNetwork, localEnd } from './local-end.ts';
+import { createMemberHeartbeat } from './member-heartbeat.ts';
 import { openDatagrams } from './nat/datagrams.ts';
 import { createNatDiscovery, type NatDiscovery } from './nat/discovery.ts';
 import { withNodeSettings } from './node-settings.ts';
@@ -94,6 +95,8 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
   const operator = createGatewayOperator({
     gateway,
     brokerNamespace: configuration.broker.namespace,
+    needsResource: Boolean(env['POD_NAME']),
+    brokerServer: configuration.broker.server,
     engine,
     endpoint: endpoint.source,
     logger,
@@ -116,11 +119,8 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
       isSimulated,
       endpoint: endpoint.get(),
       drivers: drivers.get(),
-      problems: [
-        ...node.problems,
-        ...files.problems(),
-        ...[brokerState.problem(manager.runtime)].filter((each) => each !== undefined),
-      ],
+      problems: [...node.problems, ...files.problems()],
+      brokerProblem: brokerState.problem(manager.runtime),
       plans,
       cables: engine.reports(),
       health: checks.current(),
@@ -154,6 +154,14 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
   });
   const writer = createGatewayWriter(client, { namespace, name: nodeName });
   const heartbeat = createHeartbeat({ client, namespace, node: nodeName, clock });
+  const memberHeartbeat = createMemberHeartbeat({
+    client,
+    namespace,
+    broker: broker?.client,
+    brokerNamespace: configuration.broker.namespace,
+    clusterID,
+    clock,
+  });
   const { secret, folder } = configuration.broker;
   let wasActive = false;
   const duties: readonly Duty[] = [
@@ -176,6 +184,14 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
       async run() {
         await heartbeat.beat(mayAct());
         await writer.check();
+      },
+    },
+    {
+      everyMs: BEAT_MS,
+      problem: 'the heartbeat of this cluster is not on the broker',
+      async run() {
+        await brokerState.probe(manager.runtime, configuration.broker.namespace);
+        if (mayAct()) await memberHeartbeat.beat();
       },
     },
     {

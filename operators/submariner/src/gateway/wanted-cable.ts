@@ -253,6 +253,7 @@ export function localEndpoint(
       'preferred-server': String(preferredServer),
       ...(more.discoveryPort > 0 && { 'natt-discovery-port': String(more.discoveryPort) }),
     },
+    drivers: [...started.keys()].join(','),
     backends: [...started].map(([name, config]) => ({ cable_driver: { name, config: { ...config } } })),
   };
 }

@@ -39,6 +39,10 @@ export const Broker = defineKind({
       default: 'any',
       description: 'encrypted: policies without encryption are not accepted.',
     }),
+    memberTimeout: string({
+      optional: true,
+      description: 'A duration such as 72h: members that were not heard of for so long are removed. Never by default.',
+    }),
     onConflict: enumOf(['pick', 'refuse'], {
       default: 'pick',
       description: 'Of several policies of the same rank: pick the oldest, or refuse to connect the pair.',
@@ -46,6 +50,10 @@ export const Broker = defineKind({
   }),
   status: object({
     conditions: conditions(),
+    defaultPolicy: anyValue({
+      optional: true,
+      description: 'The spec of the policy "default" as it last was valid; a deleted one is restored to it.',
+    }),
     clusters: array(object({ id: string(), lastSeen: string({ optional: true }) }), {
       optional: true,
       listMapKeys: ['id'],

@@ -24,6 +24,7 @@ export const endpointFields = () => ({
     }),
     { optional: true, description: 'Every driver that this gateway offers, in order of preference.' },
   ),
+  drivers: string({ optional: true, description: 'The names of all drivers in one text: a column shows one value.' }),
 });
 
 /** The spec of an Endpoint, which a Gateway's status repeats. */
@@ -39,7 +40,7 @@ export const Endpoint = defineKind({
     { name: 'Cluster', jsonPath: '.spec.cluster_id' },
     { name: 'Private IP', jsonPath: '.spec.private_ip' },
     { name: 'Public IP', jsonPath: '.spec.public_ip' },
-    { name: 'Drivers', jsonPath: '.spec.backends[*].cable_driver.name' },
+    { name: 'Drivers', jsonPath: '.spec.drivers' },
     { name: 'Age', jsonPath: '.metadata.creationTimestamp', type: 'date' },
   ],
 });

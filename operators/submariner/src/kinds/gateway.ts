@@ -50,6 +50,7 @@ export const gatewayStatus = () =>
     haStatus: enumOf(['active', 'passive'], { optional: true }),
     localEndpoint: optional(endpointSpec()),
     statusFailure: string({ optional: true }),
+    brokerFailure: string({ optional: true, description: 'Why the broker cannot be used; part of statusFailure too.' }),
     backends: array(
       object({
         name: string(),

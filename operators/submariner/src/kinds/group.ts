@@ -13,6 +13,10 @@ export const BROKER_NAMESPACE = 'submariner-k8s-broker';
 export const ORIGIN_LABEL = 'submariner-io/clusterID';
 /** The origin of what was created on the broker itself; no cluster may have this id. */
 export const BROKER_ORIGIN = 'submariner-broker';
+/** On a Cluster: the uid of the Submariner resource that it stands for. It distinguishes two clusters that use one id. */
+export const OWNER_ANNOTATION = 'submariner.io/cluster-owner';
+/** On a member's copy of the Broker: the spec of the default policy as it last was valid. */
+export const LAST_DEFAULT_ANNOTATION = 'submariner.io/last-default-policy';
 /** When a policy was first created, wherever that was; both ends order policies by it. */
 export const CREATED_AT_ANNOTATION = 'submariner.io/policy-created-at';
 /** The label under which selectors find a cluster by its id. */

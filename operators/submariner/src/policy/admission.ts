@@ -6,6 +6,9 @@ import { readPolicy } from './read-policy.ts';
 export const ADMISSION: readonly AdmissionCheck[] = [
   admissionCheck({
     kind: CablePolicies,
-    check: (object) => ({ errors: readPolicy(object).problems.map(({ message }) => message) }),
+    check(object) {
+      const { problems, warnings } = readPolicy(object);
+      return { errors: problems.map(({ message }) => message), warnings };
+    },
   }),
 ];

@@ -41,6 +41,8 @@ export interface Policy {
   /** Empty while there are problems. */
   readonly rules: readonly CableRule[];
   readonly problems: readonly FieldError[];
+  /** What is legal, and most likely not what was meant. */
+  readonly warnings: readonly string[];
 }
 
 /** The rules of a policy, or everything that is wrong with it. */
@@ -58,7 +60,25 @@ export function readPolicy(object: { readonly metadata: ObjectMeta; readonly spe
     origin: object.metadata.labels?.[ORIGIN_LABEL] ?? BROKER_ORIGIN,
     rules: problems.length > 0 ? [] : rules,
     problems,
+    warnings: list.flatMap((given, index) => emptyValues(given, `spec[${index}]`)),
   };
+}
+
+/** A client that drops the YAML tag in `env: !production` sends an empty value, which a label may have. */
+function emptyValues(given: unknown, path: string): string[] {
+  const rule = isJsonObject(given) ? given : {};
+  return ['leftClusterSelector', 'rightClusterSelector'].flatMap((side) => {
+    const selector = rule[side];
+    if (!isJsonObject(selector)) return [];
+    const labels = isJsonObject(selector['matchLabels']) ? selector['matchLabels'] : selector;
+    return Object.entries(labels).flatMap(([key, value]) =>
+      value === ''
+        ? [
+            `${path}.${side}[${key}]: selects clusters whose label ${key} is empty; if !production or the like was meant, quote it: ${key}: "!production"`,
+          ]
+        : [],
+    );
+  });
 }
 
 /** `name`, or `name[index]` where the policy has several rules. */

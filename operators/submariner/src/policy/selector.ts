@@ -69,7 +69,12 @@ interface Expression {
 function termsOfLabels(labels: JsonObject, path: string, problems: FieldError[]): Expression[] {
   return Object.entries(labels).flatMap(([key, value]) => {
     if (typeof value !== 'string') {
-      problems.push(invalidField(`${path}[${key}]`, value, 'must be a string; quote it'));
+      const tag = 'without quotes a value such as !production is a YAML tag on an empty value';
+      const detail =
+        value === null
+          ? `must be a string; ${tag}: quote it, as in ${key}: "!production"`
+          : 'must be a string; quote it';
+      problems.push(invalidField(`${path}[${key}]`, value, detail));
       return [];
     }
     const negated = value.startsWith('!');

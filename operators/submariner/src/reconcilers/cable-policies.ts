@@ -10,7 +10,13 @@ import { isOriginal } from '../sync/content.ts';
 import { isSuperseded } from '../sync/in-force.ts';
 
 const accepted = conditionType<
-  'Accepted' | 'Invalid' | 'NameConflict' | 'MemberPoliciesNotAllowed' | 'NotEncrypted' | 'SelectsNothing'
+  | 'Accepted'
+  | 'Invalid'
+  | 'NameConflict'
+  | 'MemberPoliciesNotAllowed'
+  | 'NotEncrypted'
+  | 'SelectsNothing'
+  | 'EmptyLabelValue'
 >('Accepted');
 const optionsResolved = conditionType<'Resolved' | 'ConfigMapMissing'>('OptionsResolved');
 const conflicting = conditionType<'SameRank'>('Conflicting');
@@ -53,6 +59,7 @@ export const cablePolicies = reconciler<CablePolicies>({
           name,
           rules.some(({ driver }) => !isEncrypted(driver)),
           matched === 0 && clusters > 1,
+          policy.warnings,
         ),
         missing.length === 0
           ? optionsResolved.isTrue('Resolved', '')
@@ -88,7 +95,14 @@ function effectiveRule({ left, right, driver, options, priority, onUnavailable }
 const dataOf = ({ data }: ConfigMap) => data ?? {};
 const securityOf = ({ spec }: Broker) => spec.minimumSecurity;
 
-function acceptance(object: CablePolicies, read: Reader, name: string, isOpen: boolean, selectsNothing: boolean) {
+function acceptance(
+  object: CablePolicies,
+  read: Reader,
+  name: string,
+  isOpen: boolean,
+  selectsNothing: boolean,
+  warnings: readonly string[],
+) {
   const sync = object.status?.conditions?.find(({ type }) => type === 'Synced');
   if (sync?.reason === 'NameConflict' || sync?.reason === 'MemberPoliciesNotAllowed')
     return accepted.isFalse(sync.reason, sync.message);
@@ -98,6 +112,7 @@ function acceptance(object: CablePolicies, read: Reader, name: string, isOpen: b
       'NotEncrypted',
       `policy "${name}": vxlan does not encrypt, which the broker asks for (minimumSecurity); use another driver`,
     );
+  if (warnings.length > 0) return accepted.isTrue('EmptyLabelValue', `policy "${name}": ${warnings.join('; ')}`);
   if (selectsNothing && name !== DEFAULT_POLICY)
     return accepted.isTrue(
       'SelectsNothing',

@@ -5,6 +5,7 @@ import {
   ClusterRoleBinding,
   ConfigMap,
   DaemonSet,
+  Node,
   Role,
   RoleBinding,
   Secret,
@@ -15,11 +16,13 @@ import {
   aside,
   type Child,
   conditionType,
+  noCondition,
   plan,
   type Reader,
   type Reconciler,
   reading,
   reconciler,
+  released,
   writing,
 } from '@capstan/reconcile';
 import {
@@ -31,13 +34,30 @@ import {
 import { GATEWAY, gatewayDaemonSet } from '../deployment/gateway-daemon-set.ts';
 import { gatewayPermissions } from '../deployment/permissions.ts';
 import { isCidr, overlaps } from '../drivers/addresses.ts';
-import { Cluster, Gateway, type GatewayStatus, Submariner, type SubmarinerSpec } from '../kinds/index.ts';
+import {
+  Broker,
+  CablePolicies,
+  Cluster,
+  Endpoint,
+  Gateway,
+  type GatewayStatus,
+  OWNER_ANNOTATION,
+  Submariner,
+  type SubmarinerSpec,
+} from '../kinds/index.ts';
+import { departures } from '../membership/departures.ts';
+import { localCleanup } from '../membership/local-cleanup.ts';
+import { LEAVE_FINALIZER } from '../membership/names.ts';
+import { validateGatewayOptions } from '../policy/driver-options.ts';
 import { optionsOfConfigMap } from '../policy/rule-options.ts';
 import type { Settings } from '../settings.ts';
 
-const deployed = conditionType<'Running' | 'Progressing' | 'InvalidConfiguration' | 'MissingSecret' | 'NoGatewayNode'>(
-  'Deployed',
-);
+const deployed = conditionType<
+  'Running' | 'Progressing' | 'InvalidConfiguration' | 'MissingSecret' | 'NoGatewayNode' | 'Leaving'
+>('Deployed');
+const joined = conditionType<
+  'Joined' | 'Waiting' | 'DuplicateClusterID' | 'OverlappingSubnets' | 'InvalidSubnet' | 'BrokerUnavailable'
+>('Joined');
 const configured = conditionType<'Accepted' | 'NotActedOn' | 'ConfigMapMissing' | 'ConfigMapInvalid'>('Configured');
 
 export function createSubmarinerReconciler({ image }: Settings): Reconciler {
@@ -49,6 +69,11 @@ export function createSubmarinerReconciler({ image }: Settings): Reconciler {
       reading(Secret, 'referenced'),
       reading(ConfigMap, 'referenced'),
       reading(Gateway, 'everywhere'),
+      reading(Cluster, 'everywhere'),
+      reading(CablePolicies, 'everywhere'),
+      reading(Endpoint, 'everywhere'),
+      reading(Broker, 'everywhere'),
+      reading(Node, 'everywhere', { fields: ['status.nodeInfo.kubeletVersion', 'spec.providerID'] }),
     ],
     writes: [
       DaemonSet,
@@ -58,8 +83,26 @@ export function createSubmarinerReconciler({ image }: Settings): Reconciler {
       writing(ClusterRole, 'children', { extraVerbs: ['escalate', 'bind'] }),
       ClusterRoleBinding,
       Secret,
-      Cluster,
+      writing(Cluster, 'both'),
+      writing(CablePolicies, 'others', { onlyVerbs: ['patch', 'delete'] }),
+      writing(Endpoint, 'others', { onlyVerbs: ['patch', 'delete'] }),
+      writing(Broker, 'others', { onlyVerbs: ['patch', 'delete'] }),
+      writing(Gateway, 'others', { onlyVerbs: ['patch', 'delete'] }),
     ],
+    finalizer: LEAVE_FINALIZER,
+    /** The cluster leaves its broker first; then the copies of the sync go. */
+    release({ object: { metadata, spec }, read }) {
+      const { namespace = '', name = '' } = metadata;
+      const hasBroker = spec.brokerK8sApiServer !== undefined && gatewayConfiguration(spec).brokerSecret !== undefined;
+      const report = hasBroker ? read.sink(departures).report(`${namespace}/${name}`) : LEFT;
+      if (report === undefined) {
+        const message = `cluster "${spec.clusterID}": is leaving its broker ${spec.brokerK8sApiServer ?? ''}`;
+        return plan({ held: true, prune: false, conditions: [deployed.isFalse('Leaving', message)] });
+      }
+      const groups = localCleanup(read, namespace);
+      if (groups !== undefined) return plan({ held: true, prune: false, groups });
+      return released();
+    },
     reconcile({ object: { metadata, spec }, read }) {
       const namespace = metadata.namespace ?? '';
       const configuration = gatewayConfiguration(spec);
@@ -73,7 +116,12 @@ export function createSubmarinerReconciler({ image }: Settings): Reconciler {
         clusterID: spec.clusterID,
         clusterCIDR: spec.clusterCIDR,
         serviceCIDR: spec.serviceCIDR,
+        globalCIDR: spec.globalCIDR,
+        colorCodes: spec.colorCodes,
         natEnabled: spec.natEnabled,
+        airGappedDeployment: spec.airGappedDeployment ?? false,
+        version: spec.version ?? versionOf(image),
+        deploymentInfo: deploymentInfo(read),
         warnings: configuration.warnings,
         gateways: gatewaysOf(read, namespace),
       };
@@ -83,7 +131,11 @@ export function createSubmarinerReconciler({ image }: Settings): Reconciler {
         return plan({
           prune: false,
           status,
-          conditions: [deployed.isFalse('InvalidConfiguration', problems.join('; ')), config],
+          conditions: [
+            deployed.isFalse('InvalidConfiguration', problems.join('; ')),
+            config,
+            membership(read, namespace, spec, status.gateways),
+          ],
         });
       const missing = missingSecret(read, namespace, configuration);
       const daemonSet = gatewayDaemonSet({ spec, namespace, configuration, image });
@@ -99,12 +151,25 @@ export function createSubmarinerReconciler({ image }: Settings): Reconciler {
           },
           {
             name: 'cluster',
-            children: [apply(Cluster, clusterOf(spec, namespace), { adopts: true, yields: labelPaths(spec) })],
+            children: [
+              apply(Cluster, clusterOf(spec, namespace, metadata.uid), {
+                adopts: true,
+                yields: yieldedLabels(spec, read.get(Cluster, { namespace, name: spec.clusterID }, sentLabels)),
+              }),
+            ],
           },
           { name: 'gateways', children: [apply(DaemonSet, daemonSet)] },
         ],
-        status: { ...status, gatewayDaemonSetStatus: { desired: rollout?.desired ?? 0, ready: rollout?.ready ?? 0 } },
-        conditions: [missing ?? deployment(rollout), config],
+        status: {
+          ...status,
+          gatewayDaemonSetStatus: {
+            desired: rollout?.desired ?? 0,
+            ready: rollout?.ready ?? 0,
+            mismatchedContainerImages: rollout !== undefined && !rollout.isCurrent,
+            ...(rollout !== undefined && { status: rollout.status }),
+          },
+        },
+        conditions: [missing ?? deployment(rollout), config, membership(read, namespace, spec, status.gateways)],
       });
     },
   });
@@ -114,6 +179,8 @@ interface Rollout {
   readonly desired: number;
   readonly ready: number;
   readonly isCurrent: boolean;
+  /** As the DaemonSet has it. */
+  readonly status: Readonly<Record<string, number>>;
 }
 
 const rolloutOf = aside(({ metadata, status }: DaemonSet): Rollout => {
@@ -123,8 +190,67 @@ const rolloutOf = aside(({ metadata, status }: DaemonSet): Rollout => {
     updatedNumberScheduled: updated = 0,
   } = status ?? {};
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
-  return { desired, ready, isCurrent: isSeen && updated >= desired && ready >= desired };
+  const counts = Object.entries(status ?? {}).filter(
+    (entry): entry is [string, number] => typeof entry[1] === 'number',
+  );
+  return {
+    desired,
+    ready,
+    isCurrent: isSeen && updated >= desired && ready >= desired,
+    status: Object.fromEntries(counts),
+  };
 });
+
+const LEFT = { hasLeft: true, message: '' };
+
+/** Whether others know this cluster: what its Cluster and its gateways report. */
+function membership(
+  read: Reader,
+  namespace: string,
+  { clusterID, brokerK8sApiServer: server }: SubmarinerSpec,
+  gateways: readonly GatewayStatus[],
+) {
+  if (server === undefined) return noCondition('Joined');
+  const conditions = read.get(Cluster, { namespace, name: clusterID }, conditionsOf) ?? [];
+  const find = (name: string) => conditions.find(({ type }) => type === name);
+  const [published, accepted] = [find('Published'), find('Accepted')];
+  if (published?.status === 'False') return joined.isFalse('DuplicateClusterID', published.message);
+  const failure = gateways.find(({ brokerFailure }) => brokerFailure !== undefined && brokerFailure !== '');
+  if (failure?.brokerFailure !== undefined) return joined.isFalse('BrokerUnavailable', failure.brokerFailure);
+  if (accepted?.status === 'False' && (accepted.reason === 'OverlappingSubnets' || accepted.reason === 'InvalidSubnet'))
+    return joined.isFalse(accepted.reason, accepted.message);
+  return published?.status === 'True'
+    ? joined.isTrue('Joined', '')
+    : joined.isUnknown('Waiting', `cluster "${clusterID}": its gateway has not published it on the broker yet`);
+}
+
+const conditionsOf = aside(({ status }: Cluster) => status?.conditions ?? []);
+
+function versionOf(image: string): string {
+  return /:([^:/@]+)(?:@.*)?$/.exec(image)?.[1] ?? '';
+}
+
+/** The cluster as upstream describes it, from its nodes. */
+function deploymentInfo(read: Reader) {
+  // An operator that is restricted to namespaces sees no nodes.
+  const found = read.access(Node) === 'served' ? read.list(Node, {}, nodeOf) : [];
+  const nodes = found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const [first] = nodes;
+  const provider = nodes
+    .map(({ provider: id }) => /^([a-z0-9-]+):/.exec(id ?? '')?.[1])
+    .find((each) => each !== undefined);
+  return {
+    kubernetesType: 'k8s',
+    ...(first?.version !== undefined && { kubernetesVersion: first.version }),
+    ...(provider !== undefined && { cloudProvider: provider }),
+  };
+}
+
+const nodeOf = aside(({ metadata, spec, status }: Node) => ({
+  name: metadata.name ?? '',
+  version: status?.nodeInfo?.kubeletVersion,
+  provider: spec?.providerID,
+}));
 
 function deployment(rollout: Rollout | undefined) {
   if (rollout === undefined) return deployed.isFalse('Progressing', 'gateways: the DaemonSet is being created');
@@ -168,7 +294,8 @@ function configurationCondition(read: Reader, namespace: string, { customConfig,
         'ConfigMapMissing',
         `ConfigMap ${ref.namespace}/${ref.name}: does not exist; drivers use their defaults until it is created`,
       );
-    const { problem } = optionsOfConfigMap(data);
+    const options = optionsOfConfigMap(data);
+    const problem = options.problem ?? validateGatewayOptions(options.data)[0]?.message;
     if (problem !== undefined)
       return configured.isFalse('ConfigMapInvalid', `ConfigMap ${ref.namespace}/${ref.name}: ${problem}; correct it`);
   }
@@ -196,7 +323,7 @@ function inlineSecrets(spec: SubmarinerSpec, namespace: string, { inline }: Gate
   return children;
 }
 
-function clusterOf(spec: SubmarinerSpec, namespace: string) {
+function clusterOf(spec: SubmarinerSpec, namespace: string, owner: string | undefined) {
   const list = (text: string | undefined) =>
     (text ?? '')
       .split(',')
@@ -208,7 +335,10 @@ function clusterOf(spec: SubmarinerSpec, namespace: string) {
       name: spec.clusterID,
       labels: spec.clusterLabels ?? {},
       // Labels that users have taken are theirs; this says that ours have changed.
-      annotations: { [CLUSTER_LABELS_ANNOTATION]: JSON.stringify(spec.clusterLabels ?? {}) },
+      annotations: {
+        [CLUSTER_LABELS_ANNOTATION]: JSON.stringify(spec.clusterLabels ?? {}),
+        ...(owner !== undefined && { [OWNER_ANNOTATION]: owner }),
+      },
     },
     spec: {
       cluster_id: spec.clusterID,
@@ -222,9 +352,23 @@ function clusterOf(spec: SubmarinerSpec, namespace: string) {
 
 const CLUSTER_LABELS_ANNOTATION = 'submariner.io/sync-cluster-labels';
 
-/** A label that a user has set to another value stays so: `kubectl label cluster` is how people re-cable. */
-function labelPaths({ clusterLabels = {} }: SubmarinerSpec): string[] {
-  return Object.keys(clusterLabels).map((key) => `metadata.labels.${key}`);
+/** The labels that were sent last, by the annotation that goes with them. */
+const sentLabels = ({ metadata }: Cluster) => metadata.annotations?.[CLUSTER_LABELS_ANNOTATION];
+
+/**
+ * The labels that a user may have taken: `kubectl label cluster` is how people re-cable, and their value stays. A label that is
+ * new or changed in clusterLabels since it was sent last is the newer decision, and is sent.
+ */
+function yieldedLabels({ clusterLabels = {} }: SubmarinerSpec, sent: string | undefined): string[] {
+  let before: Record<string, unknown> = {};
+  try {
+    before = JSON.parse(sent ?? '{}') as Record<string, unknown>;
+  } catch {
+    // An annotation that cannot be read counts as none.
+  }
+  return Object.keys(clusterLabels).flatMap((key) =>
+    before[key] === clusterLabels[key] ? [`metadata.labels.${key}`] : [],
+  );
 }
 
 function networkProblems({ clusterCIDR, serviceCIDR }: SubmarinerSpec): string[] {

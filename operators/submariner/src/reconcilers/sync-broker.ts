@@ -1,34 +1,43 @@
 // The settings of the broker hold for all members: each keeps a copy of the Broker, so that they are in force also while the
 // broker is away. The copy carries the origin label; nothing is deployed for it.
 import { createOnly, patch, plan, type Reconciler, reading, reconciler, remove, writing } from '@capstan/reconcile';
-import { BROKER_ORIGIN, Broker, ORIGIN_LABEL } from '../kinds/index.ts';
-import { BROKER_ROLE, type SyncPlaces } from './sync-policies.ts';
+import { BROKER_ORIGIN, Broker, LAST_DEFAULT_ANNOTATION, ORIGIN_LABEL, Submariner } from '../kinds/index.ts';
+import { annotationFields, BROKER_ROLE, isLeaving, type SyncPlaces } from './sync-policies.ts';
 
 const LOCAL_WORLD = '';
 
-export function createBrokerSync({ namespace, brokerNamespace }: SyncPlaces): Reconciler[] {
+export function createBrokerSync(places: SyncPlaces): Reconciler[] {
+  const { namespace, brokerNamespace } = places;
   const imported = reconciler<Broker>({
     name: 'import-broker',
     resource: Broker,
     in: BROKER_ROLE,
-    reads: [reading(Broker, 'everywhere', { in: 'local' })],
+    reads: [reading(Broker, 'everywhere', { in: 'local' }), reading(Submariner, 'everywhere', { in: 'local' })],
     writes: [writing(Broker, 'both', { in: 'local' })],
     primary: false,
     writesStatus: false,
-    reconcile({ object: { metadata, spec }, read }) {
+    reconcile({ object: { metadata, spec, status }, read }) {
       const { name = '' } = metadata;
       const here = read.in(LOCAL_WORLD);
-      if (metadata.namespace !== brokerNamespace || here === undefined) return plan({ held: false, prune: false });
+      if (metadata.namespace !== brokerNamespace || here === undefined || isLeaving(here, places))
+        return plan({ held: false, prune: false });
       const ref = { namespace, name };
       const copy = here.get(Broker, ref, copyOf);
+      // The default policy as it last was valid holds on members until the broker has restored a deleted one.
+      const lastDefault = status?.defaultPolicy === undefined ? undefined : JSON.stringify(status.defaultPolicy);
       if (copy === undefined) {
-        const object = { metadata: { ...ref, labels: { [ORIGIN_LABEL]: BROKER_ORIGIN } }, spec };
+        const annotations: Record<string, string> =
+          lastDefault === undefined ? {} : { [LAST_DEFAULT_ANNOTATION]: lastDefault };
+        const object = { metadata: { ...ref, labels: { [ORIGIN_LABEL]: BROKER_ORIGIN }, annotations }, spec };
         const children = [createOnly(Broker, object, { owned: false, in: LOCAL_WORLD })];
         return plan({ held: false, prune: false, children });
       }
-      if (!copy.isCopy || JSON.stringify(copy.spec) === JSON.stringify(spec))
-        return plan({ held: false, prune: false });
-      const fields = [{ path: '/spec', value: spec }];
+      const isSame = JSON.stringify(copy.spec) === JSON.stringify(spec) && copy.lastDefault === lastDefault;
+      if (!copy.isCopy || isSame) return plan({ held: false, prune: false });
+      const fields = [
+        { path: '/spec', value: spec },
+        ...(lastDefault === undefined ? [] : annotationFields({ [LAST_DEFAULT_ANNOTATION]: lastDefault })),
+      ];
       const patches = [patch(Broker, ref, fields, { restore: false, explained: false, in: LOCAL_WORLD })];
       return plan({ held: false, prune: false, patches });
     },
@@ -52,5 +61,9 @@ export function createBrokerSync({ namespace, brokerNamespace }: SyncPlaces): Re
   return [imported, local];
 }
 
-const copyOf = ({ metadata, spec }: Broker) => ({ isCopy: metadata.labels?.[ORIGIN_LABEL] !== undefined, spec });
+const copyOf = ({ metadata, spec }: Broker) => ({
+  isCopy: metadata.labels?.[ORIGIN_LABEL] !== undefined,
+  lastDefault: metadata.annotations?.[LAST_DEFAULT_ANNOTATION],
+  spec,
+});
 const nameOf = ({ metadata }: Broker) => metadata.name;

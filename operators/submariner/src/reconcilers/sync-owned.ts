@@ -1,9 +1,21 @@
 // Clusters and Endpoints between this member and its broker: its own go there, those of others come here.
 import type { DefinedKind, KubeObject, ObjectMeta } from '@capstan/kube';
-import { createOnly, patch, plan, type Reconciler, reading, reconciler, remove, writing } from '@capstan/reconcile';
-import { baseAnnotations, EXPORT } from '../sync/content.ts';
-import { syncOwned } from '../sync/sync-owned.ts';
-import { annotationFields, BROKER_ROLE, copyOf, fieldsOf, type SyncPlaces } from './sync-policies.ts';
+import {
+  conditionType,
+  createOnly,
+  patch,
+  plan,
+  type Reader,
+  type Reconciler,
+  reading,
+  reconciler,
+  remove,
+  writing,
+} from '@capstan/reconcile';
+import { Cluster, OWNER_ANNOTATION, Submariner } from '../kinds/index.ts';
+import { baseAnnotations, EXPORT, type SyncObject } from '../sync/content.ts';
+import { isDuplicate, syncOwned } from '../sync/sync-owned.ts';
+import { annotationFields, BROKER_ROLE, copyOf, fieldsOf, isLeaving, type SyncPlaces } from './sync-policies.ts';
 
 interface Owned extends KubeObject {
   metadata: ObjectMeta;
@@ -11,30 +23,58 @@ interface Owned extends KubeObject {
 }
 
 const LOCAL_WORLD = '';
+const published = conditionType<'Published' | 'DuplicateClusterID'>('Published');
+
+const ownerOf = ({ metadata }: Cluster): SyncObject => {
+  const owner = metadata.annotations?.[OWNER_ANNOTATION];
+  return { metadata: { annotations: owner === undefined ? {} : { [OWNER_ANNOTATION]: owner } } };
+};
+
+function publication(id: string, isTaken: boolean) {
+  if (!isTaken) return published.isTrue('Published', '');
+  const remedy = `choose another clusterID here, or remove the other one by "subctl remove-member ${id}"`;
+  return published.isFalse(
+    'DuplicateClusterID',
+    `cluster "${id}": another cluster has joined the broker with this id, and nothing of this one is published; ${remedy}`,
+  );
+}
 const SILENT = { restore: false, explained: false } as const;
 
-export function createOwnedSync<T extends Owned>(
-  kind: DefinedKind<T>,
-  { clusterID, namespace, brokerNamespace }: SyncPlaces,
-): Reconciler[] {
+export function createOwnedSync<T extends Owned>(kind: DefinedKind<T>, places: SyncPlaces): Reconciler[] {
+  const { clusterID, namespace, brokerNamespace } = places;
   const title = kind.kind.toLowerCase();
+  const isCluster = kind.kind === Cluster.kind;
+  /** Whether another cluster has taken the id of this one on the broker. */
+  const isTaken = (here: Pick<Reader, 'get'>, there: Pick<Reader, 'get'>) =>
+    isDuplicate(
+      here.get(Cluster, { namespace, name: clusterID }, ownerOf),
+      there.get(Cluster, { namespace: brokerNamespace, name: clusterID }, ownerOf),
+    );
   const isOwn = ({ spec }: Owned) => spec.cluster_id === clusterID;
 
   const local = reconciler<T>({
     name: `sync-${title}`,
     resource: kind,
-    reads: [reading(kind, 'everywhere', { in: BROKER_ROLE })],
+    reads: [
+      reading(kind, 'everywhere', { in: BROKER_ROLE }),
+      reading(Cluster, 'everywhere', { in: BROKER_ROLE }),
+      reading(Cluster, 'everywhere'),
+      reading(Submariner, 'everywhere'),
+    ],
     writes: [writing(kind, 'both'), writing(kind, 'both', { in: BROKER_ROLE })],
     primary: false,
-    writesStatus: false,
+    writesStatus: isCluster,
     reconcile({ object, read }) {
-      if (object.metadata.namespace !== namespace) return plan({ held: false });
+      if (object.metadata.namespace !== namespace || isLeaving(read, places))
+        return plan({ held: false, prune: false });
       const { name = '' } = object.metadata;
       const there = { namespace: brokerNamespace, name };
       const world = read.in(BROKER_ROLE);
       // Without a broker nothing is known of its objects: they are neither there nor gone.
       if (world === undefined) return plan({ held: false, prune: false });
       const broker = world.get(kind, there);
+      const conditions = isCluster && isOwn(object) ? [publication(clusterID, isTaken(read, world))] : [];
+      if (isOwn(object) && isTaken(read, world)) return plan({ held: false, prune: false, conditions });
       // What a reconciler is given is a view: labels and annotations count once they are read.
       const { labels, annotations } = object.metadata;
       const member = {
@@ -68,7 +108,7 @@ export function createOwnedSync<T extends Owned>(
         );
       }
       const removals = actions.deleteMember ? [remove(kind, object)] : [];
-      return plan({ held: false, prune: false, children, patches, removals });
+      return plan({ held: false, prune: false, children, patches, removals, conditions });
     },
   });
 
@@ -76,7 +116,12 @@ export function createOwnedSync<T extends Owned>(
     name: `import-${title}`,
     resource: kind,
     in: BROKER_ROLE,
-    reads: [reading(kind, 'everywhere', { in: 'local' })],
+    reads: [
+      reading(kind, 'everywhere', { in: 'local' }),
+      reading(Cluster, 'everywhere', { in: 'local' }),
+      reading(Submariner, 'everywhere', { in: 'local' }),
+      reading(Cluster, 'everywhere'),
+    ],
     writes: [writing(kind, 'both', { in: 'local' }), writing(kind, 'both')],
     primary: false,
     writesStatus: false,
@@ -84,6 +129,7 @@ export function createOwnedSync<T extends Owned>(
       const here = read.in(LOCAL_WORLD);
       const { name = '' } = object.metadata;
       if (object.metadata.namespace !== brokerNamespace || here === undefined) return plan({ held: false });
+      if (isLeaving(here, places) || (isOwn(object) && isTaken(here, read))) return plan({ held: false, prune: false });
       const member = here.get(kind, { namespace, name });
       if (member !== undefined) return plan({ held: false, prune: false });
       const { labels, annotations } = object.metadata;

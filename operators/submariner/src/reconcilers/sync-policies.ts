@@ -16,7 +16,15 @@ import {
   remove,
   writing,
 } from '@capstan/reconcile';
-import { BROKER_ORIGIN, Broker, CablePolicies, ORIGIN_LABEL, REAL_NAME_ANNOTATION } from '../kinds/index.ts';
+import {
+  BROKER_ORIGIN,
+  Broker,
+  CablePolicies,
+  ORIGIN_LABEL,
+  REAL_NAME_ANNOTATION,
+  Submariner,
+} from '../kinds/index.ts';
+import { LEAVING_ANNOTATION } from '../membership/names.ts';
 import { withInlineOptions } from '../policy/inline-options.ts';
 import {
   baseAnnotations,
@@ -38,6 +46,31 @@ export interface SyncPlaces {
   readonly clusterID: string;
   readonly namespace: string;
   readonly brokerNamespace: string;
+  /**
+   * Whether the Submariner resource must be there: a gateway that an operator started for it outlives it for a moment, and takes
+   * up nothing then, nor when the resource names another broker than its own. False by default.
+   */
+  readonly needsResource?: boolean;
+  /** The broker that this gateway was started for, as the resource named it. */
+  readonly brokerServer?: string;
+}
+
+const membershipOf = ({ metadata, spec }: Submariner) => ({
+  id: spec.clusterID,
+  server: spec.brokerK8sApiServer,
+  isLeaving: metadata.deletionTimestamp !== undefined || metadata.annotations?.[LEAVING_ANNOTATION] !== undefined,
+});
+
+/** Whether this cluster leaves its broker: from then on nothing is exported, imported or deleted there by the sync. */
+export function isLeaving(
+  here: Pick<Reader, 'list'>,
+  { clusterID, namespace, needsResource = false, brokerServer }: SyncPlaces,
+): boolean {
+  const own = here.list(Submariner, { namespace }, membershipOf).filter(({ id }) => id === clusterID);
+  if (own.length === 0) return needsResource;
+  const isMoved = ({ server }: (typeof own)[number]) =>
+    needsResource && brokerServer !== undefined && server !== undefined && server !== brokerServer;
+  return own.every((each) => each.isLeaving || isMoved(each));
 }
 
 const synced = conditionType<SyncReport['reason'] | 'BrokerAway'>('Synced');
@@ -64,12 +97,14 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
       reading(CablePolicies, 'everywhere', { in: BROKER_ROLE }),
       reading(Broker, 'everywhere', { in: BROKER_ROLE }),
       reading(ConfigMap, 'referenced', { in: BROKER_ROLE }),
+      reading(Submariner, 'everywhere'),
       ConfigMap,
     ],
     writes: [writing(CablePolicies, 'both'), writing(CablePolicies, 'both', { in: BROKER_ROLE })],
     primary: false,
     reconcile({ object, read }) {
-      if (object.metadata.namespace !== namespace) return plan({ held: false });
+      if (object.metadata.namespace !== namespace || isLeaving(read, places))
+        return plan({ held: false, prune: false });
       const real = object.metadata.annotations?.[REAL_NAME_ANNOTATION];
       if (real !== undefined) {
         const ofWinner = sidesOf(read, real, read.get(CablePolicies, { namespace, name: real }));
@@ -91,7 +126,7 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
     },
     release({ object, read }) {
       const { name = '', annotations } = object.metadata;
-      if (annotations?.[REAL_NAME_ANNOTATION] !== undefined) return released();
+      if (annotations?.[REAL_NAME_ANNOTATION] !== undefined || isLeaving(read, places)) return released();
       const member = { ...object, spec: inlined(read, object, namespace) };
       const sides = sidesOf(read, name, member);
       if (sides === undefined) return plan({ held: true, prune: false, conditions: [away(name)] });
@@ -107,7 +142,11 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
     name: 'import-policy',
     resource: CablePolicies,
     in: BROKER_ROLE,
-    reads: [reading(CablePolicies, 'everywhere', { in: 'local' }), ConfigMap],
+    reads: [
+      reading(CablePolicies, 'everywhere', { in: 'local' }),
+      reading(Submariner, 'everywhere', { in: 'local' }),
+      ConfigMap,
+    ],
     writes: [writing(CablePolicies, 'both', { in: 'local' }), writing(CablePolicies, 'others')],
     primary: false,
     writesStatus: false,
@@ -115,6 +154,7 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
       const { name = '' } = object.metadata;
       const here = read.in(LOCAL_WORLD);
       if (object.metadata.namespace !== brokerNamespace || here === undefined) return plan({ held: false });
+      if (isLeaving(here, places)) return plan({ held: false, prune: false });
       const member = here.get(CablePolicies, { namespace, name });
       if (member !== undefined) return plan({ held: false, prune: false });
       const broker = { ...object, spec: inlined(read, object, brokerNamespace) };

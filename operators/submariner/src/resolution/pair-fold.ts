@@ -3,9 +3,9 @@ import { ConfigMap } from '@capstan/kube';
 import { derivation, fold } from '@capstan/reconcile';
 import { Broker, CablePolicies, Cluster, ORIGIN_LABEL } from '../kinds/index.ts';
 import { withInlineOptions } from '../policy/inline-options.ts';
-import type { Policy } from '../policy/read-policy.ts';
+import { DEFAULT_POLICY, type Policy, readPolicy } from '../policy/read-policy.ts';
 import { isOriginal } from '../sync/content.ts';
-import { IN_FORCE, isSuperseded, policyInForce } from '../sync/in-force.ts';
+import { IN_FORCE, isSuperseded, lastDefaultOf, policyInForce } from '../sync/in-force.ts';
 import { type ClusterFacts, clusterFacts } from './cluster-labels.ts';
 import { createPairMatrix, type PairMatrix } from './pair-matrix.ts';
 import { type Ranking, rankRules } from './ranking.ts';
@@ -27,9 +27,10 @@ const contentOf = ({ metadata: { name = '', annotations, labels }, spec, status 
   isLoser: isSuperseded({ status }),
 });
 const dataOf = ({ data }: ConfigMap) => data ?? {};
-const settingsOf = ({ metadata, spec }: Broker) => ({
+const settingsOf = ({ metadata, spec, status }: Broker) => ({
   requiresEncryption: spec.minimumSecurity === 'encrypted',
   isCopy: metadata.labels?.[ORIGIN_LABEL] !== undefined,
+  lastDefault: lastDefaultOf({ metadata, status }),
 });
 
 /** The policies that are in force in a namespace, with the options of their ConfigMaps. */
@@ -46,8 +47,12 @@ export const policySet = derivation<PolicySet>({
     const brokers = read.list(Broker, { namespace }, settingsOf);
     const isMember = brokers.some(({ isCopy }) => isCopy);
     const policies = complete.map((object) => policyInForce(object, { isMember }));
+    // A deleted default policy counts as it last was valid until the broker has restored it.
+    const lastDefault = brokers.find((broker) => broker.lastDefault !== undefined)?.lastDefault;
+    if (lastDefault !== undefined && !policies.some(({ name }) => name === DEFAULT_POLICY))
+      policies.push(readPolicy({ metadata: { name: DEFAULT_POLICY }, spec: lastDefault }));
     const requiresEncryption = brokers.some((broker) => broker.requiresEncryption);
-    const key = JSON.stringify([complete, requiresEncryption, isMember]);
+    const key = JSON.stringify([complete, requiresEncryption, isMember, lastDefault]);
     return { key, policies, ranking: rankRules(policies, requiresEncryption) };
   },
   equals: (left, right) => left.key === right.key,

@@ -3,6 +3,7 @@
 // was on the broker, with the options of its ConfigMaps written out, in one annotation. A member uses that text alone: an edit counts once the broker
 // has it, an invalid edit changes nothing, and a member that joins later reads the same text.
 import type { Condition, ObjectMeta } from '@capstan/kube';
+import { LAST_DEFAULT_ANNOTATION } from '../kinds/index.ts';
 import { type Policy, readPolicy } from '../policy/read-policy.ts';
 import { BASE_UID, canonical } from './content.ts';
 
@@ -56,6 +57,18 @@ export function recordedText(object: PolicyObject | undefined): string | undefin
   if (object === undefined) return undefined;
   const spec = lastValidSpec(object);
   return spec === undefined ? undefined : canonical(spec);
+}
+
+/** The spec of the default policy as it last was valid, from the Broker or from a member's copy of it. */
+export function lastDefaultOf({
+  metadata,
+  status,
+}: {
+  readonly metadata: ObjectMeta;
+  readonly status?: { readonly defaultPolicy?: unknown } | undefined;
+}): unknown {
+  const text = metadata.annotations?.[LAST_DEFAULT_ANNOTATION];
+  return status?.defaultPolicy ?? (text === undefined ? undefined : parsed(text));
 }
 
 /** Whether another policy is in force in its place: its name is taken, or the broker takes none of members. */

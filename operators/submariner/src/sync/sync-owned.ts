@@ -1,5 +1,6 @@
 // Clusters and Endpoints: each belongs to the cluster that it describes. Its owner's object is the original; all others have
 // copies. Labels are the exception: users may set those of a Cluster on the owner or on the broker, and neither erases them.
+import { OWNER_ANNOTATION } from '../kinds/index.ts';
 import {
   baseFrom,
   baseInForce,
@@ -26,6 +27,14 @@ export interface OwnedActions {
   readonly deleteBroker?: { readonly uid: string };
   readonly toMember?: { readonly content: Content; readonly base: SyncBase };
   readonly deleteMember?: true;
+  /** Another cluster has joined with this id: what it published stays, and nothing of this one is published. */
+  readonly isDuplicate?: true;
+}
+
+/** Whether the broker's object is that of another cluster with the same id. */
+export function isDuplicate(member: SyncObject | undefined, broker: SyncObject | undefined): boolean {
+  const [own, theirs] = [member, broker].map((each) => each?.metadata.annotations?.[OWNER_ANNOTATION]);
+  return own !== undefined && theirs !== undefined && own !== theirs;
 }
 
 export function syncOwned({ local, isOwn, member, broker }: OwnedSides): OwnedActions {
@@ -47,6 +56,7 @@ function syncOwn(local: string, member: SyncObject | undefined, broker: SyncObje
   if (member === undefined || member.metadata.deletionTimestamp !== undefined) {
     return broker === undefined ? {} : { deleteBroker: { uid: broker.metadata.uid ?? '' } };
   }
+  if (isDuplicate(member, broker)) return { isDuplicate: true };
   const own = contentOf(member);
   const known = baseOf(member.metadata);
   if (broker === undefined) return { toBroker: { content: own, mark: exportMark(local, known, own) } };

@@ -1,10 +1,11 @@
 // What the operator says of policies, on a broker and on a member.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConfigMap, Namespace } from '@capstan/kube';
+import { ConfigMap, Lease, Namespace, ServiceAccount } from '@capstan/kube';
 import { createStage, type Stage } from '@capstan/testing';
 import { Broker, CablePolicies, Cluster } from '../../src/kinds/index.ts';
 import { createSubmariner } from '../../src/operator.ts';
+import { ADMISSION } from '../../src/policy/admission.ts';
 
 const NAMESPACE = 'submariner-k8s-broker';
 const ref = (name: string) => ({ namespace: NAMESPACE, name });
@@ -80,6 +81,71 @@ describe('a broker', () => {
     }));
 });
 
+describe('a broker with members', () => {
+  const broker = (spec: object): Broker => ({
+    apiVersion: Broker.apiVersion,
+    kind: 'Broker',
+    metadata: ref('submariner-broker'),
+    spec: spec as Broker['spec'],
+  });
+
+  test('restores a deleted default policy as it last was valid, and its pairs keep that driver meanwhile', () =>
+    played(async (stage) => {
+      await stage.client.create(Broker, broker({ defaultCableDriver: 'vxlan' }));
+      await stage.settle();
+      const edit = (name: string) =>
+        stage.client.patch(CablePolicies, ref('default'), 'merge', { spec: [{ cableDriver: { name } }] });
+      await edit('wireguard');
+      await stage.settle();
+      await edit('wiregard');
+      await stage.settle();
+      await stage.client.delete(CablePolicies, ref('default'));
+      await stage.settle();
+      const restored = await stage.client.get(CablePolicies, ref('default'));
+      assert.deepEqual(restored.spec, [{ cableDriver: { name: 'wireguard' } }]);
+      assert.equal(restored.status?.matchedPairs, 6);
+      await stage.restart();
+      assert.deepEqual(stage.transport.writes, []);
+    }));
+
+  test('removes a member that was not heard of for memberTimeout, and no other', () =>
+    played(async (stage) => {
+      const heartbeat = (id: string, renewTime: number) =>
+        stage.client.apply(
+          Lease,
+          {
+            apiVersion: Lease.apiVersion,
+            kind: 'Lease',
+            metadata: ref(`submariner-member-${id}`),
+            spec: { holderIdentity: id, renewTime: new Date(renewTime).toISOString().replace('Z', '000Z') },
+          } as Lease,
+          { fieldManager: 'test', force: true },
+        );
+      const ids = async () =>
+        (await stage.client.list(Cluster, { namespace: NAMESPACE })).items.map(({ spec }) => spec.cluster_id);
+      for (const id of ['c1', 'c2']) await heartbeat(id, stage.clock.now());
+      await stage.client.create(ServiceAccount, {
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: ref('cluster-c1'),
+      });
+      await stage.client.create(Broker, broker({ memberTimeout: '10m' }));
+      await stage.settle();
+      await stage.clock.advance(6 * 60_000);
+      await heartbeat('c2', stage.clock.now());
+      await stage.settle();
+      assert.deepEqual(await ids(), ['c1', 'c2', 'c3', 'c4']);
+      await stage.clock.advance(5 * 60_000);
+      await stage.settle();
+      assert.deepEqual(await ids(), ['c2', 'c3', 'c4'], 'c3 and c4 never sent a heartbeat: their age is not known');
+      assert.equal(await stage.client.find(ServiceAccount, ref('cluster-c1')), undefined);
+      await stage.client.patch(Broker, ref('submariner-broker'), 'merge', { spec: { memberTimeout: 'soon' } });
+      await stage.settle();
+      const { status } = await stage.client.get(Broker, ref('submariner-broker'));
+      assert.match(status?.conditions?.[0]?.message ?? '', /spec\.memberTimeout: "soon" is not a duration/);
+    }));
+});
+
 describe('a policy', () => {
   test('counts its pairs, and counts again when a label changes', () =>
     played(async (stage) => {
@@ -136,6 +202,41 @@ describe('a policy', () => {
       await stage.settle();
       assert.equal((await condition(stage, 'idle', 'OptionsResolved'))?.status, 'True');
       assert.equal(await condition(stage, 'a', 'Conflicting'), undefined);
+    }));
+
+  test('whose ConfigMap has a wrong option names the key and the value, and stays in force as it was', () =>
+    played(async (stage) => {
+      const config = { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref('options'), data: { dpdDelay: '20' } };
+      await stage.client.create(ConfigMap, config);
+      await stage.client.create(CablePolicies, policy('p', { name: 'ipsec', options: 'options' }));
+      await stage.settle();
+      await stage.client.patch(ConfigMap, ref('options'), 'merge', { data: { dpdDelay: '20x' } });
+      await stage.settle();
+      const accepted = await condition(stage, 'p', 'Accepted');
+      assert.deepEqual([accepted?.status, accepted?.reason], ['False', 'Invalid']);
+      assert.match(accepted?.message ?? '', /ConfigMap options.*data\[dpdDelay\]: Invalid value: "20x"/);
+      assert.equal((await stage.client.get(CablePolicies, ref('p'))).status?.matchedPairs, 6);
+    }));
+
+  test('with an empty label value is accepted with a warning, and one without a value is refused', () =>
+    played(async (stage) => {
+      await stage.client.create(
+        CablePolicies,
+        policy('empty', { leftClusterSelector: { location: '' }, name: 'ipsec' }),
+      );
+      await stage.client.create(CablePolicies, policy('null', { leftClusterSelector: { env: null }, name: 'ipsec' }));
+      await stage.settle();
+      const empty = await condition(stage, 'empty', 'Accepted');
+      assert.deepEqual([empty?.status, empty?.reason], ['True', 'EmptyLabelValue']);
+      assert.match(empty?.message ?? '', /quote it: location: "!production"/);
+      const [check] = ADMISSION;
+      const findings = check?.check(policy('empty', { leftClusterSelector: { location: '' }, name: 'ipsec' }), {
+        list: () => [],
+      });
+      assert.deepEqual([findings?.errors, findings?.warnings?.length], [[], 1]);
+      const none = await condition(stage, 'null', 'Accepted');
+      assert.equal(none?.reason, 'Invalid');
+      assert.match(none?.message ?? '', /is a YAML tag on an empty value: quote it, as in env: "!production"/);
     }));
 
   test('without encryption is not accepted where the broker asks for it, and decides no pair', () =>

@@ -136,6 +136,27 @@ describe('a Submariner', () => {
       },
     ));
 
+  test('brings an added label to its Cluster, removes one that was removed, and leaves those set by hand', () =>
+    played({ ceIPSecPSKSecret: 'psk', clusterLabels: { env: 'production', region: 'eu' } }, async (stage) => {
+      const labels = async () => (await stage.client.get(Cluster, ref('east'))).metadata.labels;
+      const hand = { mine: 'yes', region: 'us' };
+      await stage.client.patch(Cluster, ref('east'), 'merge', { metadata: { labels: hand } });
+      await stage.settle();
+      // A second join with other labels replaces the map.
+      const clusterLabels = { region: 'eu', 'example.com/tier': 'edge', zone: 'a' };
+      await stage.client.patch(Submariner, ref('submariner'), 'json', [
+        { op: 'replace', path: '/spec/clusterLabels', value: clusterLabels },
+      ]);
+      await stage.settle();
+      const expected = { 'example.com/tier': 'edge', zone: 'a', mine: 'yes', region: 'us' };
+      const own = (found: Record<string, string> | undefined) =>
+        Object.fromEntries(Object.entries(found ?? {}).filter(([key]) => !key.startsWith('capstan.dev/')));
+      assert.deepEqual(own(await labels()), expected);
+      await stage.restart();
+      await stage.settle();
+      assert.deepEqual(stage.transport.writes, []);
+    }));
+
   test('restarts no gateway when labels change', () =>
     played({ ceIPSecPSKSecret: 'psk' }, async (stage) => {
       const before = (await stage.client.get(DaemonSet, GATEWAY)).metadata.generation;

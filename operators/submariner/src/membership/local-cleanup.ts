@@ -1,0 +1,36 @@
+// The plan that removes the traces of the sync from a cluster that has left: copies go, and its own policies become plain objects.
+import type { KubeObject, ObjectMeta } from '@capstan/kube';
+import { type GroupInput, type Patch, patch, type Reader, type Removal, remove } from '@capstan/reconcile';
+import { clearedMetadata, isCopy, SYNCED_KINDS } from './clear-member.ts';
+
+const wholeOf = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => ({ apiVersion, kind, metadata });
+
+/** What is left to do, in order; undefined when nothing is. */
+export function localCleanup(read: Reader, namespace: string): readonly GroupInput[] | undefined {
+  const patches: Patch[] = [];
+  const removals: Removal[] = [];
+  for (const kind of SYNCED_KINDS)
+    for (const object of read.list(kind, { namespace }, wholeOf)) {
+      const { metadata } = object;
+      const fields = fieldsOf(metadata);
+      const ref = { namespace, name: metadata.name ?? '' };
+      if (fields.length > 0) patches.push(patch(kind, ref, fields, { restore: false, explained: false }));
+      if (isCopy(kind.kind, metadata) && metadata.deletionTimestamp === undefined) removals.push(remove(kind, object));
+    }
+  if (patches.length + removals.length === 0) return undefined;
+  return [
+    { name: 'marks', patches },
+    { name: 'copies', removals },
+  ];
+}
+
+function fieldsOf(metadata: ObjectMeta) {
+  const { annotations = {}, finalizers } = clearedMetadata(metadata) ?? {};
+  const escaped = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1');
+  return [
+    ...Object.keys(annotations).map((key) => ({ path: `/metadata/annotations/${escaped(key)}`, value: undefined })),
+    ...(finalizers === undefined
+      ? []
+      : [{ path: '/metadata/finalizers', value: finalizers.length > 0 ? finalizers : undefined }]),
+  ];
+}
