@@ -8,7 +8,7 @@ import {
 } from '@capstan/kube';
 import type { Core, RequestContext } from './core.ts';
 import type { Conversions } from './crd/conversion.ts';
-import { badRequest, methodNotAllowed, notFound, notServed, pageNotFound, unsupportedMediaType } from './errors.ts';
+import { badRequest, methodNotAllowed, notFound, notServed, pageNotFound } from './errors.ts';
 import { isObject, textAt } from './json/copy.ts';
 import { applyJsonPatch } from './json/patches.ts';
 import { nameOf } from './resources/resource.ts';
@@ -22,6 +22,7 @@ import { getObject, listObjects } from './rest/read.ts';
 import type { Renderer, Rendering } from './rest/render.ts';
 import type { ResourcePath } from './rest/route.ts';
 import { getScale, writeScale } from './rest/scale.ts';
+import { applyScale } from './rest/scale-apply.ts';
 import { checkSelectors, parseSelection } from './rest/selectors.ts';
 import type { Target } from './rest/target.ts';
 import { replaceObject } from './rest/update.ts';
@@ -169,16 +170,15 @@ async function scale(call: Call): Promise<ApiResponse> {
   }
   if (method !== 'PATCH') throw methodNotAllowed();
   const type = (request.contentType ?? '').split(';')[0]?.trim() ?? '';
+  checkPatchType(target, type);
+  if (isApply(type)) return json(await applyScale(core, target, body, optionsOf(request, context, true), context));
   if (type === PATCH_TYPES.json) {
     return json(
       await writeScale(core, target, optionsOf(request, context), context, (now) => applyJsonPatch(now, body)),
     );
   }
-  if (type !== PATCH_TYPES.merge && type !== PATCH_TYPES.strategic && !isApply(type)) {
-    throw unsupportedMediaType(Object.values(PATCH_TYPES));
-  }
   const change = isObject(body) ? body : {};
-  const options = optionsOf(request, context, isApply(type));
+  const options = optionsOf(request, context);
   return json(await writeScale(core, target, options, context, (now) => applyMergePatch(now, change)));
 }
 
@@ -222,8 +222,10 @@ function targetOf(core: Core, path: ResourcePath, method: string): Target {
   const name = path.name ?? '';
   // A single object of a namespaced resource has no path without its namespace.
   if (resource.namespaced && path.namespace === undefined && name !== '') throw unserved();
-  // Of custom resources only reading goes across namespaces.
-  if (resource.custom && resource.namespaced && path.namespace === undefined && method !== 'GET') throw unserved();
+  // Only reads go across namespaces.
+  if (resource.namespaced && path.namespace === undefined && method !== 'GET') {
+    throw resource.custom ? unserved() : methodNotAllowed();
+  }
   return { resource, version, namespace: path.namespace ?? '', name, subresource: path.subresource ?? '' };
 }
 

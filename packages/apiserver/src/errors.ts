@@ -109,6 +109,10 @@ export const serviceUnavailable = (message: string) => failure('ServiceUnavailab
 
 export const notImplemented = (message: string) => failure(501, message);
 
+/** For a path with an escape that is none: Go's HTTP server refuses it before any handler is asked. */
+export const malformedPath = () =>
+  new StatusError(badRequest('the path is not escaped correctly').status, '400 Bad Request');
+
 /** For a path that no group of Kubernetes answers for: Go's own page. */
 export const pageNotFound = () => new StatusError(notServed().status, '404 page not found\n');
 

@@ -46,18 +46,10 @@ export function decodeManagers(entries: readonly ManagedFieldsEntry[] | undefine
   return managers;
 }
 
-/** The stored form, in the order of Kubernetes: appliers first, then by time, then by name. */
+/** The stored form, in the order of Kubernetes. */
 export function encodeManagers(managers: Managers, cache: DecodeCache): ManagedFieldsEntry[] {
   const kept = [...managers.values()].filter(({ set }) => !isEmpty(set));
-  kept.sort(
-    (a, b) =>
-      order(a.operation, b.operation) ||
-      order(a.time ?? '', b.time ?? '') ||
-      order(a.name, b.name) ||
-      order(a.apiVersion, b.apiVersion) ||
-      order(a.subresource, b.subresource),
-  );
-  return kept.map((manager) => {
+  const entries = kept.map((manager) => {
     const { source } = manager;
     const known = source && cache.get(source);
     if (source && known && source.time === manager.time && source.apiVersion === manager.apiVersion) {
@@ -75,9 +67,21 @@ export function encodeManagers(managers: Managers, cache: DecodeCache): ManagedF
     cache.set(entry, manager.set);
     return entry;
   });
+  return entries.sort(compareEntries);
 }
 
-function order(a: string, b: string): number {
+/** Orders entries as Kubernetes does: appliers first, then by time, then by name. */
+export function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry): number {
+  return (
+    order(a.operation, b.operation) ||
+    order(a.time, b.time) ||
+    order(a.manager, b.manager) ||
+    order(a.apiVersion, b.apiVersion) ||
+    order(a.subresource, b.subresource)
+  );
+}
+
+function order(a = '', b = ''): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }

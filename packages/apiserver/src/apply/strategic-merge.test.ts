@@ -75,6 +75,33 @@ describe('strategic merge patch', () => {
     ]);
   });
 
+  it('takes directives as they are meant where there is nothing to merge with', async () => {
+    const { patch, ok } = await given({ containers: [{ name: 'a', image: '1' }] });
+    const replaced = await patch({ volumes: [{ $patch: 'replace' }, { name: 'v', emptyDir: {} }] });
+    assert.deepEqual(replaced.volumes, [{ name: 'v', emptyDir: {} }]);
+    const ofMap = async (nodeSelector: object) => {
+      const change = { spec: { template: { spec: { nodeSelector } } } };
+      const after = await ok('PATCH', `${DEPLOYMENTS}/web`, change, STRATEGIC);
+      return (after['spec'] as { template: { spec: { nodeSelector?: object } } }).template.spec.nodeSelector;
+    };
+    // Kubernetes drops a map with a directive where there is none yet.
+    assert.equal(await ofMap({ $patch: 'replace', a: 'b' }), undefined);
+    assert.deepEqual(await ofMap({ a: 'b', c: null }), { a: 'b' });
+    assert.deepEqual(await ofMap({ $patch: 'replace', d: 'e' }), { d: 'e' });
+  });
+
+  it('refuses keys besides those that are to be retained, and unknown directives', async () => {
+    const { refused } = await given({ containers: [{ name: 'a', image: '1' }] });
+    for (const [strategy, problem] of [
+      [{ $retainKeys: ['type'], type: 'Recreate', rollingUpdate: {} }, /invalid patch format of retainKeys/],
+      [{ $patch: 'merge', type: 'Recreate' }, /unknown patch type/],
+    ] as const) {
+      const { code, message } = await refused('PATCH', `${DEPLOYMENTS}/web`, { spec: { strategy } }, STRATEGIC);
+      assert.equal(code, 400);
+      assert.match(message ?? '', problem);
+    }
+  });
+
   it('orders by the order that is given', async () => {
     const { patch } = await given({
       containers: [

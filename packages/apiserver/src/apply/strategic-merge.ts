@@ -2,7 +2,7 @@
 // what a plain merge cannot say ($patch, $retainKeys, $setElementOrder/x, $deleteFromPrimitiveList/x).
 // https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/
 import { badRequest, plainError } from '../errors.ts';
-import { equalJson, isObject, type JsonObject, ownValue, setOwn } from '../json/copy.ts';
+import { equalJson, isObject, type JsonObject, ownValue, setOwn, withoutNulls } from '../json/copy.ts';
 import { DEDUCED, type FieldType, type MapType, type TypeSchema } from './type-schema.ts';
 
 const ORDER = '$setElementOrder/';
@@ -15,10 +15,10 @@ export function applyStrategicPatch(value: unknown, patch: JsonObject, type: Typ
 
 function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undefined): JsonObject {
   const { $patch: directive, $retainKeys: retain, ...changes } = patch;
-  if (directive === 'replace') return withoutDirectives(changes);
+  if (directive === 'replace') return withoutNulls(changes) as JsonObject;
   if (directive === 'delete') return {};
-  if (directive !== undefined && directive !== 'merge')
-    throw badRequest(`Unknown patch type: ${JSON.stringify(directive)}`);
+  if (directive !== undefined) throw badRequest(`unknown patch type: ${JSON.stringify(directive)}`);
+  if (retain !== undefined) checkRetained(retain, changes);
   let result: JsonObject = { ...original };
   if (Array.isArray(retain)) {
     result = Object.fromEntries(Object.entries(result).filter(([key]) => retain.includes(key)));
@@ -39,23 +39,22 @@ function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undef
     const field = type?.field(key);
     const below = field?.type ?? type?.element;
     const order = changes[ORDER + key];
-    if (isObject(change)) {
-      const before = ownValue(result, key);
+    const before = ownValue(result, key);
+    if (shapeOf(before) !== shapeOf(change)) {
+      const kept = keptWithoutDirectives(change);
+      if (kept === undefined) delete result[key];
+      else setOwn(result, key, Array.isArray(kept) ? ordered(kept, order, field?.patchMergeKey) : kept);
+    } else if (isObject(before) && isObject(change)) {
       const [inside] = Object.keys(change);
-      if (isObject(before) && below?.shape === 'atomic' && !below.inside && inside !== undefined) {
+      if (below?.shape === 'atomic' && !below.inside && inside !== undefined) {
         // What Kubernetes has no struct for cannot be merged.
         const field = JSON.stringify(inside);
         throw plainError(`unable to find api field in struct RawExtension for the json field ${field}`);
       }
       const replaces = field?.patchStrategy.includes('replace') === true;
-      const start = isObject(before) && !replaces ? before : {};
-      setOwn(result, key, mergeMap(start, change, mapOf(below)));
-    } else if (Array.isArray(change)) {
-      const before = result[key];
-      // Where there is no list yet, what the patch has is taken as it is, twice the same included.
-      result[key] = Array.isArray(before)
-        ? mergeList(before, change, field, order)
-        : ordered(cleanedList(change), order, field?.patchMergeKey);
+      setOwn(result, key, replaces ? change : mergeMap(before, change, mapOf(below)));
+    } else if (Array.isArray(before) && Array.isArray(change)) {
+      setOwn(result, key, mergeList(before, change, field, order));
     } else setOwn(result, key, change);
   }
   for (const [key, order] of Object.entries(changes)) {
@@ -75,14 +74,14 @@ function mergeList(
   order: unknown,
 ): unknown[] {
   const merges = field?.patchStrategy.split(',').includes('merge') === true;
-  if (!merges || !field) return cleanedList(patch);
+  if (!merges || !field) return [...patch];
   const key = field.patchMergeKey;
   if (key === undefined) {
     const added = patch.filter((one) => !original.some((other) => equalJson(one, other)));
     return ordered(placed([...original, ...added], patch, original, undefined), order, undefined);
   }
   if (patch.some((one) => isObject(one) && one['$patch'] === 'replace')) {
-    return cleanedList(patch.filter((one) => !isObject(one) || one['$patch'] !== 'replace'));
+    return patch.filter((one) => !isObject(one) || one['$patch'] === undefined);
   }
   const { type } = field;
   const itemType = mapOf(type.shape === 'list-map' || type.shape === 'atomic' ? (type.item?.() ?? DEDUCED) : DEDUCED);
@@ -138,19 +137,37 @@ function ordered(list: readonly unknown[], order: unknown, key: string | undefin
   return result;
 }
 
-/** What is new in a patch may still carry directives, which mean nothing where there is nothing to merge with. */
-function withoutDirectives(value: JsonObject): JsonObject {
-  const kept = Object.entries(value).filter(([key, part]) => !key.startsWith('$') && part !== null);
-  return Object.fromEntries(kept.map(([key, part]) => [key, cleaned(part)]));
+function checkRetained(retain: unknown, changes: JsonObject): void {
+  const isOdd = ([key, value]: [string, unknown]) =>
+    value !== null &&
+    !key.startsWith(DELETE_PRIMITIVE) &&
+    !key.startsWith(ORDER) &&
+    !(retain as unknown[]).includes(key);
+  if (!Array.isArray(retain) || Object.entries(changes).some(isOdd)) {
+    throw badRequest('invalid patch format of retainKeys');
+  }
 }
 
-function cleanedList(list: readonly unknown[]): unknown[] {
-  return list.filter((one) => !isObject(one) || one['$patch'] !== 'delete').map(cleaned);
+/** Values of different shapes are not merged: the patch replaces the value. */
+function shapeOf(value: unknown): string {
+  if (Array.isArray(value)) return 'list';
+  return isObject(value) ? 'map' : typeof value;
 }
 
-function cleaned(value: unknown): unknown {
-  if (Array.isArray(value)) return cleanedList(value);
-  return isObject(value) ? withoutDirectives(value) : value;
+/**
+ * A value of a patch with nothing to merge it with: nulls are removed, and so is every map that has a `$patch` directive,
+ * because the directive refers to a value that does not exist. Undefined: nothing is left.
+ */
+function keptWithoutDirectives(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(keptWithoutDirectives).filter((one) => one !== undefined);
+  if (!isObject(value)) return value;
+  if (value['$patch'] !== undefined) return undefined;
+  const kept: JsonObject = {};
+  for (const [key, part] of Object.entries(value)) {
+    const rest = part === null ? undefined : keptWithoutDirectives(part);
+    if (rest !== undefined) setOwn(kept, key, rest);
+  }
+  return kept;
 }
 
 function mapOf(type: TypeSchema | undefined): MapType | undefined {

@@ -29,10 +29,9 @@ function dropFromMap(type: MapType, value: unknown, path: string, unknown: strin
       delete result[key];
       continue;
     }
-    if (!field && value[key] === null && type.element?.shape === 'scalar') {
-      // In a map of texts it is the empty one.
+    if (!field && value[key] === null && type.element) {
       result ??= { ...value };
-      setOwn(result, key, '');
+      setOwn(result, key, zeroOf(type.element));
       continue;
     }
     const below = field?.type ?? type.element;
@@ -54,12 +53,32 @@ function dropFromMap(type: MapType, value: unknown, path: string, unknown: strin
 function dropFromList(item: () => TypeSchema, value: unknown, path: string, unknown: string[]): unknown {
   if (!Array.isArray(value)) return value;
   const type = item();
-  if (type.shape === 'scalar') return value;
+  if (type.shape === 'scalar' && !value.includes(null)) return value;
   let changed = false;
   const items = value.map((one: unknown, index) => {
-    const kept = dropUnknown(type, one, `${path}[${index}]`, unknown);
+    const kept = one === null ? zeroOf(type) : dropUnknown(type, one, `${path}[${index}]`, unknown);
     changed ||= kept !== one;
     return kept;
   });
   return changed ? items : value;
 }
+
+/** The value that Go's decoder reads from a null in a list or a map: the zero of the type, null where there is no type. */
+function zeroOf(type: TypeSchema): unknown {
+  switch (type.shape) {
+    case 'map':
+      return {};
+    case 'list-map':
+    case 'set':
+      return [];
+    case 'atomic':
+      return type.inside ? {} : type.item ? [] : null;
+    case 'scalar':
+      // Of several types at once are quantities.
+      return type.of === undefined ? '0' : ZEROS[type.of];
+    case 'deduced':
+      return null;
+  }
+}
+
+const ZEROS = { string: '', numeric: 0, boolean: false } as const;

@@ -35,6 +35,32 @@ describe('custom resource definitions', () => {
     assert.equal((await ok('GET', WIDGETS)).kind, 'WidgetList');
   });
 
+  it('let a status be cleared, by a patch and by a PUT without one', async () => {
+    const { ok } = testServer();
+    await ok('POST', CRDS, definition());
+    await ok('POST', WIDGETS, widget('a', { size: 1 }));
+    const set = () => ok('PATCH', `${WIDGETS}/a/status`, { status: { ready: 1 } }, MERGE);
+    assert.deepEqual((await set())['status'], { ready: 1 });
+    const merged = await ok('PATCH', `${WIDGETS}/a/status`, { status: null }, MERGE);
+    assert.equal('status' in merged, false);
+    await set();
+    const removed = [{ op: 'remove', path: '/status' }];
+    await ok('PATCH', `${WIDGETS}/a/status`, removed, { contentType: 'application/json-patch+json' });
+    const { status: _, ...bare } = await set();
+    assert.equal('status' in (await ok('PUT', `${WIDGETS}/a/status`, bare)), false);
+    assert.equal('status' in (await ok('GET', `${WIDGETS}/a`)), false);
+  });
+
+  it('are refused where a CEL entry has no rule, or is null', async () => {
+    const { refused } = testServer();
+    for (const rules of [[{ message: 'no rule' }], [{}], [null], [{ rule: ' ' }]]) {
+      const written = definition({ spec: { type: 'object', 'x-kubernetes-validations': rules } });
+      const { code, message } = await refused('POST', CRDS, written);
+      assert.equal(code, 422);
+      assert.match(message ?? '', /x-kubernetes-validations\[0\]\.rule: Required value: rule is not specified/);
+    }
+  });
+
   it('prune what they do not know and fill in defaults', async () => {
     const { ok, send, refused } = testServer();
     await ok('POST', CRDS, definition());

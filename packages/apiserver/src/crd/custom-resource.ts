@@ -138,7 +138,8 @@ function versionOf(
         }).map(plainError);
       if (subresource !== 'status') return whole([]);
       // The status is looked at as if it were the whole, and nothing else besides the rules.
-      const own = validateStatus(object['status'], old?.['status']).map(plainError);
+      // A status that was cleared has nothing that could be wrong.
+      const own = 'status' in object ? validateStatus(object['status'], old?.['status']).map(plainError) : [];
       if (own.length === 0) return whole([]);
       const shown = own.map((error) => ({ ...error, field: `status.${error.field}` }));
       const blocked = whole(own).filter(({ field }) => field === '<nil>');

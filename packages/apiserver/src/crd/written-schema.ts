@@ -34,6 +34,11 @@ function writtenSchema(schema: JsonObject): JsonObject {
   for (const field of ['items', 'not', 'additionalProperties', 'additionalItems']) {
     if (isObject(result[field])) result[field] = inside(result[field]);
   }
+  const rules = result['x-kubernetes-validations'];
+  // Go always writes the rule: an entry without one has an empty rule, which validation refuses.
+  if (Array.isArray(rules)) {
+    result['x-kubernetes-validations'] = rules.map((one: unknown) => (isObject(one) ? { rule: '', ...one } : one));
+  }
   return result;
 }
 

@@ -12,6 +12,9 @@ import { memoryStorage, type Storage } from '../store/storage.ts';
 import { type HttpServerOptions, startHttpServer } from './http-server.ts';
 
 const TOKEN = 'sesame';
+const MEBIBYTE = 1024 * 1024;
+const PODS = '/api/v1/namespaces/default/pods';
+const NOT_SERVED = 'the server could not find the requested resource';
 
 interface Answer {
   status: number;
@@ -212,7 +215,6 @@ describe('the HTTP server', () => {
       'NotFound',
       /could not find the requested resource/,
     ],
-    ['a path that is not escaped', { method: 'GET', path: `${CONFIG_MAPS}/%zz` }, 400, 'BadRequest', /not escaped/],
     ['a large body', { body: `"${'x'.repeat(4 * 1024 * 1024)}"` }, 413, 'RequestEntityTooLarge', /limit is 3145728/],
     [
       'a large body of unknown length',
@@ -232,6 +234,58 @@ describe('the HTTP server', () => {
       assert.equal((await served.ask({ path: '/readyz' })).status, 200, 'and goes on');
     });
   }
+
+  it('refuses a path with a malformed escape as Go does, and reads bytes that are no UTF-8', async () => {
+    const malformed = await served.ask({ path: `${CONFIG_MAPS}/%zz` });
+    assert.deepEqual([malformed.status, malformed.text], [400, '400 Bad Request']);
+    for (const path of [`${CONFIG_MAPS}/%ff`, `${PODS}/%ff/log`, `${PODS}/%ff/proxy/x`, `${PODS}/%ff/status`]) {
+      const { status, json } = await served.ask({ path });
+      assert.deepEqual([status, json.details?.name], [404, '\ufffd'], path);
+    }
+    assert.equal((await served.ask({ path: '/api/v1/namespaces/%ff/configmaps' })).status, 200);
+    assert.equal((await served.ask({ path: `${CONFIG_MAPS}/a%2fb` })).json.message, NOT_SERVED);
+  });
+
+  it('leaves out what is malformed in a query, and counts every value of a list', async () => {
+    assert.equal((await served.ask({ path: `${CONFIG_MAPS}?limit=%zz` })).status, 200);
+    assert.equal((await served.ask({ path: `${CONFIG_MAPS}?limit=x;` })).status, 200);
+    const dryRun = async (query: string) =>
+      (await served.post(`${CONFIG_MAPS}?${query}`, configMap('many'))).json.message ?? 'accepted';
+    assert.equal(await dryRun('dryRun=All&dryRun=All'), 'accepted');
+    assert.match(await dryRun('dryRun=All&dryRun='), /dryRun: Unsupported value: \["All",""\]/);
+  });
+
+  for (const [how, head] of [
+    ['of known length', `content-length: ${64 * MEBIBYTE}`],
+    ['in chunks', 'transfer-encoding: chunked'],
+  ] as const) {
+    it(`a client that is still writing a large body ${how} reads the refusal`, async () => {
+      const socket = connect(served.http.port, served.http.host);
+      const chunk = how === 'in chunks' ? `10000\r\n${'x'.repeat(65_536)}\r\n` : 'x'.repeat(65_536);
+      const errors: string[] = [];
+      let text = '';
+      socket.on('error', (error) => errors.push(error.message)).on('data', (bytes) => (text += bytes.toString()));
+      socket.write(
+        `POST ${CONFIG_MAPS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${TOKEN}\r\ncontent-type: application/json\r\n${head}\r\n\r\n`,
+      );
+      const isEnded = () => socket.readableEnded || socket.destroyed;
+      while (!isEnded()) {
+        await new Promise<void>((resolve) => socket.write(chunk, () => resolve()));
+      }
+      assert.match(text, /^HTTP\/1.1 413 [\s\S]*"reason":"RequestEntityTooLarge"[\s\S]*}\n$/);
+      assert.deepEqual(errors, []);
+      socket.destroy();
+    });
+  }
+
+  it('takes headers and URLs as large as Go does', async () => {
+    const labelSelector = `app in (${Array.from({ length: 9_000 }, (_, index) => `name-${index}`).join(',')})`;
+    const path = `${CONFIG_MAPS}?labelSelector=${encodeURIComponent(labelSelector)}`;
+    assert.ok(path.length > 100_000);
+    assert.equal((await served.ask({ path })).status, 200);
+    assert.equal((await served.ask({ path: CONFIG_MAPS, headers: { 'x-large': 'x'.repeat(1_000_000) } })).status, 200);
+    assert.equal((await served.ask({ path: CONFIG_MAPS, headers: { 'x-large': 'x'.repeat(1_100_000) } })).status, 431);
+  });
 
   it('writes nothing when the answer would not be acceptable', async () => {
     await served.post(CONFIG_MAPS, configMap('unseen'), { accept: 'image/png' });

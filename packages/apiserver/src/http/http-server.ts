@@ -23,12 +23,15 @@ import { type ApiServer, refusal } from '../server.ts';
 import { type ProxyPath, type ProxyTarget, parseProxyPath } from '../streams/proxy-target.ts';
 import { isResponse } from '../transport.ts';
 import { type Connections, createConnections } from './connections.ts';
+import { MAX_HEADER_BYTES } from './header-limits.ts';
 import { type ByteLimits, createHeldBytes } from './held-bytes.ts';
 import { createHttp2Sessions } from './http2-sessions.ts';
 import { createIdentifier } from './identify.ts';
 import { createLoopTurns } from './loop-turns.ts';
 import { serveProxy } from './proxy.ts';
 import { readBody } from './read-body.ts';
+import { readQuery } from './read-query.ts';
+import { holdUntilRead } from './refused-body.ts';
 import {
   createRequestSlots,
   type LevelledSender,
@@ -122,10 +125,20 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
           connectionsCheckingInterval: checkingMs,
           handshakeTimeout: HANDSHAKE_MS,
           shouldUpgradeCallback: canUpgrade,
+          maxHeaderSize: MAX_HEADER_BYTES,
         },
         listener,
       )
-    : createServer({ connectionsCheckingInterval: checkingMs, shouldUpgradeCallback: canUpgrade }, listener);
+    : createServer(
+        {
+          connectionsCheckingInterval: checkingMs,
+          shouldUpgradeCallback: canUpgrade,
+          maxHeaderSize: MAX_HEADER_BYTES,
+        },
+        listener,
+      );
+  // Node.js drops what exceeds 2,000 headers without a word.
+  server.maxHeadersCount = 0;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.requestTimeout = options.requestMs ?? REQUEST_MS;
   // Node waits for the longer of the two.
@@ -280,7 +293,7 @@ function requestHandler(options: HttpServerOptions, route: Route, connections: C
       if (sender.level !== 'anonymous') connections.identified(socket);
       const proxied = parseProxyPath(path);
       if (proxied) return await passOn(message, response, proxied, () => server.proxy(method, proxied, { user }));
-      const query = queryOf(message);
+      const query = readQuery(message.url ?? '');
       const { accept } = message.headers;
       const form = path.startsWith('/api') && !path.endsWith('/log') ? acceptedForm(message, path) : 'json';
       const isWatch = method === 'GET' && isTrue(query, 'watch');
@@ -321,7 +334,9 @@ function requestHandler(options: HttpServerOptions, route: Route, connections: C
       leave?.();
       // There is nothing left to report.
       if (response.destroyed) return;
-      await writeAnswer(message, response, refusalOf(error, message, logger), 'json', writing());
+      const refused = refusalOf(error, message, logger);
+      if (isCutShort(refused, message)) holdUntilRead(message, clock);
+      await writeAnswer(message, response, refused, 'json', writing());
     } finally {
       if (bodyBytes > 0) bodies.add(sender, -bodyBytes);
     }
@@ -373,15 +388,6 @@ const inJson = (accept: string, form: Form) =>
 
 const pathOf = ({ url = '/' }: IncomingMessage) => url.split('?', 1)[0] ?? '/';
 
-function queryOf({ url = '' }: IncomingMessage): Record<string, string> {
-  const start = url.indexOf('?');
-  if (start < 0) return {};
-  const query: Record<string, string> = {};
-  // The first value counts, as in Kubernetes.
-  for (const [name, value] of new URLSearchParams(url.slice(start + 1))) query[name] ??= value;
-  return query;
-}
-
 function headersOf({ headers }: IncomingMessage): Record<string, string> {
   const known: Record<string, string> = {};
   for (const name of ['user-agent', 'accept', 'content-type', 'if-none-match']) {
@@ -391,9 +397,12 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
   return known;
 }
 
-/** What is left of a body that is too large is not read: over HTTP/1.1 the connection cannot be used again. */
 function refusalOf(error: unknown, message: IncomingMessage, logger: Logger): ApiResponse {
   const refused = refusal(error, { method: message.method ?? '', path: pathOf(message) }, logger);
-  if (refused.status !== 413 || message.httpVersionMajor >= 2) return refused;
+  if (!isCutShort(refused, message)) return refused;
   return { ...refused, headers: { ...refused.headers, connection: 'close' } };
 }
+
+/** A body that is too large is not read to its end: over HTTP/1.1 the connection cannot be used again. */
+const isCutShort = ({ status }: ApiResponse, { httpVersionMajor }: IncomingMessage) =>
+  status === 413 && httpVersionMajor < 2;

@@ -10,6 +10,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
+import { MAX_HEADER_LIST_BYTES, MAX_HEADER_PAIRS } from './header-limits.ts';
 
 export interface Http2Sessions {
   /** Speaks HTTP/2 on a connection that has agreed to. */
@@ -24,6 +25,8 @@ const MAX_STREAMS = 1_000;
 /** Of a connection, for answers that its client has yet to read. Beyond it, requests are refused. */
 const MAX_MEGABYTES = 256;
 const WINDOW_BYTES = 1024 * 1024;
+/** Node.js takes the headers of a request in nine frames at most: together they are larger than headers may be. */
+const MAX_FRAME_BYTES = 128 * 1024;
 /** Of all requests of a connection together: with HTTP/2's own 64 KiB, thirty small writes at once would wait for each other. */
 const CONNECTION_WINDOW_BYTES = 16 * WINDOW_BYTES;
 
@@ -35,7 +38,13 @@ export function createHttp2Sessions(
     {
       Http2ServerRequest: Request,
       Http2ServerResponse: Response,
-      settings: { maxConcurrentStreams: MAX_STREAMS, initialWindowSize: WINDOW_BYTES },
+      settings: {
+        maxConcurrentStreams: MAX_STREAMS,
+        initialWindowSize: WINDOW_BYTES,
+        maxHeaderListSize: MAX_HEADER_LIST_BYTES,
+        maxFrameSize: MAX_FRAME_BYTES,
+      },
+      maxHeaderListPairs: MAX_HEADER_PAIRS,
       maxSessionMemory: MAX_MEGABYTES,
     },
     (message, response) => {

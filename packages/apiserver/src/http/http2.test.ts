@@ -20,7 +20,7 @@ async function serve(t: TestContext, options: Partial<HttpServerOptions> = {}) {
     tls,
     ...options,
   });
-  const session = connect(`https://127.0.0.1:${http.port}`, { ca: pki.ca });
+  const session = connect(`https://127.0.0.1:${http.port}`, { ca: pki.ca, maxSendHeaderBlockLength: 2 * 1024 * 1024 });
   t.after(async () => {
     session.destroy();
     await http.close();
@@ -122,4 +122,15 @@ test('a server that closes ends watches and connections', async (t) => {
   const ended = once(watch, 'close');
   await http.close();
   await ended;
+});
+
+test('headers are larger than the limits of Node.js allow: one of them 60 KiB, together 130 KiB', async (t) => {
+  const { session } = await serve(t);
+  // The client of Node.js sends at most nine frames of 16 KiB; that of Go sends frames as large as the server allows.
+  const selector = encodeURIComponent(
+    `app in (${Array.from({ length: 6_000 }, (_, index) => `n-${index}`).join(',')})`,
+  );
+  const headers = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`x-${index}`, 'x'.repeat(200)]));
+  const { status } = await ask(session, { path: `${CONFIG_MAPS}?labelSelector=${selector}`, headers });
+  assert.equal(status, 200);
 });

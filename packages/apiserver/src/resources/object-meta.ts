@@ -66,12 +66,21 @@ export function finalizerWarnings(object: UnknownObject, old?: UnknownObject): s
     });
 }
 
+const IMMUTABLE = [
+  'name',
+  'namespace',
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+] as const;
+
 /** What an update may not do to metadata. */
 export function validateMetaUpdate(object: UnknownObject, old: UnknownObject): FieldError[] {
   const errors: FieldError[] = [];
   const next = object.metadata;
   const before = old.metadata;
-  for (const field of ['name', 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp'] as const) {
+  for (const field of IMMUTABLE) {
     if (next[field] !== before[field]) {
       errors.push(fieldInvalid(`metadata.${field}`, next[field], 'field is immutable'));
     }

@@ -21,9 +21,6 @@ export async function createObject(
   context: RequestContext,
   warnings: Warnings,
 ): Promise<UnknownObject> {
-  if (target.resource.namespaced && target.namespace === '') {
-    throw badRequest('an empty namespace may not be set during creation');
-  }
   const decoded = decodeObject(target, body, options, warnings);
   if (target.name !== '' && decoded.metadata.name !== target.name) throw methodNotAllowed();
   if ((decoded.metadata.resourceVersion ?? '') !== '') {
@@ -136,7 +133,7 @@ export function warn({ warnings }: RequestContext, texts: readonly string[]): vo
 function withSystemFields(core: Core, { resource }: Target, object: UnknownObject, dryRun: boolean): UnknownObject {
   const {
     resourceVersion,
-    generation: _generation,
+    generation,
     deletionTimestamp: _deletion,
     deletionGracePeriodSeconds: _grace,
     ...given
@@ -147,7 +144,7 @@ function withSystemFields(core: Core, { resource }: Target, object: UnknownObjec
     ...(dryRun && resourceVersion !== undefined && { resourceVersion }),
     uid: newUid(core.random),
     creationTimestamp: timestamp(core.clock),
-    ...(resource.strategy.countsGeneration && { generation: 1 }),
+    ...(resource.strategy.countsGeneration ? { generation: 1 } : generation && { generation }),
   };
   return { ...object, metadata };
 }

@@ -16,7 +16,7 @@ import { inVersion, nameOf, type Resource, reportedKind } from '../resources/res
 import { admissionRequest } from './admission-request.ts';
 import { stored } from './create.ts';
 import { jsonType } from './decode.ts';
-import { dryRunOf, type ListOptions, wholeNumber } from './options.ts';
+import { dryRunOf, isTrue, type ListOptions, valuesOf, wholeNumber } from './options.ts';
 import { currentObjects } from './read.ts';
 import type { Rendering } from './render.ts';
 import { parseSelection } from './selectors.ts';
@@ -30,8 +30,9 @@ export interface DeleteOptions {
   resourceVersion: string | undefined;
 }
 
-/** DeleteOptions come in the body, in the query, or both; the body wins. */
-export function deleteOptions(body: unknown, query: Readonly<Record<string, string>>): DeleteOptions {
+/** DeleteOptions come in the body or in the query. Where there is a body, the query is not read. */
+export function deleteOptions(body: unknown, asked: Readonly<Record<string, string>>): DeleteOptions {
+  const query = body === undefined ? asked : {};
   if (body !== undefined && body !== null && !isObject(body))
     throw badRequest('the body is not a DeleteOptions object');
   const given: Record<string, unknown> = isObject(body) ? body : {};
@@ -50,7 +51,8 @@ export function deleteOptions(body: unknown, query: Readonly<Record<string, stri
   const preconditions = isObject(given['preconditions']) ? given['preconditions'] : {};
   const errors: FieldError[] = [];
   const policy = given['propagationPolicy'] ?? query['propagationPolicy'];
-  const orphan = given['orphanDependents'] ?? query['orphanDependents'];
+  const ofQuery = query['orphanDependents'] === undefined ? undefined : isTrue(query, 'orphanDependents');
+  const orphan = given['orphanDependents'] ?? ofQuery;
   if (orphan !== undefined && policy !== undefined) {
     errors.push(
       fieldInvalid('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set'),
@@ -59,11 +61,10 @@ export function deleteOptions(body: unknown, query: Readonly<Record<string, stri
   if (policy !== undefined && !isPolicy(policy)) {
     errors.push(fieldNotSupported('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan', 'nil']));
   }
-  const dryRunGiven = Array.isArray(given['dryRun']) ? (given['dryRun'][0] as string | undefined) : undefined;
-  const dryRun = dryRunOf(dryRunGiven ?? query['dryRun'], errors);
+  const dryRun = dryRunOf((given['dryRun'] as unknown[] | undefined) ?? valuesOf(query['dryRun']), errors);
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
   const grace = given['gracePeriodSeconds'] ?? wholeNumber(query, 'gracePeriodSeconds');
-  const orphaned = orphan === true || orphan === 'true' ? 'Orphan' : undefined;
+  const orphaned = orphan === true ? 'Orphan' : undefined;
   return {
     dryRun,
     gracePeriodSeconds: grace === undefined ? undefined : Number(grace),

@@ -35,6 +35,48 @@ describe('odd requests', () => {
     assert.match(message ?? '', /^invalid timeout specified in the request URL/);
   });
 
+  it('an empty option is a value, as every other one', async () => {
+    const { ok, send, refused, watch } = testServer();
+    await ok('POST', CONFIG_MAPS, configMap('a'));
+    const written = await refused('POST', CONFIG_MAPS, configMap('b'), { query: { dryRun: '' } });
+    assert.equal(written.code, 422);
+    assert.match(written.message ?? '', /dryRun: Unsupported value: \[""\]: supported values: "All"/);
+    assert.equal((await send('DELETE', `${CONFIG_MAPS}/a`, undefined, { query: { dryRun: '' } })).status, 422);
+    assert.equal(
+      (await send('DELETE', `${CONFIG_MAPS}/a`, undefined, { query: { gracePeriodSeconds: '' } })).status,
+      400,
+    );
+    for (const name of ['limit', 'timeoutSeconds']) {
+      const { message } = await refused('GET', CONFIG_MAPS, undefined, { query: { [name]: '' } });
+      assert.equal(message, 'strconv.ParseInt: parsing "": invalid syntax');
+    }
+    const { message } = await refused('GET', CONFIG_MAPS, undefined, { query: { limit: '9223372036854775808' } });
+    assert.match(message ?? '', /value out of range$/);
+    assert.equal((await (await watch(CONFIG_MAPS, { watch: '' })).take()).length, 1);
+    assert.equal((await send('GET', CONFIG_MAPS, undefined, { query: { watch: 'FALSE' } })).status, 200);
+  });
+
+  it('a delete with a body ignores the options of its query', async () => {
+    const { ok, send } = testServer();
+    await ok('POST', CONFIG_MAPS, configMap('a'));
+    assert.equal((await send('DELETE', `${CONFIG_MAPS}/a`, {}, { query: { dryRun: 'All' } })).status, 200);
+    assert.equal((await send('GET', `${CONFIG_MAPS}/a`)).status, 404);
+  });
+
+  it('an apply needs a name only where it creates', async () => {
+    const { ok, refused } = testServer();
+    const { metadata: _, ...nameless } = configMap('a', { x: '1' });
+    const query = { fieldManager: 'me' };
+    const { code, message } = await refused('PATCH', `${CONFIG_MAPS}/a`, nameless, { ...APPLY, query });
+    assert.equal(code, 400);
+    assert.match(
+      message ?? '',
+      /^the name of the object \(a based on URL\) was undeterminable: name must be provided$/,
+    );
+    await ok('POST', CONFIG_MAPS, configMap('a'));
+    assert.deepEqual((await ok('PATCH', `${CONFIG_MAPS}/a`, nameless, { ...APPLY, query }))['data'], { x: '1' });
+  });
+
   it('a Table comes in the version that was asked for', async () => {
     const test = testServer();
     for (const version of ['v1', 'v1beta1']) {

@@ -61,6 +61,9 @@ export function listOptions(query: Query, check: () => void = () => {}): ListOpt
       errors.push(fieldForbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
     }
   }
+  if (query['sendInitialEvents'] !== undefined) {
+    errors.push(fieldForbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'));
+  }
   if (errors.length > 0) throw invalid(LIST_OPTIONS, '', errors);
   check();
   return { ...selection(query), limit: wholeNumber(query, 'limit') ?? 0, continue: token, ...revision(version, match) };
@@ -69,28 +72,29 @@ export function listOptions(query: Query, check: () => void = () => {}): ListOpt
 export function watchOptions(query: Query, check: () => void = () => {}): WatchOptions {
   const match = query['resourceVersionMatch'] ?? '';
   const sendInitialEvents = query['sendInitialEvents'] !== undefined ? isTrue(query, 'sendInitialEvents') : undefined;
-  const allowBookmarks = isTrue(query, 'allowWatchBookmarks');
   const errors: FieldError[] = [];
   if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
     errors.push(
       fieldForbidden('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
     );
   }
-  if (sendInitialEvents === undefined && match !== '') {
+  const isUnasked = sendInitialEvents === undefined && match !== '';
+  if (isUnasked) {
     errors.push(
       fieldForbidden(
         'resourceVersionMatch',
         'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
       ),
     );
-    if (match !== 'NotOlderThan') errors.push(fieldNotSupported('resourceVersionMatch', match, ['NotOlderThan']));
   }
-  if (sendInitialEvents === true && match === 'NotOlderThan' && !allowBookmarks) {
-    errors.push(
-      fieldForbidden('allowWatchBookmarks', 'sendInitialEvents requires setting allowWatchBookmarks to true'),
-    );
+  if (match !== '' && match !== 'NotOlderThan') {
+    errors.push(fieldNotSupported('resourceVersionMatch', match, ['NotOlderThan']));
   }
-  if ((query['continue'] ?? '') !== '') errors.push(fieldForbidden('continue', 'continue is forbidden for watch'));
+  // A watch without a revision begins with what exists, as if its client had asked for initial events.
+  const isLegacy = sendInitialEvents === undefined && ['', '0'].includes(query['resourceVersion'] ?? '');
+  if ((query['continue'] ?? '') !== '' && (match !== '' || isLegacy)) {
+    errors.push(fieldForbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
+  }
   if (errors.length > 0) throw invalid(LIST_OPTIONS, '', errors);
   check();
   return {
@@ -98,7 +102,7 @@ export function watchOptions(query: Query, check: () => void = () => {}): WatchO
     limit: 0,
     continue: '',
     ...revision(watchedVersion(query), match),
-    allowBookmarks,
+    allowBookmarks: isTrue(query, 'allowWatchBookmarks'),
     sendInitialEvents: sendInitialEvents ?? false,
     timeoutSeconds: wholeNumber(query, 'timeoutSeconds'),
   };
@@ -135,7 +139,7 @@ export function writeOptions(method: Method, query: Query, defaultManager: strin
       message: `Invalid value: ${goQuoted(manager)}: ${detail}`,
     });
   }
-  const dryRun = dryRunOf(query['dryRun'], errors);
+  const dryRun = dryRunOf(valuesOf(query['dryRun']), errors);
   const validation = query['fieldValidation'] ?? '';
   if (!['', 'Ignore', 'Warn', 'Strict'].includes(validation)) {
     errors.push(fieldNotSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn']));
@@ -149,11 +153,16 @@ export function writeOptions(method: Method, query: Query, defaultManager: strin
   };
 }
 
-export function dryRunOf(value: string | undefined, errors: FieldError[]): boolean {
-  if (value === undefined || value === '') return false;
-  if (value !== 'All') errors.push(fieldNotSupported('dryRun', [value], ['All']));
-  return true;
+/** Reads the values of `dryRun`, an option that may be given more than once. An empty value is one, and is not supported. */
+export function dryRunOf(values: readonly unknown[], errors: FieldError[]): boolean {
+  if (values.some((one) => one !== 'All')) errors.push(fieldNotSupported('dryRun', values, ['All']));
+  return values.length > 0;
 }
+
+/** Separates the values of an option that a query has more than once; no value can hold it. */
+export const BETWEEN_VALUES = '\n';
+
+export const valuesOf = (value: string | undefined): readonly string[] => value?.split(BETWEEN_VALUES) ?? [];
 
 const ESCAPES: Readonly<Record<string, string>> = { '\u0007': '\\a', '\u000b': '\\v' };
 
@@ -205,12 +214,10 @@ export function parseRevision(version: string): number | undefined {
 
 const MAX_UINT64 = 2n ** 64n - 1n;
 
+/** Kubernetes reads every text as true besides these two, the empty one included. */
 export function isTrue(query: Query, name: string): boolean {
-  const value = query[name] ?? '';
-  if (['', '0', 'false', 'False', 'FALSE', 'f', 'F'].includes(value)) return false;
-  if (['1', 'true', 'True', 'TRUE', 't', 'T'].includes(value)) return true;
-  // Kubernetes reads any other text as true.
-  return true;
+  const value = query[name];
+  return value !== undefined && value !== '0' && value.toLowerCase() !== 'false';
 }
 
 /** Requests are over long before any deadline; what is no duration is refused all the same. */
@@ -231,12 +238,13 @@ export function checkNumbers(query: Query): void {
 
 /** A number of the query; throws where it is none. */
 export function wholeNumber(query: Query, name: string): number | undefined {
-  const value = query[name] ?? '';
-  if (value === '') return undefined;
-  if (!/^-?\d+$/.test(value)) {
-    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
-  }
-  return Number(value);
+  const value = query[name];
+  if (value === undefined) return undefined;
+  const refuse = (why: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: ${why}`);
+  if (!/^[+-]?\d+$/.test(value)) throw refuse('invalid syntax');
+  const number = BigInt(value.replace(/^\+/, ''));
+  if (number !== BigInt.asIntN(64, number)) throw refuse('value out of range');
+  return Number(number);
 }
 
 /** Of a request that writes. */

@@ -195,32 +195,15 @@ async function applyObject(
   warnings: Warnings,
 ): Promise<{ object: UnknownObject; created: boolean }> {
   const { resource } = target;
-  const { problem } = options.source ?? {};
-  if (problem !== undefined) throw badRequest(`error decoding YAML: error converting YAML to JSON: ${problem}`);
-  if (!isObject(body)) {
-    const value = `json: cannot unmarshal ${jsonType(body)} into Go value of type map[string]interface {}`;
-    throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${value}`);
-  }
-  const id = kindId(body);
-  if (id !== kindId({ apiVersion: apiVersionOf(resource, target.version.name), kind: resource.kind })) {
-    throw badRequest(`invalid object type: ${id}`);
-  }
-  if (valueAt(body, ['metadata', 'managedFields']) !== undefined)
-    throw badRequest('metadata.managedFields must be nil');
-  const isMade = target.subresource === '' || resource.strategy.allowsCreateOnUpdate;
   const isThere = core.store.get(resource.storageKey, keyFor(target)) !== undefined;
-  if (!isMade && !isThere) throw notFound(nameOf(resource), target.name);
-  checkTyped(target, body);
-  const unreadable = target.version.typeProblem?.(body);
-  if (unreadable?.startsWith('quantities must match')) {
-    const given = body['metadata'] as Partial<ObjectMeta> | undefined;
-    const { name = target.name, namespace = '' } = given ?? {};
-    throw plainError(
-      `failed to convert new object (${namespace}/${name}; ${id}) to proper version: unable to convert unstructured object to ${id}: ${unreadable}`,
-    );
-  }
-  const given = checkedObject(target, body);
-  const applied = { ...given, metadata: { ...given.metadata, name: given.metadata.name ?? target.name } };
+  const isMade = target.subresource === '' || resource.strategy.allowsCreateOnUpdate;
+  const written = checkApplied(target, body, options, () => {
+    if (!isMade && !isThere) throw notFound(nameOf(resource), target.name);
+  });
+  const given = checkedObject(target, written);
+  // What is not named in an apply to an object that exists has the name of that object.
+  const name = given.metadata.name ?? (isThere ? target.name : '');
+  const applied = { ...given, metadata: { ...given.metadata, name } };
   checkName(target, applied);
   const merge = (live: UnknownObject | undefined) => {
     const merged = core.fields.apply({ target, live, applied, manager: options.fieldManager, force: options.force });
@@ -247,6 +230,39 @@ async function applyObject(
     track,
   }));
   return { object, created: false };
+}
+
+/** Sees that a body is an object of the target's kind that can be applied. `checkPlace` runs before its fields are looked at. */
+export function checkApplied(
+  target: Target,
+  body: unknown,
+  options: WriteOptions,
+  checkPlace: () => void = () => {},
+): Record<string, unknown> {
+  const { resource, version } = target;
+  const { problem } = options.source ?? {};
+  if (problem !== undefined) throw badRequest(`error decoding YAML: error converting YAML to JSON: ${problem}`);
+  if (!isObject(body)) {
+    const value = `json: cannot unmarshal ${jsonType(body)} into Go value of type map[string]interface {}`;
+    throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${value}`);
+  }
+  const id = kindId(body);
+  if (id !== kindId({ apiVersion: apiVersionOf(resource, version.name), kind: resource.kind })) {
+    throw badRequest(`invalid object type: ${id}`);
+  }
+  if (valueAt(body, ['metadata', 'managedFields']) !== undefined)
+    throw badRequest('metadata.managedFields must be nil');
+  checkPlace();
+  checkTyped(target, body);
+  const unreadable = version.typeProblem?.(body);
+  if (unreadable?.startsWith('quantities must match')) {
+    const given = body['metadata'] as Partial<ObjectMeta> | undefined;
+    const { name = target.name, namespace = '' } = given ?? {};
+    throw plainError(
+      `failed to convert new object (${namespace}/${name}; ${id}) to proper version: unable to convert unstructured object to ${id}: ${unreadable}`,
+    );
+  }
+  return body;
 }
 
 /** Keys that the text has twice, which are looked at when everything else is in order. */

@@ -178,16 +178,33 @@ describe('update', () => {
     assert.match(uid.message ?? '', /Precondition failed: UID in precondition: other, UID in object meta: /);
     const name = await refused('PUT', `${CONFIG_MAPS}/a`, configMap('b'));
     assert.equal(name.message, 'the name of the object (b) does not match the name on the URL (a)');
-    const created = await refused(
-      'PATCH',
-      `${CONFIG_MAPS}/a`,
-      { metadata: { creationTimestamp: '2020-01-01T00:00:00Z' } },
-      MERGE,
+    const going = { metadata: { deletionTimestamp: '2020-01-01T00:00:00Z', deletionGracePeriodSeconds: 4 } };
+    assert.deepEqual(
+      (await refused('PATCH', `${CONFIG_MAPS}/a`, going, MERGE)).details?.causes?.map(({ field }) => field),
+      ['metadata.deletionTimestamp', 'metadata.deletionGracePeriodSeconds'],
     );
-    assert.match(created.message ?? '', /metadata\.creationTimestamp: Invalid value: .*: field is immutable/);
     assert.equal((await refused('PUT', `${CONFIG_MAPS}/none`, configMap('none'))).reason, 'NotFound');
     assert.equal((await ok('GET', `${CONFIG_MAPS}/a`)).metadata.uid, first.metadata.uid);
   });
+
+  for (const [how, method, more] of [
+    ['PUT', 'PUT', {}],
+    ['a merge patch', 'PATCH', MERGE],
+    ['a strategic patch', 'PATCH', { contentType: 'application/strategic-merge-patch+json' }],
+    [
+      'an apply',
+      'PATCH',
+      { contentType: 'application/apply-patch+yaml', query: { fieldManager: 'me', force: 'true' } },
+    ],
+  ] as const) {
+    it(`ignores the creationTimestamp and the generation of an exported manifest in ${how}`, async () => {
+      const { ok } = testServer();
+      const { metadata } = await ok('POST', DEPLOYMENTS, deployment('web'));
+      const exported = { creationTimestamp: '2020-01-01T00:00:00Z', generation: 9 };
+      const { metadata: after } = await ok(method, `${DEPLOYMENTS}/web`, deployment('web', {}, exported), more);
+      assert.deepEqual([after.creationTimestamp, after.generation], [metadata.creationTimestamp, 1]);
+    });
+  }
 
   it('creates by PUT where Kubernetes does', async () => {
     const { send } = testServer();
@@ -244,6 +261,17 @@ describe('scale', () => {
     assert.equal(after.metadata.generation, 2);
     assert.equal((await refused('PATCH', `${DEPLOYMENTS}/web/scale`, { spec: { replicas: -1 } }, MERGE)).code, 422);
     assert.equal((await refused('GET', `${CONFIG_MAPS}/web/scale`)).code, 404);
+  });
+});
+
+describe('across namespaces', () => {
+  it('only reads are served', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', CONFIG_MAPS, configMap('a'));
+    for (const method of ['DELETE', 'POST', 'PUT', 'PATCH'] as const) {
+      assert.equal((await refused(method, '/api/v1/configmaps', configMap('a'))).code, 405, method);
+    }
+    assert.equal(((await ok('GET', '/api/v1/configmaps'))['items'] as unknown[]).length, 1);
   });
 });
 

@@ -1,4 +1,4 @@
-import { badRequest } from '../errors.ts';
+import { malformedPath } from '../errors.ts';
 
 /** What a path under /api or /apis names. */
 export interface ResourcePath {
@@ -15,7 +15,9 @@ export interface ResourcePath {
  * subresources `status` and `finalize`; any other third segment is a resource inside.
  */
 export function parseResourcePath(path: string): ResourcePath | undefined {
-  const parts = path.split('/').filter((part) => part !== '');
+  const parts = decodePath(path)
+    .split('/')
+    .filter((part) => part !== '');
   let rest: string[];
   let group: string;
   let version: string;
@@ -27,21 +29,25 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
 
   let namespace: string | undefined;
   if (rest[0] === 'namespaces' && rest.length >= 3 && !NAMESPACE_SUBRESOURCES.has(rest[2] ?? '')) {
-    namespace = decode(rest[1]);
+    namespace = rest[1];
     rest = rest.slice(2);
   }
   if (rest.length > 3) return undefined;
   const [plural, name, subresource] = rest;
-  return { group, version, namespace, plural: plural ?? '', name: decode(name), subresource };
+  return { group, version, namespace, plural: plural ?? '', name, subresource };
 }
 
 const NAMESPACE_SUBRESOURCES = new Set(['status', 'finalize']);
 
-function decode(part: string | undefined): string | undefined {
-  if (part === undefined) return undefined;
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    throw badRequest(`the path segment "${part}" is not escaped correctly`);
-  }
+/**
+ * Replaces the escapes of a path, as Go does before it looks for a handler: an escaped slash divides like any other. Bytes that
+ * are no UTF-8 become the replacement character, as they do in the JSON of a Status.
+ */
+export function decodePath(path: string): string {
+  if (!path.includes('%')) return path;
+  if (MALFORMED.test(path)) throw malformedPath();
+  const bytes = path.replaceAll(/%(..)/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
+  return Buffer.from(bytes, 'latin1').toString('utf8');
 }
+
+const MALFORMED = /%(?![0-9a-f]{2})/i;

@@ -26,12 +26,10 @@ export async function writeScale(
 ): Promise<UnknownObject> {
   const paths = pathsOf(target);
   if (named !== undefined) checkName(target, { metadata: { name: named } } as UnknownObject);
-  const face: Face = {
-    of: (whole) => scaleOf(paths, whole),
-    applied: (whole, scale) =>
-      withValueAt(whole, paths.spec, valueAt(scale, ['spec', 'replicas']) ?? 0) as UnknownObject,
-  };
-  const object = await changeObject(core, target, { ...options, context, conditional: false, face }, (live) => {
+  const face = scaleFace(paths);
+  const isReplaced = named !== undefined;
+  const changes = { ...options, context, conditional: false, face, isReplaced };
+  const object = await changeObject(core, target, changes, (live) => {
     const scale = copyJson(transform(scaleOf(paths, live)));
     if (!isObject(scale)) throw badRequest('the object provided is unrecognized (must be of type Scale)');
     const replicas = valueAt(scale, ['spec', 'replicas']) ?? 0;
@@ -39,12 +37,7 @@ export async function writeScale(
       const problem = `json: cannot unmarshal ${jsonType(replicas)} into Go struct field ScaleSpec.spec.replicas of type int32`;
       throw named === undefined ? unreadablePatch(JSON.stringify(scale), problem) : badRequest(problem);
     }
-    // A custom resource says itself what is wrong with the field behind it.
-    if (!target.resource.custom && (!Number.isInteger(replicas) || replicas < 0)) {
-      throw invalid(SCALE, target.name, [
-        fieldInvalid('spec.replicas', replicas, 'must be greater than or equal to 0'),
-      ]);
-    }
+    checkReplicas(target, replicas);
     const resourceVersion = valueAt(scale, ['metadata', 'resourceVersion']);
     const uid = valueAt(scale, ['metadata', 'uid']);
     const metadata = {
@@ -70,6 +63,18 @@ export async function writeScale(
   return scaleOf(paths, object);
 }
 
+/** What admissions see in place of an object that is scaled. */
+export const scaleFace = (paths: ScalePaths): Face => ({
+  of: (whole) => scaleOf(paths, whole),
+  applied: (whole, scale) => withValueAt(whole, paths.spec, valueAt(scale, ['spec', 'replicas']) ?? 0) as UnknownObject,
+});
+
+/** Refuses a negative number. A custom resource reports itself what is wrong with the field behind it. */
+export function checkReplicas({ resource, name }: Target, replicas: unknown): void {
+  if (resource.custom || (Number.isInteger(replicas) && (replicas as number) >= 0)) return;
+  throw invalid(SCALE, name, [fieldInvalid('spec.replicas', replicas, 'must be greater than or equal to 0')]);
+}
+
 function isOwned({ metadata }: UnknownObject, { spec }: ScalePaths): boolean {
   const path = spec.map((part) => `f:${part}`);
   return (metadata.managedFields ?? []).some(({ fieldsV1 }) => valueAt(fieldsV1, path) !== undefined);
@@ -80,7 +85,8 @@ function pathsOf(target: Target): ScalePaths {
   return target.version.scale;
 }
 
-function scaleOf(paths: ScalePaths, object: UnknownObject): UnknownObject {
+/** The Scale that stands for an object. */
+export function scaleOf(paths: ScalePaths, object: UnknownObject): UnknownObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const number = (path: readonly string[]) => Number(valueAt(object, path) ?? 0);
   const selector = paths.selector ? selectorText(valueAt(object, paths.selector)) : undefined;

@@ -279,12 +279,13 @@ function prepare(target: Target, proposed: UnknownObject, live: UnknownObject, i
     ...(now.namespace !== undefined && { namespace: now.namespace }),
     uid: now.uid,
     resourceVersion: now.resourceVersion,
+    creationTimestamp: now.creationTimestamp,
     ...(now.generation !== undefined && { generation: now.generation }),
     ...(now.deletionTimestamp !== undefined && { deletionTimestamp: now.deletionTimestamp }),
     ...(now.deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds: now.deletionGracePeriodSeconds }),
   };
-  const { generation: _, deletionGracePeriodSeconds: _grace, ...given } = proposed.metadata;
-  const metadata = { creationTimestamp: now.creationTimestamp, ...given, ...kept };
+  const { generation: _, ...given } = proposed.metadata;
+  const metadata = { ...given, ...kept };
   if (!isApplied && proposed.metadata.managedFields === undefined && now.managedFields !== undefined) {
     metadata.managedFields = now.managedFields;
   }

@@ -3,6 +3,7 @@
 import type { Duplex } from 'node:stream';
 import { type EndpointSlice, type Pod, reasonOf, type Service } from '@capstan/kube';
 import { badRequest, notFound, notImplemented, StatusError, serviceUnavailable } from '../errors.ts';
+import { decodePath } from '../rest/route.ts';
 import type { Store } from '../store/store.ts';
 import type { PodStreams } from './pod-streams.ts';
 
@@ -29,13 +30,13 @@ const PROXY = /^\/api\/v1\/namespaces\/([^/]+)\/(pods|services)\/([^/]+)\/proxy(
 export function parseProxyPath(path: string): ProxyPath | undefined {
   const [, namespace, plural, id = '', rest = ''] = PROXY.exec(path) ?? [];
   if (namespace === undefined) return undefined;
-  const parts = decodeURIComponent(id).split(':');
+  const parts = decodePath(id).split(':');
   const [scheme, name, port] = parts.length === 3 ? parts : ['', ...parts];
   if (parts.length > 3 || !name || (scheme !== '' && scheme !== 'http' && scheme !== 'https')) {
     throw badRequest(`invalid ${plural === 'pods' ? 'pod' : 'service'} request ${JSON.stringify(id)}`);
   }
   return {
-    namespace: decodeURIComponent(namespace),
+    namespace: decodePath(namespace),
     plural: plural as ProxyPath['plural'],
     name,
     port: port ?? '',

@@ -10,6 +10,23 @@ const summary = (events: readonly WatchEvent[]) =>
   events.map((event) => `${event.type} ${objectOf(event).metadata.name}`);
 
 describe('watch', () => {
+  it('sends initial events to a client that takes no bookmarks, and no bookmark', async () => {
+    const { ok, watch, refused } = testServer();
+    await ok('POST', CONFIG_MAPS, configMap('a'));
+    const asked = { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' };
+    const silent = await watch(CONFIG_MAPS, asked);
+    assert.deepEqual(summary(await silent.take()), ['ADDED a']);
+    await ok('POST', CONFIG_MAPS, configMap('b'));
+    assert.deepEqual(summary(await silent.take()), ['ADDED b']);
+    const marked = await watch(CONFIG_MAPS, { ...asked, allowWatchBookmarks: 'true' });
+    assert.deepEqual(
+      (await marked.take()).map(({ type }) => type),
+      ['ADDED', 'ADDED', 'BOOKMARK'],
+    );
+    const { message } = await refused('GET', CONFIG_MAPS, undefined, { query: { sendInitialEvents: 'true' } });
+    assert.match(message ?? '', /sendInitialEvents is forbidden for list/);
+  });
+
   it('begins with what is there, or after a revision', async () => {
     const { ok, watch, server } = testServer();
     await ok('POST', CONFIG_MAPS, configMap('a'));

@@ -58,8 +58,11 @@ export function openWatch(
 
   const initial: WatchEvent[] = [];
   let skipTo = 0;
-  if (options.sendInitialEvents) initial.push(...present(), bookmark({ [INITIAL_EVENTS_END]: 'true' }));
-  else if (asked === undefined || asked === 0) {
+  if (options.sendInitialEvents) {
+    initial.push(...present());
+    // A client that takes no bookmarks does not learn where its initial events end.
+    if (options.allowBookmarks) initial.push(bookmark({ [INITIAL_EVENTS_END]: 'true' }));
+  } else if (asked === undefined || asked === 0) {
     // Without a match this is the old way: synthetic events first. `sendInitialEvents=false` wants none.
     if (options.match === undefined) initial.push(...present());
   } else if (asked < core.store.history.compacted) {
