@@ -1,5 +1,5 @@
 // Large objects that are created, replaced and deleted without a pause, while others watch them: what the server keeps of
-// them must not grow. CAPSTAN_CHURN_SECONDS sets how long it takes.
+// them must not grow. CAPSTAN_CHURN_SECONDS sets how long it takes, CAPSTAN_CHURN_WATCHERS how many watch.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Part } from '../bench.ts';
@@ -12,7 +12,7 @@ import { type ServerUnderTest, startServer } from './server.ts';
 import { inTempFolder } from './temp-folder.ts';
 
 const SIZES = {
-  full: { seconds: 120, clients: 4, objects: 100, bytes: 256 * 1024, watchers: 3, sampleMs: 1000 },
+  full: { seconds: 120, clients: 4, objects: 100, bytes: 256 * 1024, watchers: 50, sampleMs: 1000 },
   tiny: { seconds: 1, clients: 2, objects: 4, bytes: 16 * 1024, watchers: 1, sampleMs: 100 },
 };
 type Size = (typeof SIZES)['full'];
@@ -24,7 +24,8 @@ export const churn: Part = {
   summary: 'memory of capstan up with all operators while objects of 256 KB are created, replaced and deleted',
   async measure(scale) {
     const seconds = Number(process.env['CAPSTAN_CHURN_SECONDS'] ?? SIZES[scale].seconds);
-    const size = { ...SIZES[scale], seconds };
+    const watchers = Number(process.env['CAPSTAN_CHURN_WATCHERS'] ?? SIZES[scale].watchers);
+    const size = { ...SIZES[scale], seconds, watchers };
     return inTempFolder(async (folder) => {
       const server = await startServer({ program: 'up with operators', folder, data: join(folder, 'data') });
       try {
@@ -92,8 +93,8 @@ function largeConfigMap(name: string, change: number, bytes: number): object {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data };
 }
 
-function figures({ writes, samples }: Measured, { seconds, bytes }: Size): Result[] {
-  const what = `churn: ${seconds} s with objects of ${Math.round(bytes / 1024)} KB`;
+function figures({ writes, samples }: Measured, { seconds, bytes, watchers }: Size): Result[] {
+  const what = `churn: ${seconds} s with objects of ${Math.round(bytes / 1024)} KB and ${watchers} watchers`;
   const half = samples.slice(Math.floor(samples.length / 2));
   return [
     result({

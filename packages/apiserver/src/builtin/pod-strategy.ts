@@ -4,6 +4,7 @@ import {
   type Container,
   compareQuantities,
   type Pod,
+  type PodCondition,
   type PodSpec,
   type Random,
   type RuntimeClass,
@@ -22,9 +23,28 @@ const UNREADY_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unre
 
 /** What a pod says of itself before anybody has looked at it. */
 export function newPodStatus(object: UnknownObject): Pod['status'] & object {
-  const { spec } = object as Pod;
-  return { phase: 'Pending', qosClass: qosClass(spec?.containers ?? [], spec?.initContainers ?? []) };
+  const { spec, metadata } = object as Pod;
+  const isGated = (spec?.schedulingGates ?? []).length > 0;
+  return {
+    phase: 'Pending',
+    ...(isGated && {
+      conditions: [
+        {
+          ...GATED,
+          ...(metadata.creationTimestamp !== undefined && { lastTransitionTime: metadata.creationTimestamp }),
+        },
+      ],
+    }),
+    qosClass: qosClass(spec?.containers ?? [], spec?.initContainers ?? []),
+  };
 }
+
+const GATED: PodCondition = {
+  type: 'PodScheduled',
+  status: 'False',
+  reason: 'SchedulingGated',
+  message: 'Scheduling is blocked due to non-empty scheduling gates',
+};
 
 /** A time that is less than none is one second. */
 export function withGrace(pod: UnknownObject): UnknownObject {

@@ -19,19 +19,17 @@ import type { UserInfo } from '../core.ts';
 import { ClusterErrors, methodNotAllowed, notServed, tooManyRequests } from '../errors.ts';
 import { PROTOBUF } from '../protobuf/encode.ts';
 import { isTrue } from '../rest/options.ts';
+import { readQuery } from '../rest/read-query.ts';
 import { type ApiServer, refusal } from '../server.ts';
 import { type ProxyPath, type ProxyTarget, parseProxyPath } from '../streams/proxy-target.ts';
 import { isResponse } from '../transport.ts';
 import { type Connections, createConnections } from './connections.ts';
-import { MAX_HEADER_BYTES } from './header-limits.ts';
 import { type ByteLimits, createHeldBytes } from './held-bytes.ts';
 import { createHttp2Sessions } from './http2-sessions.ts';
 import { createIdentifier } from './identify.ts';
 import { createLoopTurns } from './loop-turns.ts';
 import { serveProxy } from './proxy.ts';
-import { readBody } from './read-body.ts';
-import { readQuery } from './read-query.ts';
-import { holdUntilRead } from './refused-body.ts';
+import { holdUntilRead, readBody } from './read-body.ts';
 import {
   createRequestSlots,
   type LevelledSender,
@@ -83,6 +81,11 @@ const DEFAULT_DRAIN_MS = 30_000;
 const KEEP_ALIVE_MS = 120_000;
 /** kube-apiserver gives a whole request as long. */
 const REQUEST_MS = 60_000;
+/**
+ * Of the headers of a request over HTTP/1.1, its URL included: as much as Go's HTTP server takes, which kube-apiserver leaves as it is.
+ * Tokens with many groups and selectors with many names exceed the 16 KiB of Node.js.
+ */
+const MAX_HEADER_BYTES = 1024 * 1024 + 4096;
 const GRACE_MS = 5_000;
 const QUEUE_MS = 15_000;
 /** A client that connects and does not begin to speak TLS. */

@@ -10,7 +10,6 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
-import { MAX_HEADER_LIST_BYTES, MAX_HEADER_PAIRS } from './header-limits.ts';
 
 export interface Http2Sessions {
   /** Speaks HTTP/2 on a connection that has agreed to. */
@@ -25,6 +24,10 @@ const MAX_STREAMS = 1_000;
 /** Of a connection, for answers that its client has yet to read. Beyond it, requests are refused. */
 const MAX_MEGABYTES = 256;
 const WINDOW_BYTES = 1024 * 1024;
+/** As much as Go's HTTP server takes, where each header counts for 32 bytes more than it has. */
+const MAX_HEADER_LIST_BYTES = 1024 * 1024 + 320;
+/** Go does not count headers; the bytes limit them to about this many. */
+const MAX_HEADER_PAIRS = 32_768;
 /** Node.js takes the headers of a request in nine frames at most: together they are larger than headers may be. */
 const MAX_FRAME_BYTES = 128 * 1024;
 /** Of all requests of a connection together: with HTTP/2's own 64 KiB, thirty small writes at once would wait for each other. */

@@ -106,6 +106,9 @@ async function bind(core: Core, asked: PodRequest): Promise<ApiResponse> {
     if (pod.spec?.nodeName) {
       throw refuse(`pod ${target.name} is already assigned to node ${JSON.stringify(pod.spec.nodeName)}`);
     }
+    if ((pod.spec?.schedulingGates ?? []).length > 0) {
+      throw refuse(`pod ${target.name} has non-empty .spec.schedulingGates`);
+    }
     const scheduled: PodCondition = {
       type: 'PodScheduled',
       status: 'True',

@@ -2,8 +2,8 @@
 // same way, whose port is a number or a name.
 import type { Duplex } from 'node:stream';
 import { type EndpointSlice, type Pod, reasonOf, type Service } from '@capstan/kube';
+import { decodePath } from '../decode-path.ts';
 import { badRequest, notFound, notImplemented, StatusError, serviceUnavailable } from '../errors.ts';
-import { decodePath } from '../rest/route.ts';
 import type { Store } from '../store/store.ts';
 import type { PodStreams } from './pod-streams.ts';
 

@@ -11,6 +11,7 @@ import {
 import { fieldForbidden, fieldInvalid, fieldRequired } from '../errors.ts';
 import { equalJson } from '../json/copy.ts';
 import { containers } from './container-rules.ts';
+import { gatesUpdate, withoutNarrowing } from './pods/gated-pod-rules.ts';
 import { podResourceName, resources } from './resource-rules.ts';
 import {
   between,
@@ -294,7 +295,9 @@ function podUpdate(errors: Errors, pod: Pod, old: Pod): void {
     const detail = 'existing toleration can not be modified except its tolerationSeconds';
     errors.push(fieldForbidden('spec.tolerations', detail));
   }
-  if (equalJson(fixedPart(pod, old), fixedPart(old, old))) return;
+  gatesUpdate(errors, pod, old);
+  const narrowed = pod.spec && old.spec ? { ...pod, spec: withoutNarrowing(errors, pod.spec, old.spec) } : pod;
+  if (equalJson(fixedPart(narrowed, old), fixedPart(old, old))) return;
   errors.push(fieldForbidden('spec', `pod updates may not change fields other than ${UPDATABLE.join(',')}`));
 }
 

@@ -82,7 +82,9 @@ export function deploymentController(tools: Toolkit): Controller {
   /** kubectl shows the revision of the Deployment, and so do people's scripts. */
   async function setRevision(deployment: Deployment, revision: string | undefined): Promise<Deployment> {
     if (revision === undefined || deployment.metadata.annotations?.[REVISION] === revision) return deployment;
-    return write.patch(Deployment, refOf(deployment), 'merge', { metadata: { annotations: { [REVISION]: revision } } });
+    const patch = { metadata: { annotations: { [REVISION]: revision } } };
+    // As Kubernetes' controller: a write of the status does not count as a generation, another write of an annotation does.
+    return write.patch(Deployment, refOf(deployment), 'merge', patch, 'status');
   }
 
   function sort(deployment: Deployment, sets: readonly ReplicaSet[]): Sets {

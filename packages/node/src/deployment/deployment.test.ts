@@ -57,6 +57,7 @@ test('a deployment makes a replica set, which makes pods, which are scheduled an
   await stage.until(() => isRolledOut(stage));
   const done = await current(stage);
   assert.equal(done.metadata.annotations?.['deployment.kubernetes.io/revision'], '1');
+  assert.equal(done.metadata.generation, 1);
   assert.equal(condition(done, 'Available')?.reason, 'MinimumReplicasAvailable');
   assert.equal(condition(done, 'Progressing')?.reason, 'NewReplicaSetAvailable');
   const [set] = await setsOf(stage.client);

@@ -1,4 +1,4 @@
-import { BETWEEN_VALUES } from '../rest/options.ts';
+import { BETWEEN_VALUES } from './options.ts';
 
 /** Reads the query of a URL as Go does: a pair that is escaped wrongly, or that holds a semicolon, is left out. */
 export function readQuery(url: string): Record<string, string> {
