@@ -1,4 +1,5 @@
-// Protobuf becomes values as `encode` takes them. Fields and types that the tables do not have are left out.
+// Protobuf becomes values as `encode` takes them. Fields and types that the tables do not have are left out. The bytes come from
+// clients: nesting and the number of fields are limited, so that no message exhausts the stack or the memory.
 import { enumTable, type Field, messageTable, TYPE_URL_PREFIX } from './tables.ts';
 
 /** Bytes that are no message. */
@@ -8,16 +9,48 @@ export class DecodeError extends Error {
 
 export type Decoded = { [field: string]: unknown };
 
+/** Messages within messages; protobuf's own libraries have the same limit. */
+const MAX_DEPTH = 100;
+/** Fields and items of one message with all that is in it: a request for 250,000 names with their versions has a million. */
+const MAX_FIELDS = 4_000_000;
+
 export function decode(type: string, bytes: Uint8Array): Decoded {
   return readMessage(type, new Reader(bytes)) as Decoded;
 }
 
 class Reader {
   readonly #bytes: Buffer;
+  readonly #depth: number;
+  /** Shared by all readers of one message. */
+  readonly #budget: { fields: number };
   #at = 0;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, depth = 0, budget = { fields: MAX_FIELDS }) {
+    if (depth > MAX_DEPTH) throw new DecodeError(`the message is nested more than ${MAX_DEPTH} levels deep`);
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#depth = depth;
+    this.#budget = budget;
+  }
+
+  /** A reader of the next field, which is a message or a packed list. */
+  inner(): Reader {
+    return this.within(this.bytes());
+  }
+
+  /** A reader of bytes that belong to this message. */
+  within(bytes: Uint8Array): Reader {
+    return new Reader(bytes, this.#depth + 1, this.#budget);
+  }
+
+  /** The tag of the next field. */
+  tag(): number {
+    this.count();
+    return this.varint();
+  }
+
+  count(): void {
+    this.#budget.fields -= 1;
+    if (this.#budget.fields < 0) throw new DecodeError(`the message has more than ${MAX_FIELDS} fields`);
   }
 
   get isAtEnd(): boolean {
@@ -69,7 +102,7 @@ class Reader {
   }
 
   #take(length: number): Buffer {
-    if (length > this.#bytes.length - this.#at) throw new DecodeError('the message ends inside a field');
+    if (length < 0 || length > this.#bytes.length - this.#at) throw new DecodeError('the message ends inside a field');
     this.#at += length;
     return this.#bytes.subarray(this.#at - length, this.#at);
   }
@@ -82,7 +115,7 @@ function readMessage(type: string, reader: Reader): unknown {
   if (!table) throw new DecodeError(`${type}: there is no such message in the tables`);
   const value: Decoded = {};
   while (!reader.isAtEnd) {
-    const tag = reader.varint();
+    const tag = reader.tag();
     const wire = tag & 7;
     const field = table.byNumber.get(Math.floor(tag / 8));
     if (!field) reader.skip(wire);
@@ -90,7 +123,7 @@ function readMessage(type: string, reader: Reader): unknown {
     else if (field.label === 'list') readItems((value[field.name] ??= []) as unknown[], field, reader, wire);
     else {
       const [key, content] = readEntry(field, reader);
-      ((value[field.name] ??= {}) as Decoded)[key] = content;
+      setEntry((value[field.name] ??= {}) as Decoded, key, content);
     }
   }
   return value;
@@ -102,21 +135,30 @@ function readItems(items: unknown[], field: Field, reader: Reader, wire: number)
     items.push(readValue(field.type, reader, wire));
     return;
   }
-  const packed = new Reader(reader.bytes());
-  while (!packed.isAtEnd) items.push(readValue(field.type, packed, 0));
+  const packed = reader.inner();
+  while (!packed.isAtEnd) {
+    packed.count();
+    items.push(readValue(field.type, packed, 0));
+  }
 }
 
 function readEntry(field: Field, reader: Reader): [string, unknown] {
-  const entry = new Reader(reader.bytes());
+  const entry = reader.inner();
   let key = '';
   let value: unknown;
   while (!entry.isAtEnd) {
-    const tag = entry.varint();
+    const tag = entry.tag();
     if (tag >> 3 === 1) key = String(readValue(field.keyType, entry, tag & 7));
     else if (tag >> 3 === 2) value = readValue(field.type, entry, tag & 7);
     else entry.skip(tag & 7);
   }
   return [key, value ?? defaultOf(field.type)];
+}
+
+/** Sets an entry under any key: an assignment to `__proto__` would replace the prototype. */
+function setEntry(target: Decoded, key: string, value: unknown): void {
+  if (key !== '__proto__') target[key] = value;
+  else Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
 function defaultOf(type: string): unknown {
@@ -152,7 +194,7 @@ function readValue(type: string, reader: Reader, wire: number): unknown {
         return values.byNumber.get(number) ?? number;
       }
       if (wire !== 2) throw new DecodeError(`${type}: the wire type ${wire} is not that of a message`);
-      return readMessage(type, new Reader(reader.bytes()));
+      return readMessage(type, reader.inner());
     }
   }
 }
@@ -161,7 +203,7 @@ function readValue(type: string, reader: Reader, wire: number): unknown {
 function readNumbers(reader: Reader): Map<number, number> {
   const numbers = new Map<number, number>();
   while (!reader.isAtEnd) {
-    const tag = reader.varint();
+    const tag = reader.tag();
     if ((tag & 7) === 0) numbers.set(tag >> 3, reader.varint());
     else reader.skip(tag & 7);
   }
@@ -172,7 +214,7 @@ function unwrap(type: string): (reader: Reader) => unknown {
   return (reader) => {
     let value = defaultOf(type);
     while (!reader.isAtEnd) {
-      const tag = reader.varint();
+      const tag = reader.tag();
       if (tag >> 3 === 1) value = readValue(type, reader, tag & 7);
       else reader.skip(tag & 7);
     }
@@ -185,14 +227,14 @@ const SPECIAL: Readonly<Record<string, (reader: Reader) => unknown>> = {
     let type = '';
     let bytes: Uint8Array = new Uint8Array();
     while (!reader.isAtEnd) {
-      const tag = reader.varint();
+      const tag = reader.tag();
       if (tag === 0x0a) type = reader.bytes().toString('utf8');
       else if (tag === 0x12) bytes = reader.bytes();
       else reader.skip(tag & 7);
     }
     const name = type.slice(TYPE_URL_PREFIX.length);
     const isKnown = messageTable(name) !== undefined;
-    const content = isKnown ? (readMessage(name, new Reader(bytes)) as Decoded) : { value: Uint8Array.from(bytes) };
+    const content = isKnown ? (readMessage(name, reader.within(bytes)) as Decoded) : { value: Uint8Array.from(bytes) };
     return { '@type': type, ...content };
   },
   'google.protobuf.Duration'(reader) {
@@ -220,27 +262,31 @@ const SPECIAL: Readonly<Record<string, (reader: Reader) => unknown>> = {
   'google.protobuf.Value': readJson,
   'google.protobuf.ListValue': readJsonList,
   // Only shown to people: what else a node reports about itself is not read.
-  'google.protobuf.Timestamp': (reader) => new Date((readNumbers(reader).get(1) ?? 0) * 1000).toISOString(),
+  'google.protobuf.Timestamp'(reader) {
+    const time = new Date((readNumbers(reader).get(1) ?? 0) * 1000);
+    if (Number.isNaN(time.getTime())) throw new DecodeError('a time is out of range');
+    return time.toISOString();
+  },
 };
 
 function readStruct(reader: Reader): Decoded {
   const value: Decoded = {};
   while (!reader.isAtEnd) {
-    const tag = reader.varint();
+    const tag = reader.tag();
     if (tag !== 0x0a) {
       reader.skip(tag & 7);
       continue;
     }
-    const entry = new Reader(reader.bytes());
+    const entry = reader.inner();
     let key = '';
     let content: unknown = null;
     while (!entry.isAtEnd) {
-      const part = entry.varint();
+      const part = entry.tag();
       if (part === 0x0a) key = entry.bytes().toString('utf8');
-      else if (part === 0x12) content = readJson(new Reader(entry.bytes()));
+      else if (part === 0x12) content = readJson(entry.inner());
       else entry.skip(part & 7);
     }
-    value[key] = content;
+    setEntry(value, key, content);
   }
   return value;
 }
@@ -248,12 +294,12 @@ function readStruct(reader: Reader): Decoded {
 function readJson(reader: Reader): unknown {
   let value: unknown = null;
   while (!reader.isAtEnd) {
-    const tag = reader.varint();
+    const tag = reader.tag();
     if (tag === 0x11) value = reader.double();
     else if (tag === 0x1a) value = reader.bytes().toString('utf8');
     else if (tag === 0x20) value = reader.varint() !== 0;
-    else if (tag === 0x2a) value = readStruct(new Reader(reader.bytes()));
-    else if (tag === 0x32) value = readJsonList(new Reader(reader.bytes()));
+    else if (tag === 0x2a) value = readStruct(reader.inner());
+    else if (tag === 0x32) value = readJsonList(reader.inner());
     else reader.skip(tag & 7);
   }
   return value;
@@ -262,8 +308,8 @@ function readJson(reader: Reader): unknown {
 function readJsonList(reader: Reader): unknown[] {
   const items: unknown[] = [];
   while (!reader.isAtEnd) {
-    const tag = reader.varint();
-    if (tag === 0x0a) items.push(readJson(new Reader(reader.bytes())));
+    const tag = reader.tag();
+    if (tag === 0x0a) items.push(readJson(reader.inner()));
     else reader.skip(tag & 7);
   }
   return items;

@@ -37,7 +37,9 @@ export type RuleSet = { readonly [rule: string]: unknown };
 export function messageTable(name: string): MessageTable | undefined {
   const known = messages.get(name);
   if (known) return known;
-  const source = tables().messages[name];
+  const all = tables().messages;
+  // Names come from clients, too: `constructor` is no message.
+  const source = Object.hasOwn(all, name) ? all[name] : undefined;
   if (!source) return undefined;
   const fields = source.fields.map(readField);
   const table: MessageTable = {

@@ -4,7 +4,7 @@ import { type Kind, kindId } from '@capstan/kube';
 import type { Registry, RuntimeObserver } from '@capstan/reconcile';
 import { RESOURCE_TYPES } from '../envoy/index.ts';
 import type { ProxyState } from '../serving/proxy-state.ts';
-import type { XdsServer } from '../xds/index.ts';
+import { REFUSAL_REASONS, type XdsServer } from '../xds/index.ts';
 
 export interface SesameMetrics {
   /** Of the runtime that computes routes. */
@@ -212,6 +212,12 @@ function xdsMetrics(registry: Registry, server: () => XdsServer | undefined): vo
     help: 'Bytes sent, by the type of their resources.',
     labels: ['type'],
     collect: () => RESOURCE_TYPES.map((type) => [{ type }, server()?.statistics().bytes[type] ?? 0] as const),
+  });
+  registry.counter({
+    name: 'sesame_xds_ended_streams_total',
+    help: 'Streams that the server ended because of their client, or because of an error of its own (error).',
+    labels: ['reason'],
+    collect: () => REFUSAL_REASONS.map((reason) => [{ reason }, server()?.statistics().refused[reason] ?? 0] as const),
   });
   registry.gauge({
     name: 'sesame_xds_refused_resources',

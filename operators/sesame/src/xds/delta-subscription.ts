@@ -1,5 +1,6 @@
 // Delta: each response has the resources that changed and the names of those that are gone.
 import { encode, typeUrl } from '../envoy/index.ts';
+import { MAX_UNANSWERED } from './limits.ts';
 import { type Resource, resourceKey, type Shape } from './resource.ts';
 import { sizeOf } from './resource-store.ts';
 import { type SentChange, Subscription, WILDCARD } from './subscription.ts';
@@ -44,7 +45,14 @@ export class DeltaSubscription extends Subscription {
 
   flush(): void {
     let hasSent = true;
-    while (hasSent && (this.dirty.size > 0 || this.#mustRespond) && !this.stream.isBlocked) hasSent = this.#respond();
+    // A client that never answers is sent no more after a while: what it has not answered is remembered.
+    while (
+      hasSent &&
+      (this.dirty.size > 0 || this.#mustRespond) &&
+      !this.stream.isBlocked &&
+      this.unanswered < MAX_UNANSWERED
+    )
+      hasSent = this.#respond();
     this.settle();
   }
 

@@ -4,8 +4,10 @@ import { isIP } from 'node:net';
 import type { Logger } from '@capstan/kube';
 import { DecodeError, type Delivery, decode, type ResourceType, typeOfUrl } from '../envoy/index.ts';
 import { BIND_METADATA } from './bind-address.ts';
+import type { Deadlines } from './deadlines.ts';
 import { type DeltaDiscoveryRequest, DeltaSubscription } from './delta-subscription.ts';
 import { type GrpcHandlers, GrpcStatus, GrpcStream } from './grpc-stream.ts';
+import type { RefusalReason, XdsLimits } from './limits.ts';
 import type { Shape } from './resource.ts';
 import type { SubscriptionStream } from './subscription.ts';
 import { type DiscoveryRequest, WorldSubscription } from './world-subscription.ts';
@@ -26,12 +28,26 @@ export interface DiscoveryStreamOptions {
 /** What a stream asks of its server; the same for all streams. */
 export interface StreamCalls {
   readonly logger: Logger;
+  readonly limits: XdsLimits;
+  /** Streams whose first request, or the rest of a request, is awaited. */
+  readonly awaited: Deadlines<AwaitedStream>;
+  /** Adds to the bytes of incomplete requests of a connection, and returns their sum. */
+  addIncomplete(http: ServerHttp2Stream, bytes: number): number;
+  /** The server ends a stream. */
+  onRefused(reason: RefusalReason): void;
+  /** Closes a stream that was ended, after a moment: its client need not end its side. */
+  closeLater(http: ServerHttp2Stream): void;
   /** The node that the first request names. */
   nodeOf(identity: NodeIdentity, http: ServerHttp2Stream): XdsNode;
   /** Runs at once, or when the first complete set of resources is there. */
   whenComplete(call: () => void): void;
   onSent(type: ResourceType, bytes: number): void;
   onClose(node: XdsNode | undefined): void;
+}
+
+/** A stream whose time for a request may run out. */
+export interface AwaitedStream {
+  timeOut(): void;
 }
 
 interface Request extends DiscoveryRequest, DeltaDiscoveryRequest {
@@ -45,7 +61,7 @@ export function openDiscoveryStream(options: DiscoveryStreamOptions): void {
 }
 
 /** One object for all that a stream does: there may be tens of thousands of them. */
-class DiscoveryStream implements SubscriptionStream, GrpcHandlers {
+class DiscoveryStream implements SubscriptionStream, GrpcHandlers, AwaitedStream {
   readonly delivery: Delivery;
   readonly shape: Shape;
   readonly #http: ServerHttp2Stream;
@@ -54,6 +70,8 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers {
   #grpc: GrpcStream | undefined;
   #node: XdsNode | undefined;
   #nonce = 0;
+  #incomplete = 0;
+  #waiting = 0;
   /** A stream of one type has one, the aggregated stream several. */
   #subscription: DeltaSubscription | WorldSubscription | undefined;
   #others: Map<ResourceType, DeltaSubscription | WorldSubscription> | undefined;
@@ -67,7 +85,8 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers {
   }
 
   open(): void {
-    this.#grpc = new GrpcStream(this.#http, this);
+    this.#grpc = new GrpcStream(this.#http, this, this.#calls.limits.requestBytes);
+    this.#calls.awaited.start(this);
   }
 
   get isBlocked(): boolean {
@@ -99,10 +118,37 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers {
       request = decode(message, bytes);
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error;
-      this.#grpc?.end(GrpcStatus.invalidArgument, `the request is not a ${message}: ${error.message}`);
+      this.#refuse('message', GrpcStatus.invalidArgument, `the request is not a ${message}: ${error.message}`);
       return;
     }
-    this.#calls.whenComplete(() => this.#handle(request));
+    this.#waiting += 1;
+    if (this.#waiting > this.#calls.limits.waitingRequests) {
+      this.#refuse('memory', GrpcStatus.resourceExhausted, 'too many requests were sent before the first response');
+      return;
+    }
+    this.#calls.whenComplete(() => {
+      this.#waiting -= 1;
+      this.#contain(() => this.#handle(request));
+    });
+  }
+
+  onIncomplete(bytes: number): void {
+    const { awaited, addIncomplete, limits } = this.#calls;
+    if (bytes === 0) awaited.stop(this);
+    else awaited.start(this);
+    if (bytes === this.#incomplete) return;
+    const sum = addIncomplete(this.#http, bytes - this.#incomplete);
+    this.#incomplete = bytes;
+    if (sum > limits.incompleteBytes)
+      this.#refuse(
+        'memory',
+        GrpcStatus.resourceExhausted,
+        `the connection has ${sum} bytes of incomplete requests; at most ${limits.incompleteBytes} are kept`,
+      );
+  }
+
+  onMalformed(reason: RefusalReason, status: GrpcStatus, message: string): void {
+    this.#refuse(reason, status, message);
   }
 
   onDrain(): void {
@@ -110,9 +156,52 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers {
   }
 
   onClose(): void {
-    this.#subscription?.close();
-    for (const subscription of this.#others?.values() ?? []) subscription.close();
-    this.#calls.onClose(this.#node);
+    this.#calls.awaited.stop(this);
+    if (this.#incomplete > 0) this.#calls.addIncomplete(this.#http, -this.#incomplete);
+    this.#incomplete = 0;
+    try {
+      this.#subscription?.close();
+      for (const subscription of this.#others?.values() ?? []) subscription.close();
+    } finally {
+      this.#calls.onClose(this.#node);
+    }
+  }
+
+  onFailure(error: unknown): void {
+    this.#calls.onRefused('error');
+    this.#calls.closeLater(this.#http);
+    this.#calls.logger.error('a stream of xDS failed and was ended; others go on', {
+      node: this.#node?.id,
+      error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    });
+  }
+
+  fail(): void {
+    this.#grpc?.end(GrpcStatus.internal, 'the server failed to update the client; its log has the reason');
+    this.#calls.closeLater(this.#http);
+  }
+
+  timeOut(): void {
+    const { requestMs } = this.#calls.limits;
+    this.#refuse('time', GrpcStatus.deadlineExceeded, `no complete request arrived within ${requestMs / 1000} s`);
+  }
+
+  /** Ends this stream, with a status for its client and a line in the log. */
+  #refuse(reason: RefusalReason, status: GrpcStatus, message: string): void {
+    if (!this.#grpc?.isOpen) return;
+    this.#calls.onRefused(reason);
+    this.#calls.logger.warn('a stream of xDS is ended', { node: this.#node?.id, reason, message });
+    this.#grpc.end(status, message);
+    this.#calls.closeLater(this.#http);
+  }
+
+  #contain(call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      this.onFailure(error);
+      this.fail();
+    }
   }
 
   #handle(request: Request): void {
@@ -126,7 +215,22 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers {
     }
     const error = request.error_detail;
     if (error) logger.warn('Envoy refuses a configuration', { node: this.#node.id, type, message: error.message });
-    this.#subscriptionTo(type, this.#node).request(request);
+    const subscription = this.#subscriptionTo(type, this.#node);
+    const problem = this.#tooManyNames(request, subscription.names.size);
+    if (problem === undefined) subscription.request(request);
+    else this.#refuse('names', GrpcStatus.resourceExhausted, problem);
+  }
+
+  #tooManyNames(request: Request, known: number): string | undefined {
+    const { names, nameLength } = this.#calls.limits;
+    const { resource_names: all = [], resource_names_subscribe: added = [] } = request;
+    const initial = Object.keys(request.initial_resource_versions ?? {});
+    const count = Math.max(all.length, known + added.length, initial.length);
+    if (count > names) return `the stream asks for ${count} names; at most ${names} are served`;
+    for (const list of [all, added, initial])
+      for (const name of list)
+        if (name.length > nameLength) return `a name has ${name.length} characters; at most ${nameLength} are taken`;
+    return undefined;
   }
 
   #subscriptionTo(type: ResourceType, node: XdsNode): DeltaSubscription | WorldSubscription {

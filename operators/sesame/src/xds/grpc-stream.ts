@@ -1,18 +1,31 @@
 // gRPC on a server's HTTP/2 stream: messages with a prefix of five bytes, a status in the trailers. An Envoy opens a stream for each
 // name, tens of thousands of them: what all streams do alike is in functions that they share, and a stream has fields and no closures.
 import type { ServerHttp2Stream } from 'node:http2';
+import { RequestBuffer } from './request-buffer.ts';
 
 export interface GrpcHandlers {
   onMessage(bytes: Buffer): void;
+  /** Called after bytes have arrived, with the number of those that belong to a message that is not complete. */
+  onIncomplete(bytes: number): void;
+  /** Called when bytes are not gRPC as this server reads it. */
+  onMalformed(reason: 'message' | 'size', status: GrpcStatus, message: string): void;
   onDrain(): void;
   onClose(): void;
+  /** A handler threw. The stream has ended; all others go on. */
+  onFailure(error: unknown): void;
 }
 
-export const GrpcStatus = { ok: 0, invalidArgument: 3, unimplemented: 12, internal: 13, unavailable: 14 } as const;
+export const GrpcStatus = {
+  ok: 0,
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  resourceExhausted: 8,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+} as const;
 export type GrpcStatus = (typeof GrpcStatus)[keyof typeof GrpcStatus];
 
-/** A request has names and versions, not resources; with 20,000 names it is about 2 MB. */
-const MAX_REQUEST = 64 * 1024 * 1024;
 const PREFIX = 5;
 const SMALL = 16_384;
 /** Bytes of a large message that are on their way before more of it is written: what other streams have to send goes in between. */
@@ -21,17 +34,19 @@ const SLICE = 256 * 1024;
 export class GrpcStream {
   readonly #stream: ServerHttp2Stream;
   readonly #handlers: GrpcHandlers;
+  readonly #maxRequest: number;
   #status: GrpcStatus = GrpcStatus.ok;
   #message = '';
-  /** What has arrived of the next message. */
-  #pending: Buffer | undefined;
+  /** The beginning of the next message; undefined between messages. */
+  #requests: RequestBuffer | undefined;
   /** What is left to write of a large message, the last piece first. */
   #unwritten: Uint8Array[] | undefined;
   #isOpen = true;
 
-  constructor(stream: ServerHttp2Stream, handlers: GrpcHandlers) {
+  constructor(stream: ServerHttp2Stream, handlers: GrpcHandlers, maxRequest: number) {
     this.#stream = stream;
     this.#handlers = handlers;
+    this.#maxRequest = maxRequest;
     streams.set(stream, this);
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
     stream.on('wantTrailers', onWantTrailers);
@@ -86,7 +101,7 @@ export class GrpcStream {
       return;
     }
     this.#unwritten = undefined;
-    if (this.isOpen) this.#handlers.onDrain();
+    if (this.isOpen) this.drained();
   }
 
   end(status: GrpcStatus, message = ''): void {
@@ -107,35 +122,48 @@ export class GrpcStream {
   }
 
   read(chunk: Buffer): void {
-    let bytes = this.#pending ? Buffer.concat([this.#pending, chunk]) : chunk;
-    this.#pending = undefined;
-    while (this.#isOpen && bytes.length >= PREFIX) {
-      const length = bytes.readUInt32BE(1);
-      if (bytes[0] !== 0) {
-        this.end(
-          GrpcStatus.unimplemented,
-          'compressed messages are not supported; send them with the encoding identity',
-        );
-        return;
+    if (!this.#isOpen) return;
+    const requests = this.#requests ?? new RequestBuffer(this.#maxRequest);
+    this.#contain(() => {
+      for (const each of requests.collect(chunk)) {
+        if ('message' in each) this.#handlers.onMessage(each.message);
+        else if (each.problem === 'compressed')
+          this.#handlers.onMalformed(
+            'message',
+            GrpcStatus.unimplemented,
+            'compressed messages are not supported; send them with the encoding identity',
+          );
+        else
+          this.#handlers.onMalformed(
+            'size',
+            GrpcStatus.resourceExhausted,
+            `the message has ${each.length} bytes; at most ${this.#maxRequest} are read`,
+          );
+        if (!this.#isOpen) break;
       }
-      if (length > MAX_REQUEST) {
-        this.end(GrpcStatus.invalidArgument, `the message has ${length} bytes; at most ${MAX_REQUEST} are read`);
-        return;
-      }
-      if (bytes.length < PREFIX + length) break;
-      this.#handlers.onMessage(bytes.subarray(PREFIX, PREFIX + length));
-      bytes = bytes.subarray(PREFIX + length);
-    }
-    if (bytes.length > 0) this.#pending = bytes;
+    });
+    this.#requests = this.#isOpen && requests.incomplete > 0 ? requests : undefined;
+    this.#contain(() => this.#handlers.onIncomplete(this.#requests?.incomplete ?? 0));
   }
 
   drained(): void {
-    this.#handlers.onDrain();
+    this.#contain(() => this.#handlers.onDrain());
   }
 
   closed(): void {
     this.#isOpen = false;
-    this.#handlers.onClose();
+    this.#requests = undefined;
+    this.#contain(() => this.#handlers.onClose());
+  }
+
+  /** Ends this stream alone when a handler throws: an exception in an event of a stream would end the process. */
+  #contain(call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      this.#handlers.onFailure(error);
+      this.end(GrpcStatus.internal, 'the server failed to handle the request; its log has the reason');
+    }
   }
 }
 

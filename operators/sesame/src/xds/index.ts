@@ -1,6 +1,7 @@
 export { BIND_METADATA, BIND_VARIABLE, boundAddress } from './bind-address.ts';
 export type { DiscoveryMethod } from './discovery-stream.ts';
 export { SocketErrors } from './errors.ts';
+export { REFUSAL_REASONS, XDS_LIMITS, type XdsLimits } from './limits.ts';
 export {
   createResource,
   isSameResource,

@@ -14,6 +14,8 @@ export interface SubscriptionStream {
   nextNonce(): string;
   /** Calls back when the client has answered, which may take long, or when the connection is closed. */
   ping(onEnd: (isAnswered: boolean) => void): void;
+  /** Ends the stream after an error of the server: the client comes back and starts from the beginning. */
+  fail(): void;
 }
 
 export interface SentChange {
@@ -66,6 +68,11 @@ export abstract class Subscription {
 
   get isAwaitingAnswer(): boolean {
     return this.#inFlight !== undefined;
+  }
+
+  /** The number of responses that the client has not answered. */
+  protected get unanswered(): number {
+    return this.#inFlight?.size ?? 0;
   }
 
   isPending(name: string): boolean {
@@ -152,6 +159,8 @@ export abstract class Subscription {
 
 /** As a whole: `ingress_http` is not named by a message about `ingress_https`. */
 function isNamed(name: string, message: string): boolean {
+  // An empty name is found everywhere, and the search below would not end.
+  if (name === '') return false;
   for (let at = message.indexOf(name); at !== -1; at = message.indexOf(name, at + 1))
     if (!/[-\w./]/.test(message[at - 1] ?? '') && !/^([-\w/]|\.\w)/.test(message.slice(at + name.length))) return true;
   return false;

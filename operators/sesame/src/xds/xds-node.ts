@@ -6,7 +6,7 @@ import { ClientTime } from './client-time.ts';
 import { Isolations, type RefusedParts } from './isolation.ts';
 import { type Resource, type ResourceKey, resourceKey } from './resource.ts';
 import type { ResourceChange, ResourceStore } from './resource-store.ts';
-import type { SentChange, Subscription } from './subscription.ts';
+import type { SentChange, Subscription, SubscriptionStream } from './subscription.ts';
 
 export interface Rejection {
   readonly key: ResourceKey;
@@ -78,7 +78,7 @@ export class XdsNode {
   readonly #byType = new Map<ResourceType, Set<Subscription>>();
   /** Subscriptions by the resources that they name, so that a change reaches one of thousands of streams directly. */
   readonly #byName = new Map<ResourceKey, Subscription | Set<Subscription>>();
-  readonly #streams = new Map<object, number>();
+  readonly #streams = new Map<SubscriptionStream, number>();
   /** Composed resources of which the client refuses a part. */
   readonly #isolations: Isolations;
 
@@ -88,6 +88,7 @@ export class XdsNode {
     clock: Clock,
     onReport: (report: NodeReport) => void,
     refusedParts: RefusedParts,
+    contain: (node: XdsNode, call: () => void) => void,
   ) {
     this.#isolations = new Isolations(refusedParts);
     this.id = id;
@@ -98,15 +99,21 @@ export class XdsNode {
       clock,
       isNeeded: () => this.#held.size > 0,
       ping: (onEnd) => this.#ping(onEnd),
-      onTick: () => {
-        this.#review(this.#held.keys());
-        this.flush();
-      },
+      onTick: () =>
+        contain(this, () => {
+          this.#review(this.#held.keys());
+          this.flush();
+        }),
     });
   }
 
   get isIdle(): boolean {
     return this.#streams.size === 0;
+  }
+
+  /** Ends all streams of the client. */
+  fail(): void {
+    for (const stream of this.#streams.keys()) stream.fail();
   }
 
   add(subscription: Subscription): void {

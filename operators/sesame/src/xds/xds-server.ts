@@ -9,10 +9,12 @@ import {
 import type { AddressInfo } from 'node:net';
 import { type Clock, type Logger, silentLogger, systemClock } from '@capstan/kube';
 import type { ResourceType } from '../envoy/index.ts';
+import { Deadlines } from './deadlines.ts';
 import { type DiscoveryMethod, openDiscoveryStream, type StreamCalls } from './discovery-stream.ts';
 import { SocketErrors } from './errors.ts';
 import { GrpcStatus } from './grpc-stream.ts';
 import type { RefusedParts } from './isolation.ts';
+import { type RefusalReason, XDS_LIMITS, type XdsLimits } from './limits.ts';
 import type { ResourceStore } from './resource-store.ts';
 import { type CertificateFiles, createCertificateWatch } from './server-certificates.ts';
 import { type NodeIdentity, type NodeReport, XdsNode } from './xds-node.ts';
@@ -26,6 +28,8 @@ export interface XdsServerOptions {
   readonly tls?: CertificateFiles;
   readonly clock?: Clock;
   readonly logger?: Logger;
+  /** Other limits than XDS_LIMITS. */
+  readonly limits?: Partial<XdsLimits>;
   /** Called when a client has accepted or refused something, and when it goes away. */
   onReport?(report: NodeReport): void;
 }
@@ -44,6 +48,8 @@ export interface XdsStatistics {
   readonly nodes: number;
   readonly responses: Readonly<Partial<Record<ResourceType, number>>>;
   readonly bytes: Readonly<Partial<Record<ResourceType, number>>>;
+  /** Streams that the server ended, by the reason. */
+  readonly refused: Readonly<Partial<Record<RefusalReason, number>>>;
 }
 
 export async function startXdsServer(options: XdsServerOptions): Promise<XdsServer> {
@@ -53,15 +59,35 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   const sessions = new Set<ServerHttp2Session>();
   const responses: Partial<Record<ResourceType, number>> = {};
   const bytes: Partial<Record<ResourceType, number>> = {};
+  const refused: Partial<Record<RefusalReason, number>> = {};
+  const limits: XdsLimits = { ...XDS_LIMITS, ...options.limits };
+  const incomplete = new WeakMap<object, number>();
   let streams = 0;
   let sessionCount = 0;
   let waiting: (() => void)[] = [];
 
   const report = (each: NodeReport) => options.onReport?.(each);
+  const onRefused = (reason: RefusalReason) => {
+    refused[reason] = (refused[reason] ?? 0) + 1;
+  };
+  const closeLater = (http: ServerHttp2Stream) => void clock.after(ENDING_MS, () => http.close());
+  // An error in the state of one client ends the streams of that client, which comes back and starts from the beginning.
+  const contain = (node: XdsNode, call: () => void) => {
+    try {
+      call();
+    } catch (error) {
+      onRefused('error');
+      logger.error('an xDS client could not be updated and was disconnected; others go on', {
+        node: node.id,
+        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      });
+      node.fail();
+    }
+  };
   const nodeOf = (identity: NodeIdentity): XdsNode => {
     let node = nodes.get(identity.id);
     if (!node) {
-      node = new XdsNode(identity, store, clock, report, refusedParts);
+      node = new XdsNode(identity, store, clock, report, refusedParts, contain);
       nodes.set(identity.id, node);
     }
     return node;
@@ -70,11 +96,21 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     const now = waiting;
     waiting = [];
     for (const call of now) call();
-    for (const node of nodes.values()) node.changed(changes);
+    for (const node of nodes.values()) contain(node, () => node.changed(changes));
   });
 
   const calls: StreamCalls = {
     logger,
+    limits,
+    awaited: new Deadlines(clock, limits.requestMs, (stream) => stream.timeOut()),
+    addIncomplete({ session }, change) {
+      if (!session) return 0;
+      const sum = (incomplete.get(session) ?? 0) + change;
+      incomplete.set(session, sum);
+      return sum;
+    },
+    onRefused,
+    closeLater,
     nodeOf: ({ id, bindAddress }, http) => {
       const session = http.session;
       return nodeOf({ id: id === '' ? `session-${session ? (sessionIds.get(session) ?? 0) : 0}` : id, bindAddress });
@@ -86,13 +122,13 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     },
     onClose(node) {
       streams -= 1;
-      if (!node?.isIdle) return;
+      if (!node?.isIdle || nodes.get(node.id) !== node) return;
       node.close();
       nodes.delete(node.id);
       node.report();
     },
   };
-  const server = createHttp2(options);
+  const server = createHttp2(options, limits);
   server.on('session', (session) => {
     sessions.add(session);
     sessionCount += 1;
@@ -109,7 +145,14 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   server.on('stream', (http: ServerHttp2Stream, headers) => {
     const method = METHODS.get(headers[':path'] ?? '');
     if (!method) {
-      refuse(http, `there is no method ${headers[':path'] ?? ''}`);
+      refuse(http, GrpcStatus.unimplemented, `there is no method ${headers[':path'] ?? ''}`);
+      closeLater(http);
+      return;
+    }
+    if (streams >= limits.streams) {
+      onRefused('streams');
+      refuse(http, GrpcStatus.resourceExhausted, `${streams} streams are open; no more are served`);
+      closeLater(http);
       return;
     }
     streams += 1;
@@ -135,6 +178,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
       nodes: nodes.size,
       responses: { ...responses },
       bytes: { ...bytes },
+      refused: { ...refused },
     }),
     async close() {
       unsubscribe();
@@ -146,20 +190,25 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
 
 const sessionIds = new WeakMap<object, number>();
 
-/** A stream per name and type: an Envoy with 10,000 clusters opens as many on one connection. */
-const SETTINGS = { maxConcurrentStreams: 2 ** 20, initialWindowSize: 1024 * 1024 };
+/** Time for the status of a stream to arrive before the stream is closed. */
+const ENDING_MS = 1_000;
+const INITIAL_WINDOW = 1024 * 1024;
 /** In MB: what Node counts per connection, streams included; its own limit of 10 would end connections with many. */
 const SESSION_MEMORY = 4_096;
 
-function createHttp2({ tls, logger = silentLogger, clock = systemClock }: XdsServerOptions): Http2Server {
-  if (!tls) return createServer({ settings: SETTINGS, maxSessionMemory: SESSION_MEMORY });
+function createHttp2(
+  { tls, logger = silentLogger, clock = systemClock }: XdsServerOptions,
+  { sessionStreams }: XdsLimits,
+): Http2Server {
+  const settings = { maxConcurrentStreams: sessionStreams, initialWindowSize: INITIAL_WINDOW };
+  if (!tls) return createServer({ settings, maxSessionMemory: SESSION_MEMORY });
   const certificates = createCertificateWatch(tls, clock, logger);
   const server = createSecureServer({
     ...certificates.current(),
     requestCert: true,
     rejectUnauthorized: true,
     minVersion: 'TLSv1.3',
-    settings: SETTINGS,
+    settings,
     maxSessionMemory: SESSION_MEMORY,
   });
   // Before the handshake: files that were replaced are in force for this connection already.
@@ -185,11 +234,14 @@ function keepAlive(session: ServerHttp2Session, clock: Clock): () => void {
   return () => timer.cancel();
 }
 
-function refuse(stream: ServerHttp2Stream, message: string): void {
-  const status = { 'grpc-status': String(GrpcStatus.unimplemented), 'grpc-message': encodeURIComponent(message) };
+function refuse(stream: ServerHttp2Stream, code: GrpcStatus, message: string): void {
+  const status = { 'grpc-status': String(code), 'grpc-message': encodeURIComponent(message.slice(0, LONGEST_MESSAGE)) };
   stream.on('error', () => stream.close());
   stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...status }, { endStream: true });
 }
+
+/** A path of the client is part of the message, and headers must not become too large. */
+const LONGEST_MESSAGE = 200;
 
 const SERVICES: readonly [path: string, type: ResourceType | undefined, method: string][] = [
   ['discovery.v3.AggregatedDiscoveryService', undefined, 'AggregatedResources'],
