@@ -9,10 +9,10 @@ import {
 import type { AddressInfo } from 'node:net';
 import { type Clock, type Logger, silentLogger, systemClock } from '@capstan/kube';
 import type { ResourceType } from '../envoy/index.ts';
-import { Deadlines } from './deadlines.ts';
 import { type DiscoveryMethod, openDiscoveryStream, type StreamCalls } from './discovery-stream.ts';
 import { SocketErrors } from './errors.ts';
-import { GrpcStatus } from './grpc-stream.ts';
+import { Deadlines } from './grpc/deadlines.ts';
+import { GrpcStatus } from './grpc/grpc-stream.ts';
 import type { RefusedParts } from './isolation.ts';
 import { type RefusalReason, XDS_LIMITS, type XdsLimits } from './limits.ts';
 import type { ResourceStore } from './resource-store.ts';
