@@ -1,16 +1,39 @@
 // What a write does to running things, beyond changing an object.
-import { type KubeObject, kindId } from '@capstan/kube/cluster';
+import { equal, type KubeObject, kindId } from '@capstan/kube/cluster';
 import { templateMark } from '../diff/child-body.ts';
 import type { ChildWrite } from '../diff/index.ts';
 
 const WORKLOADS = new Set(['Deployment.apps', 'DaemonSet.apps', 'StatefulSet.apps', 'ReplicaSet.apps']);
 
 /** `rolls pods`, `starts pods`, `stops pods`, or undefined when nothing that runs is touched. */
-export function disturbanceOf(write: ChildWrite, existing: KubeObject | undefined): string | undefined {
+export function disturbanceOf(
+  write: ChildWrite,
+  existing: KubeObject | undefined,
+  next: KubeObject | undefined,
+): string | undefined {
   if (!WORKLOADS.has(kindId(write.kind))) return undefined;
-  if (write.verb === 'delete') return 'stops pods';
-  if (write.verb === 'create') return existing === undefined ? 'starts pods' : undefined;
-  if (write.verb !== 'apply') return undefined;
-  if (existing === undefined) return 'starts pods';
-  return templateMark(write.body) === templateMark(existing) ? undefined : 'rolls pods';
+  const [before, after] = [replicasOf(existing), replicasOf(next)];
+  if (write.verb === 'delete') return before === 0 ? undefined : 'stops pods';
+  if (next === undefined || next === existing) return undefined;
+  if (before === 0) return after === 0 ? undefined : 'starts pods';
+  if (after === 0) return 'stops pods';
+  if (!hasSameTemplate(write, existing, next)) return 'rolls pods';
+  if (after < before) return 'stops pods';
+  return after > before ? 'starts pods' : undefined;
+}
+
+/** A workload that is not there has none. One that does not name a number has one, and a DaemonSet at least one. */
+function replicasOf(object: KubeObject | undefined): number {
+  if (object === undefined) return 0;
+  return (object as { spec?: { replicas?: number } }).spec?.replicas ?? 1;
+}
+
+/** Our own templates carry a mark. The server fills in fields of a template, so that others are compared by what the write changes. */
+function hasSameTemplate(write: ChildWrite, existing: KubeObject | undefined, next: KubeObject): boolean {
+  if (write.verb === 'apply') return templateMark(write.body) === templateMark(existing);
+  return equal(templateOf(existing), templateOf(next));
+}
+
+function templateOf(object: KubeObject | undefined): unknown {
+  return (object as { spec?: { template?: unknown } } | undefined)?.spec?.template;
 }

@@ -19,14 +19,19 @@ import type { Change, Fork } from '../engine/index.ts';
 import { PREVIEWED_ANNOTATION } from '../marks.ts';
 import { placeOf } from '../plan/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { PRUNE_FRESH_MS } from '../runtime/writer/api-writer.ts';
 import type { Binding } from '../runtime/writer/binding.ts';
 import { type PreviewDelivery, previewDeliveries } from './deliveries.ts';
 import { disturbanceOf } from './disturbance.ts';
 import { createFetcher, type FetchOptions } from './fetched.ts';
 import { newAlerts, newConditionProblems, type PreviewProblem } from './problems.ts';
-import { virtuallyApplied, virtuallyFinalized, virtuallyWithStatus } from './virtual.ts';
+import { virtuallyApplied, virtuallyDeleted, virtuallyFinalized, virtuallyWithStatus } from './virtual.ts';
+import { wouldBe } from './would-be.ts';
 
-/** One object as it would be, or gone. */
+/**
+ * One object as it would be, or gone. The object may be a manifest, the answer to a dry run, or a changed copy of the cached one:
+ * `preview` fills in what the server sets by itself (uid, generation).
+ */
 export type PreviewChange =
   | { readonly world?: string; readonly kind: Kind; readonly object: KubeObject }
   | { readonly world?: string; readonly kind: Kind; readonly ref: ObjectRef; readonly gone: true };
@@ -112,7 +117,12 @@ export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]):
   for (const change of changes) {
     const world = change.world ?? [...runtime.worlds.keys()][0] ?? '';
     if ('gone' in change) overlay.remove(world, change.kind, change.ref);
-    else overlay.put(world, change.kind, change.object);
+    else
+      overlay.put(
+        world,
+        change.kind,
+        wouldBe(overlay.get(world, change.kind, keyOfObject(change.object)), change.object),
+      );
   }
   const writes: PreviewWrite[] = [];
   const bodies: PreviewBody[] = [];
@@ -129,7 +139,7 @@ export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]):
       const binding = bindingOf.get(change.derivation);
       if (binding !== undefined) {
         const id = `${binding.id} ${change.key}`;
-        later.set(id, removalsOf(change, binding));
+        later.set(id, [...removalsOf(change, binding), ...stalePrunes(change, binding)]);
         alerts.set(
           id,
           newAlerts(change.before, change.after).map((message) => problemOf(binding, change.key, message)),
@@ -199,6 +209,28 @@ function removalsOf(change: Change, binding: Binding): PreviewRemoval[] {
   }));
 }
 
+/** Deletions that the API writer puts off: an object that a stale cache does not show may still need what is to go. */
+function stalePrunes(change: Change, binding: Binding): PreviewRemoval[] {
+  if (change.after?.state !== 'value') return [];
+  const { prune } = change.after.value as WriteSet;
+  return prune
+    .filter((write) => !isPrunable(write, binding))
+    .map(({ kind, ref }) => ({
+      by: `${binding.operator.name}.${binding.reconciler.name}`,
+      for: `${binding.reconciler.resource.kind} ${change.key}`,
+      object: describe(kind, ref),
+      until: `the caches of ${binding.reconciler.resource.kind} and ${kind.kind} are current`,
+    }));
+}
+
+function isPrunable({ kind }: ChildWrite, binding: Binding): boolean {
+  const { world, reconciler } = binding;
+  return (
+    world.isFresh([reconciler.resource], PRUNE_FRESH_MS) &&
+    (binding.worldFor(kind)?.isFresh([kind], PRUNE_FRESH_MS) ?? false)
+  );
+}
+
 /** What the API writer would send; what goes to another cluster, or has no content yet, is left out. */
 function bodiesOf(step: VirtualStep, binding: Binding): PreviewBody[] {
   if (!('write' in step) || (step.write.verb !== 'apply' && step.write.verb !== 'create')) return [];
@@ -235,7 +267,7 @@ function* stepsOf(writes: WriteSet, unknowns: Set<string>, binding: Binding, key
       unknowns.add(`${describe(write.kind, write.ref)}: its content is created when it is written`);
     yield { write };
   }
-  if (next?.what === 'prune') for (const write of next.writes) yield { write };
+  if (next?.what === 'prune') for (const write of next.writes) if (isPrunable(write, binding)) yield { write };
   if (writes.status !== undefined) yield { status: writes.status };
 }
 
@@ -271,13 +303,13 @@ function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay): 
   const { kind, ref } = write;
   const world = placeOf(kind) ?? binding.world.name;
   const existing = overlay.get(world, kind, keyOf(ref));
-  const disturbs = disturbanceOf(write, existing);
   const next = virtualResult(write, existing, binding.manager);
+  const disturbs = disturbanceOf(write, existing, next);
   if (next === undefined && existing === undefined) return undefined;
   if (next === undefined) overlay.delete(world, kind, existing as KubeObject);
   else overlay.put(world, kind, next);
   const isNew = existing === undefined && next !== undefined;
-  const isShown = !kind.sensitive && next !== undefined && !isNew;
+  const isShown = !kind.sensitive && next !== undefined && !isNew && write.verb !== 'delete';
   const changes = isShown ? changesBetween(contentOf(existing), contentOf(next), MAX_PATHS) : [];
   return {
     verb: write.verb,
@@ -305,7 +337,7 @@ function virtualResult(write: ChildWrite, existing: KubeObject | undefined, mana
     case 'withdraw':
       return existing;
     case 'delete':
-      return undefined;
+      return existing && virtuallyDeleted(existing);
   }
 }
 
@@ -383,12 +415,9 @@ function createOverlay(runtime: Runtime): Overlay {
     remove(world, kind, ref) {
       const object = overlay.get(world, kind, keyOf(ref));
       if (object === undefined) return;
-      if ((object.metadata.finalizers?.length ?? 0) === 0) overlay.delete(world, kind, object);
-      else
-        overlay.put(world, kind, {
-          ...object,
-          metadata: { ...object.metadata, deletionTimestamp: '1970-01-01T00:00:00Z' },
-        });
+      const held = virtuallyDeleted(object);
+      if (held === undefined) overlay.delete(world, kind, object);
+      else overlay.put(world, kind, held);
     },
   };
 
@@ -402,7 +431,7 @@ function createOverlay(runtime: Runtime): Overlay {
         uid: object.metadata.uid ?? '',
         because: 'removed',
       } as const;
-      const disturbs = disturbanceOf(write, object);
+      const disturbs = disturbanceOf(write, object, undefined);
       collected.push({
         level: 1,
         by: 'garbage collection',

@@ -25,7 +25,15 @@ export function virtuallyApplied(existing: KubeObject | undefined, body: KubeObj
   };
 }
 
-const VIRTUAL_UID = 'made-by-preview';
+/** Stands for the uid that the server would give. */
+export const VIRTUAL_UID = 'made-by-preview';
+
+/** An object after a delete request: one that finalizers hold stays until they are taken off; undefined when it is gone. */
+export function virtuallyDeleted(object: KubeObject): KubeObject | undefined {
+  if ((object.metadata.finalizers?.length ?? 0) === 0) return undefined;
+  const deletionTimestamp = object.metadata.deletionTimestamp ?? PREVIEW_TIME;
+  return { ...object, metadata: { ...object.metadata, deletionTimestamp } };
+}
 
 export function virtuallyWithStatus(object: KubeObject, status: StatusWrite): KubeObject {
   const current = (object as { status?: StatusInput }).status;

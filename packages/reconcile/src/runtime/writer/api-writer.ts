@@ -74,7 +74,7 @@ export interface ApiWriterObserver {
 }
 
 /** Destructive work needs caches that the server has confirmed within this time. */
-const FRESH_MS = 120_000;
+export const PRUNE_FRESH_MS = 120_000;
 /**
  * An object that stands in the way of a child is checked again, soon at first: who reads of it removes it then. The wait is a quarter of
  * the time that it has been in the way, within these bounds.
@@ -200,8 +200,8 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
 
   /** Of what would be removed, in its world; without a kind the owner, whose absence from a plan removes everything. */
   function isFresh(kind: Kind | undefined): boolean {
-    if (kind !== undefined) return binding.worldFor(kind)?.isFresh([kind], FRESH_MS) ?? false;
-    return world.isFresh([reconciler.resource], FRESH_MS);
+    if (kind !== undefined) return binding.worldFor(kind)?.isFresh([kind], PRUNE_FRESH_MS) ?? false;
+    return world.isFresh([reconciler.resource], PRUNE_FRESH_MS);
   }
 
   async function handle(key: string, signal: AbortSignal): Promise<Outcome> {
