@@ -85,6 +85,8 @@ export interface Core {
   readonly fields: FieldTracker;
   readonly admission: Admission | undefined;
   readonly validatingAdmission: ValidatingAdmission | undefined;
+  /** Lets other requests be served in the middle of one with a large body; undefined for others. */
+  pause(context: RequestContext): Promise<void> | undefined;
   readonly checkNamespaces: boolean;
   readonly watchBufferLimit: number;
 }

@@ -169,6 +169,9 @@ export const requestTimeout = () =>
 export const entityTooLarge = (limit: number) =>
   failure('RequestEntityTooLarge', `Request entity too large: limit is ${limit}`, {});
 
+export const tooManyValues = (limit: number) =>
+  failure('RequestEntityTooLarge', `Request entity too large: the body has more than ${limit} values`, {});
+
 export const notAcceptable = (accepted: readonly string[]) =>
   failure('NotAcceptable', `only the following media types are accepted: ${accepted.join(', ')}`);
 

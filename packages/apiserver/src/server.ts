@@ -145,6 +145,9 @@ export interface ApiServer {
   close(): Promise<void>;
 }
 
+/** Of the text: smaller ones take some milliseconds. */
+const LARGE_BODY = 128 * 1024;
+
 /** A Kubernetes API server in this process. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const { clock, random, logger = silentLogger } = options;
@@ -180,7 +183,9 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   }
   const isRbac = options.authorization === 'RBAC';
   const authorizer = isRbac ? createRbac(store) : allowEverything;
-  const admission = inTurn(options.admission, webhooks.mutate);
+  const pause = ({ source }: RequestContext) => ((source?.text.length ?? 0) > LARGE_BODY ? clock.yield() : undefined);
+  const mutating = inTurn(options.admission, webhooks.mutate);
+  const admission: Admission = (request) => pause(request.context)?.then(() => mutating(request)) ?? mutating(request);
   const policies = createAdmissionPolicies({ store, random, registry });
   const core: Core = {
     clock,
@@ -192,6 +197,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     fields: createFieldTracker(now),
     admission: isRbac ? escalationAdmission(authorizer, admission) : admission,
     validatingAdmission: (request) => policies(request) ?? webhooks.validate(request),
+    pause,
     checkNamespaces: options.checkNamespaces ?? true,
     watchBufferLimit: options.watchBufferLimit ?? 10_000,
   };

@@ -23,6 +23,7 @@ import { readQuery } from '../rest/read-query.ts';
 import { type ApiServer, refusal } from '../server.ts';
 import { type ProxyPath, type ProxyTarget, parseProxyPath } from '../streams/proxy-target.ts';
 import { isResponse } from '../transport.ts';
+import { type BodyParser, createBodyParser } from './body-parser.ts';
 import { type Connections, createConnections } from './connections.ts';
 import { type ByteLimits, createHeldBytes } from './held-bytes.ts';
 import { createHttp2Sessions } from './http2-sessions.ts';
@@ -100,8 +101,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const { clock, logger = silentLogger, host = '127.0.0.1', tls } = options;
   const closing = new AbortController();
   const route = createRouter(options.clusters);
+  const parser = createBodyParser(clock);
   const connections = createConnections(clock, options.anonymousIdleMs);
-  const handle = requestHandler(options, route, connections, closing.signal);
+  const handle = requestHandler(options, { route, connections, parser, closing: closing.signal });
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     // A connection that was busy when we began to close is idle now, and would be kept alive.
     response.once('close', () => {
@@ -180,6 +182,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       });
       await closed;
       timer.cancel();
+      await parser.close();
     },
   };
 }
@@ -240,7 +243,15 @@ function createRouter(clusters: HttpServerOptions['clusters']): Route {
   };
 }
 
-function requestHandler(options: HttpServerOptions, route: Route, connections: Connections, closing: AbortSignal) {
+function requestHandler(
+  options: HttpServerOptions,
+  {
+    route,
+    connections,
+    parser,
+    closing,
+  }: { route: Route; connections: Connections; parser: BodyParser; closing: AbortSignal },
+) {
   const { clock, logger = silentLogger, bodyLimit = DEFAULT_BODY_LIMIT, drainMs = DEFAULT_DRAIN_MS } = options;
   const slots = createRequestSlots(clock, options.inFlight ?? { writes: 200, reads: 400 }, options.queueMs ?? QUEUE_MS);
   const turns = createLoopTurns();
@@ -304,7 +315,12 @@ function requestHandler(options: HttpServerOptions, route: Route, connections: C
       const isLong = isWatch || isFollowed;
       // A body is read only for those who may send it.
       if (method !== 'GET') server.authorize({ method, path, query }, user);
-      const { body, contentType, duplicates, source } = await readBody(message, method, limits, countBody);
+      const { body, contentType, duplicates, source } = await readBody(message, method, {
+        limits,
+        count: countBody,
+        parser,
+        sender,
+      });
       if (!isLong) {
         leave = await admit(sender, method === 'GET' ? 'reads' : 'writes', response);
         if (!leave) return;

@@ -1,7 +1,7 @@
 // JSON.parse says nothing about a field that is there twice: the last one wins. Strict field validation has to know, so the
 // text is walked once more, without building anything.
-import { badRequest } from '../errors.ts';
 import { goJsonError } from '../json/go-json-error.ts';
+import { MAX_DEPTH } from './value-limits.ts';
 
 export interface ParsedText {
   value: unknown;
@@ -11,8 +11,15 @@ export interface ParsedText {
   problem?: string;
 }
 
-/** Deeper values would overflow the stack somewhere later; no kind is even a tenth as deep. */
-const MAX_DEPTH = 1000;
+/** A text that is beyond a limit. */
+export class TextRefusal extends Error {
+  readonly reason: 'depth' | 'values';
+
+  constructor(reason: 'depth' | 'values') {
+    super(reason);
+    this.reason = reason;
+  }
+}
 
 /** Parses JSON. */
 export function readJson(text: string): ParsedText {
@@ -82,8 +89,7 @@ export function duplicateFields(text: string): string[] {
         break;
       }
     }
-    if (levels.length > MAX_DEPTH)
-      throw badRequest(`the body of the request is nested more than ${MAX_DEPTH} levels deep`);
+    if (levels.length > MAX_DEPTH) throw new TextRefusal('depth');
   }
   return [...found];
 }

@@ -15,6 +15,7 @@ const echo: PodStreams = {
       stdout?.write(`${command.join(' ')}|`);
       stderr?.write('warned');
       if (stdin === undefined) return 7;
+      if (command[0] === 'idle') await once(signal, 'abort');
       const stop = () => stdin.destroy();
       signal.addEventListener('abort', stop);
       try {
@@ -110,8 +111,8 @@ test("a WebSocket has the command's streams as channels, and ends with its exit 
   const { open } = await serve(t);
   const { head, read } = await open(EXEC, WEB_SOCKET);
   assert.match(head, /^HTTP\/1\.1 101 /);
-  assert.match(head, /sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=/);
-  assert.match(head, /sec-websocket-protocol: v5\.channel\.k8s\.io/);
+  assert.match(head, /sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=/i);
+  assert.match(head, /sec-websocket-protocol: v5\.channel\.k8s\.io/i);
   const all = await read.until(() => false);
   assert.ok(all.includes('\u0001say it|'));
   assert.ok(all.includes('\u0002warned'));
@@ -164,6 +165,91 @@ test('what is not the protocol ends that connection and no other', async (t) => 
   }
   const { head } = await open(EXEC, WEB_SOCKET);
   assert.match(head, /^HTTP\/1\.1 101 /);
+});
+
+/** A frame as a client sends it, masked with zeros unless it is told otherwise. */
+function rawFrame(first: number, body: Buffer | string, { isMasked = true, length = Buffer.byteLength(body) } = {}) {
+  const mask = isMasked ? 0x80 : 0;
+  const header =
+    length < 126
+      ? Buffer.from([first, mask | length])
+      : length < 65_536
+        ? Buffer.from([first, mask | 126, length >> 8, length & 0xff])
+        : Buffer.concat([Buffer.from([first, mask | 127]), bigEndian(length)]);
+  return Buffer.concat([header, ...(isMasked ? [Buffer.alloc(4)] : []), Buffer.from(body)]);
+}
+
+function bigEndian(length: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(BigInt(length));
+  return bytes;
+}
+
+const MIB = 1024 * 1024;
+const [PROTOCOL_ERROR, NOT_UTF8, TOO_BIG, POLICY] = [1002, 1007, 1009, 1008];
+const FIN = 0x80;
+const [CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG] = [0, 1, 2, 8, 9, 10];
+const started = rawFrame(BINARY, '\0a');
+
+const hostile: [what: string, frames: () => Buffer, code: number][] = [
+  ['a frame without a mask', () => rawFrame(FIN | BINARY, '\0a', { isMasked: false }), PROTOCOL_ERROR],
+  ['the first reserved bit', () => rawFrame(FIN | 0x40 | BINARY, '\0a'), PROTOCOL_ERROR],
+  ['the second reserved bit', () => rawFrame(FIN | 0x20 | BINARY, '\0a'), PROTOCOL_ERROR],
+  ['the third reserved bit', () => rawFrame(FIN | 0x10 | BINARY, '\0a'), PROTOCOL_ERROR],
+  ['a reserved opcode for data', () => rawFrame(FIN | 3, '\0a'), PROTOCOL_ERROR],
+  ['a reserved opcode for control', () => rawFrame(FIN | 11, ''), PROTOCOL_ERROR],
+  ['a ping in fragments', () => rawFrame(PING, 'a'), PROTOCOL_ERROR],
+  ['a close in fragments', () => rawFrame(CLOSE, ''), PROTOCOL_ERROR],
+  ['a ping of 126 bytes', () => rawFrame(FIN | PING, 'x'.repeat(126)), PROTOCOL_ERROR],
+  ['a pong of 70,000 bytes', () => rawFrame(FIN | PONG, 'x'.repeat(70_000)), PROTOCOL_ERROR],
+  ['a continuation of nothing', () => rawFrame(FIN | CONTINUATION, 'a'), PROTOCOL_ERROR],
+  ['a message inside of another', () => Buffer.concat([started, rawFrame(FIN | BINARY, '\0b')]), PROTOCOL_ERROR],
+  ['a text that is not UTF-8', () => rawFrame(FIN | TEXT, Buffer.from([0, 0xc3, 0x28])), NOT_UTF8],
+  ['a close of one byte', () => rawFrame(FIN | CLOSE, '\x03'), PROTOCOL_ERROR],
+  ['a close with a code that nothing may send', () => rawFrame(FIN | CLOSE, Buffer.from([0x03, 0xed])), PROTOCOL_ERROR],
+  ['a close whose reason is not UTF-8', () => rawFrame(FIN | CLOSE, Buffer.from([0x03, 0xe8, 0xc3, 0x28])), NOT_UTF8],
+  ['a length of more than 2^53', () => Buffer.concat([Buffer.from([0x82, 0xff]), Buffer.alloc(12, 0x7f)]), TOO_BIG],
+  ['a length of 9 MiB', () => rawFrame(FIN | BINARY, '', { length: 9 * MIB }), TOO_BIG],
+  [
+    'fragments that are 9 MiB together',
+    () => Buffer.concat([started, ...Array.from({ length: 9 }, () => rawFrame(CONTINUATION, Buffer.alloc(MIB)))]),
+    TOO_BIG,
+  ],
+  ['18 MB of empty fragments', () => Buffer.concat([started, Buffer.alloc(18_000_000, rawFrame(0, ''))]), POLICY],
+];
+
+for (const [what, frames, code] of hostile) {
+  test(`a WebSocket that sends ${what} is closed with ${code}, and its command ends`, async (t) => {
+    const { open } = await serve(t);
+    const before = aborted;
+    const { socket, read } = await open(`${EXEC}&stdin=true`, WEB_SOCKET);
+    await read.until((text) => text.includes('say it'));
+    const memory = process.memoryUsage().rss;
+    socket.write(frames());
+    await read.until(() => false);
+    const end = Buffer.from([0x88, 2, code >> 8, code & 0xff]);
+    assert.ok(read.bytes().subarray(-end.length).equals(end), read.bytes().subarray(-20).toString('hex'));
+    while (aborted === before) await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.ok(process.memoryUsage().rss - memory < 200 * MIB, 'the frames take little memory');
+  });
+}
+
+test('a command that does not read its input stops the client from sending more', async (t) => {
+  const { open } = await serve(t);
+  const path = EXEC.replace('command=say', 'command=idle');
+  const { socket, read } = await open(`${path}&stdin=true`, WEB_SOCKET);
+  await read.until((text) => text.includes('idle it'));
+  const chunk = rawFrame(FIN | BINARY, Buffer.alloc(MIB));
+  let sent = 0;
+  for (; sent < 100; sent += 1) {
+    socket.write(chunk);
+    const isStuck = await Promise.race([
+      once(socket, 'drain').then(() => false),
+      new Promise<boolean>((resolve) => setTimeout(() => resolve(true), 1_000)),
+    ]);
+    if (isStuck) break;
+  }
+  assert.ok(sent < 50, `${sent} MiB were taken`);
 });
 
 test('a refusal is an answer: no such pod, no rights, no known protocol, no upgrade', async (t) => {

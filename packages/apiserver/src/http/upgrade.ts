@@ -22,7 +22,7 @@ import {
   serveNamedStreams,
 } from '../streams/remote-command.ts';
 import { type SpdyStream, serveSpdy } from '../streams/spdy-connection.ts';
-import { acceptKey, createWebSocket, tunnelThrough } from '../streams/web-socket.ts';
+import { acceptWebSocket, tunnelThrough, type WebSocket } from '../streams/web-socket.ts';
 
 export interface UpgradeOptions {
   /** Which server a request is for, and who sends it; throws the refusal. */
@@ -39,8 +39,6 @@ export const isUpgradePath = (path: string): boolean => /\/pods\/[^/]+\/(exec|at
 const LINGER_MS = 2_000;
 /** How long a client may take to open the streams that it asked for. */
 const STREAMS_MS = 30_000;
-
-type Serve = (socket: Duplex, signal: AbortSignal) => Promise<void>;
 
 export async function handleUpgrade(
   message: IncomingMessage,
@@ -61,13 +59,12 @@ export async function handleUpgrade(
     const query = new URLSearchParams((message.url ?? '').split('?', 2)[1] ?? '');
     const method = message.method === 'POST' ? 'POST' : 'GET';
     const connection = await server.connect({ method, path }, query, { user }, isWebSocket);
-    const { headers, serve } = isWebSocket ? webSocketProtocol(message, connection) : spdyProtocol(message, connection);
-    socket.write(responseHead(101, headers));
-    if (head.length > 0) socket.unshift(head);
+    const accept = isWebSocket
+      ? webSocketProtocol(message, connection, socket, head)
+      : spdyProtocol(message, connection, socket, head);
     closing.addEventListener('abort', stop, { once: true });
     if (closing.aborted) stop();
-    await serve(socket, AbortSignal.any([gone.signal, closing]));
-    socket.end();
+    await accept(AbortSignal.any([gone.signal, closing]));
   } catch (error) {
     if (socket.destroyed) return;
     if (socket.writableEnded || gone.signal.aborted) return;
@@ -85,43 +82,39 @@ export async function handleUpgrade(
   }
 }
 
-function webSocketProtocol(message: IncomingMessage, connection: PodConnection): Protocol {
-  const key = message.headers['sec-websocket-key'] ?? '';
-  if (key === '') throw badRequest('the request for a WebSocket has no Sec-WebSocket-Key');
+/** Accepts the upgrade and serves the streams until they have ended. */
+type Accept = (signal: AbortSignal) => Promise<void>;
+
+function webSocketProtocol(message: IncomingMessage, connection: PodConnection, socket: Duplex, head: Buffer): Accept {
+  if ((message.headers['sec-websocket-key'] ?? '') === '')
+    throw badRequest('the request for a WebSocket has no Sec-WebSocket-Key');
   const offered = (message.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
   const isForward = connection.kind === 'portforward';
   const known: readonly string[] = isForward ? [TUNNEL_PROTOCOL, FORWARD_CHANNELS] : [...CHANNEL_PROTOCOLS, ''];
   const protocol = known.find((name) => offered.includes(name));
   if (protocol === undefined) throw unknownProtocol(offered, known);
-  const headers = {
-    upgrade: 'websocket',
-    connection: 'Upgrade',
-    'sec-websocket-accept': acceptKey(key),
-    ...(protocol !== '' && { 'sec-websocket-protocol': protocol }),
+  return async (signal) => {
+    const web = await acceptWebSocket(message, socket, head, protocol);
+    await serveWebSocket(web, connection, protocol, signal).finally(() => web.close());
   };
+}
+
+function serveWebSocket(
+  web: WebSocket,
+  connection: PodConnection,
+  protocol: string,
+  signal: AbortSignal,
+): Promise<void> {
   if (connection.kind !== 'portforward') {
-    const { wanted, run } = connection;
-    return {
-      headers,
-      serve: (socket, signal) => serveChannels(createWebSocket(socket), wanted, protocol, run, signal),
-    };
+    return serveChannels(web, connection.wanted, protocol, connection.run, signal);
   }
   const { open, ports, pod } = connection;
-  return {
-    headers,
-    serve: (socket) =>
-      protocol === TUNNEL_PROTOCOL
-        ? serveForwarding(tunnelThrough(createWebSocket(socket)), open, pod)
-        : serveForwardingChannels(createWebSocket(socket), ports, open, pod),
-  };
+  return protocol === TUNNEL_PROTOCOL
+    ? serveForwarding(tunnelThrough(web), open, pod)
+    : serveForwardingChannels(web, ports, open, pod);
 }
 
-interface Protocol {
-  headers: Record<string, string>;
-  serve: Serve;
-}
-
-function spdyProtocol(message: IncomingMessage, connection: PodConnection): Protocol {
+function spdyProtocol(message: IncomingMessage, connection: PodConnection, socket: Duplex, head: Buffer): Accept {
   const upgrade = message.headers.upgrade ?? '';
   if (upgrade.toLowerCase() !== 'spdy/3.1') throw unknownProtocol([upgrade], ['websocket', 'SPDY/3.1']);
   const offered = (message.headersDistinct['x-stream-protocol-version'] ?? []).flatMap((value) =>
@@ -130,13 +123,13 @@ function spdyProtocol(message: IncomingMessage, connection: PodConnection): Prot
   const known: readonly string[] = connection.kind === 'portforward' ? [FORWARD_PROTOCOL] : COMMAND_PROTOCOLS;
   const protocol = known.find((name) => offered.includes(name));
   if (protocol === undefined) throw unknownProtocol(offered, known);
-  const headers = { upgrade: 'SPDY/3.1', connection: 'Upgrade', 'x-stream-protocol-version': protocol };
-  return {
-    headers,
-    serve: (socket, signal) =>
-      connection.kind === 'portforward'
-        ? serveForwarding(socket, connection.open, connection.pod)
-        : serveCommand(socket, connection, signal),
+  return async (signal) => {
+    const headers = { upgrade: 'SPDY/3.1', connection: 'Upgrade', 'x-stream-protocol-version': protocol };
+    socket.write(responseHead(101, headers));
+    if (head.length > 0) socket.unshift(head);
+    if (connection.kind === 'portforward') await serveForwarding(socket, connection.open, connection.pod);
+    else await serveCommand(socket, connection, signal);
+    socket.end();
   };
 }
 

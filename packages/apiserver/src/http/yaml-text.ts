@@ -1,39 +1,63 @@
-import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
-import type { ParsedText } from './json-text.ts';
+import { constructFromEvents, EVENT_ID, getScalarValue, parseEvents, YAMLException } from 'js-yaml';
+import { type ParsedText, TextRefusal } from './json-text.ts';
+import { MAX_DEPTH } from './value-limits.ts';
 
 /** Parses one YAML document (JSON is YAML too). */
 export function readYaml(text: string): ParsedText {
-  const lineCounter = new LineCounter();
-  const document = parseDocument(text, { uniqueKeys: false, lineCounter, prettyErrors: true, stringKeys: true });
-  const [error] = document.errors;
-  if (error) return failed(error.message, error.linePos?.[0].line);
-  const twice: string[] = [];
-  collect(document.contents, lineCounter, twice);
-  let value: unknown;
   try {
-    value = document.toJS({ maxAliasCount: 100 });
-  } catch (problem) {
-    return failed(problem instanceof Error ? problem.message : 'unknown');
+    const events = parseEvents(text, { maxDepth: MAX_DEPTH });
+    const documents = events.filter(({ type }) => type === EVENT_ID.DOCUMENT).length;
+    if (documents > 1) return failed('the body of the request has more than one document');
+    const twice = duplicateKeys(text, events);
+    // As in JSON, the last one of several equal keys counts.
+    const [value = null] = constructFromEvents(events, { source: text, json: true });
+    return { value, duplicates: twice.length === 0 ? [] : [`yaml: unmarshal errors:\n${twice.join('\n')}`] };
+  } catch (error) {
+    if (!(error instanceof YAMLException)) throw error;
+    if (error.reason.includes('nesting exceeded')) throw new TextRefusal('depth');
+    return failed(error.reason, error.mark?.line);
   }
-  return { value, duplicates: twice.length === 0 ? [] : [`yaml: unmarshal errors:\n${twice.join('\n')}`] };
 }
 
-function failed(message: string, line?: number): ParsedText {
-  const [first = ''] = message.split('\n');
-  return { value: undefined, duplicates: [], problem: `yaml: ${line === undefined ? '' : `line ${line}: `}${first}` };
+function failed(reason: string, line?: number): ParsedText {
+  const place = line === undefined ? '' : `line ${line + 1}: `;
+  return { value: undefined, duplicates: [], problem: `yaml: ${place}${reason}` };
 }
 
-function collect(node: Node | null, lines: LineCounter, twice: string[]): void {
-  if (isSeq(node)) for (const item of node.items) collect(item as Node, lines, twice);
-  if (!isMap(node)) return;
-  const seen = new Set<string>();
-  for (const { key, value } of node.items) {
-    if (isScalar(key)) {
-      const name = String(key.value);
-      const { line } = lines.linePos(key.range?.[0] ?? 0);
-      if (seen.has(name)) twice.push(`  line ${line}: key ${JSON.stringify(name)} already set in map`);
-      seen.add(name);
+interface Level {
+  /** The keys so far; undefined in a list. */
+  readonly keys: Set<string> | undefined;
+  expectsKey: boolean;
+}
+
+/** Keys that a map has twice, with their lines, in the order of the text. */
+function duplicateKeys(text: string, events: ReturnType<typeof parseEvents>): string[] {
+  const twice: string[] = [];
+  const levels: Level[] = [];
+  let line = 1;
+  let counted = 0;
+  const lineOf = (offset: number) => {
+    for (let at = text.indexOf('\n', counted); at >= 0 && at < offset; at = text.indexOf('\n', counted)) {
+      line += 1;
+      counted = at + 1;
     }
-    collect(value as Node | null, lines, twice);
+    return line;
+  };
+  for (const event of events) {
+    if (event.type === EVENT_ID.POP) levels.pop();
+    const level = levels.at(-1);
+    const isKey = level?.keys !== undefined && level.expectsKey;
+    if (event.type === EVENT_ID.SCALAR && level?.keys && isKey) {
+      const key = getScalarValue(text, event);
+      if (level.keys.has(key))
+        twice.push(`  line ${lineOf(event.valueStart)}: key ${JSON.stringify(key)} already set in map`);
+      level.keys.add(key);
+    }
+    // A value that opens a level is complete when the level is closed; the key that follows is expected by then.
+    if (level && event.type !== EVENT_ID.POP) level.expectsKey = !level.expectsKey;
+    if (event.type === EVENT_ID.MAPPING) levels.push({ keys: new Set(), expectsKey: true });
+    if (event.type === EVENT_ID.SEQUENCE) levels.push({ keys: undefined, expectsKey: false });
+    if (event.type === EVENT_ID.DOCUMENT) levels.push({ keys: undefined, expectsKey: false });
   }
+  return twice;
 }

@@ -55,10 +55,13 @@ export function withoutNulls(value: unknown): unknown {
     return items.every((item, index) => item === value[index]) ? value : items;
   }
   let copy: JsonObject | undefined;
-  for (const [key, part] of Object.entries(value)) {
+  const object = value as JsonObject;
+  for (const key of Object.keys(object)) {
+    const part = object[key];
+    if (typeof part !== 'object') continue;
     const kept = part === null ? undefined : withoutNulls(part);
     if (kept === part) continue;
-    copy ??= { ...value };
+    copy ??= { ...object };
     if (kept === undefined) delete copy[key];
     else setOwn(copy, key, kept);
   }

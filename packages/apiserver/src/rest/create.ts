@@ -22,6 +22,8 @@ export async function createObject(
   warnings: Warnings,
 ): Promise<UnknownObject> {
   const decoded = decodeObject(target, body, options, warnings);
+  const paused = core.pause(context);
+  if (paused) await paused;
   if (target.name !== '' && decoded.metadata.name !== target.name) throw methodNotAllowed();
   if ((decoded.metadata.resourceVersion ?? '') !== '') {
     throw badRequest('resourceVersion should not be set on objects to be created');

@@ -42,7 +42,7 @@ export async function serveChannels(
       const [channel] = message;
       const data = message.subarray(1);
       if (channel === CHANNEL.stdin && !stdin.writableEnded && data.length > 0) await take(stdin, data, gone.signal);
-      else if (channel === CHANNEL.resize) resize.write(data);
+      else if (channel === CHANNEL.resize && wanted.tty) await take(resize, data, gone.signal);
       else if (channel === CHANNEL.close && data[0] === CHANNEL.stdin) stdin.end();
     }
   })();
@@ -150,13 +150,16 @@ function take(stdin: PassThrough, data: Buffer, gone: AbortSignal): Promise<void
   });
 }
 
+/** A size takes some tens of characters. */
+const MAX_SIZE_TEXT = 1_000;
+
 /** One JSON document a size, one after the other; what is none is left out. */
 async function* sizesOf(source: Readable): AsyncGenerator<TerminalSize> {
   let text = '';
   for await (const chunk of source as AsyncIterable<Buffer>) {
     text += chunk.toString();
     const documents = text.split('}');
-    text = documents.pop() ?? '';
+    text = (documents.pop() ?? '').slice(0, MAX_SIZE_TEXT);
     for (const document of documents) {
       const size = sizeOf(`${document}}`);
       if (size !== undefined) yield size;

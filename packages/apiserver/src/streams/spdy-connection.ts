@@ -19,6 +19,7 @@ const VERSION = 3;
 const TYPE = { synStream: 1, synReply: 2, rstStream: 3, ping: 6, goAway: 7 } as const;
 const FIN = 1;
 const CANCEL = 5;
+const HEADER_BYTES = 8;
 const MAX_FRAME = 4 * 1024 * 1024;
 const MAX_STREAMS = 1_000;
 /** What may wait for a slow reader before all streams of the connection do. */
@@ -165,20 +166,31 @@ interface Frame {
 }
 
 async function* framesOf(transport: Duplex): AsyncGenerator<Frame> {
-  let rest: Buffer = Buffer.alloc(0);
+  let chunks: Buffer[] = [];
+  let size = 0;
+  /** Bytes without which nothing more can be read: joining chunks for every one of them would copy a large frame again and again. */
+  let needed = HEADER_BYTES;
   for await (const chunk of transport as AsyncIterable<Buffer>) {
-    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    while (rest.length >= 8) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size < needed) continue;
+    let rest = chunks.length === 1 ? chunk : Buffer.concat(chunks);
+    needed = HEADER_BYTES;
+    while (rest.length >= HEADER_BYTES) {
       const first = rest.readUInt32BE(0);
       const second = rest.readUInt32BE(4);
       const length = second & 0xff_ff_ff;
       if (length > MAX_FRAME) throw new RangeError(`a frame is longer than ${MAX_FRAME} bytes`);
-      if (rest.length < 8 + length) break;
+      needed = HEADER_BYTES + length;
+      if (rest.length < needed) break;
       const isControl = first >= 0x80_00_00_00;
       if (isControl && ((first >>> 16) & 0x7f_ff) !== VERSION) throw new RangeError('a frame is not one of SPDY/3');
-      const body = rest.subarray(8, 8 + length);
-      rest = rest.subarray(8 + length);
+      const body = rest.subarray(HEADER_BYTES, needed);
+      rest = rest.subarray(needed);
+      needed = HEADER_BYTES;
       yield { type: isControl ? first & 0xff_ff : undefined, id: first & 0x7f_ff_ff_ff, flags: second >>> 24, body };
     }
+    chunks = rest.length === 0 ? [] : [rest];
+    size = rest.length;
   }
 }
