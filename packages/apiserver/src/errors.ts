@@ -319,6 +319,10 @@ export const ClusterErrors = catalogue('apiserver', {
     message: `${path} is damaged: ${problem}; nothing in it has been changed`,
     remedy: 'restore a copy of it, or move it away to begin with an empty cluster',
   }),
+  LostWrites: (path: string, kept: number, found: number, file: string) => ({
+    message: `${path} or its log is damaged: revision ${kept} was acknowledged, and nothing after revision ${found} can be read; nothing in it has been changed`,
+    remedy: `restore a copy of the folder, or remove ${file} to go on without the writes after revision ${found}`,
+  }),
   NotOurs: (path: string) => ({
     message: `${path} is a database of another program`,
     remedy: 'choose another folder with --data',
@@ -329,7 +333,7 @@ export const ClusterErrors = catalogue('apiserver', {
   }),
   NotKept: (path: string, problem: string) => ({
     message: `the change is not on disk: writing to ${path} gave "${problem}"`,
-    remedy: 'free space on the disk or repair it; the server retries at the next request',
+    remedy: 'free space on the disk or repair it, then send the request again',
   }),
   AddressInUse: (address: string) => ({
     message: `cannot listen on ${address}: the address is in use`,

@@ -6,6 +6,7 @@ import {
   type EvaluateRule,
   type Logger,
   type Random,
+  reasonOf,
   silentLogger,
   type Transport,
   type WatchStream,
@@ -45,7 +46,14 @@ import { about } from './discovery/about.ts';
 import { createDiscovery } from './discovery/discovery.ts';
 import { createOpenApi } from './discovery/open-api.ts';
 import { createDispatcher, warningHeader } from './dispatch.ts';
-import { internalError, notServed, pageNotFound, StatusError, unsupportedMediaType } from './errors.ts';
+import {
+  internalError,
+  notServed,
+  pageNotFound,
+  StatusError,
+  serviceUnavailable,
+  unsupportedMediaType,
+} from './errors.ts';
 import { createProtobufDecoder } from './protobuf/decode.ts';
 import { createRegistry } from './resources/registry.ts';
 import type { Strategy } from './resources/resource.ts';
@@ -145,6 +153,8 @@ export interface ApiServer {
   close(): Promise<void>;
 }
 
+/** While writes go on failing, a read meets one of them again only by chance. */
+const READ_ATTEMPTS = 10;
 /** Of the text: smaller ones take some milliseconds. */
 const LARGE_BODY = 128 * 1024;
 
@@ -207,6 +217,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const authenticator = createAuthenticator(tokens, options.staticTokens ?? []);
   const review = createReviews(core, authorizer, authenticator);
   const hub = createWatchHub(() => storage.flush());
+  store.onLoss(() => hub.abortAll(new Error('writes could not be made durable')));
   const work = createWorkQueue(core);
   const conversions = createConversions(random, caller.call, ({ spec: { group, names } }, { metadata }) =>
     store
@@ -287,15 +298,20 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         () => closed,
       ),
     async handle(request, context) {
-      const result = await answer(request, context);
-      try {
-        const flushed = storage.flush();
-        if (flushed) await flushed;
-        return result;
-      } catch (error) {
-        // Reads too: they may have seen what is not durable. A watch that was opened must not stay open unread.
-        if (!isResponse(result)) await result[Symbol.asyncIterator]().return?.();
-        return refusal(error, request, logger);
+      for (let attempt = 1; ; attempt += 1) {
+        const result = await answer(request, context);
+        try {
+          const flushed = storage.flush();
+          if (flushed) await flushed;
+          return result;
+        } catch (error) {
+          // A watch that was opened must not stay open unread.
+          if (!isResponse(result)) await result[Symbol.asyncIterator]().return?.();
+          // A read may have seen writes that were then taken back: it reads again.
+          if (request.method === 'GET' && attempt < READ_ATTEMPTS) continue;
+          logger.error('a write could not be made durable', { error });
+          return refusal(serviceUnavailable(reasonOf(error)), request, logger);
+        }
       }
     },
     async connect(request, query, { user }, isWebSocket) {

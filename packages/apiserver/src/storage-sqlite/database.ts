@@ -1,6 +1,6 @@
 // One process at a time: the file is opened with SQLite's exclusive lock, which the system gives back when the process
 // ends, however it ends. What is not a good file of ours is left exactly as it is.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { CodedError, reasonOf } from '@capstan/kube';
@@ -42,8 +42,23 @@ export function openDatabase(path: string, migrations: readonly string[] = MIGRA
     writeFileSync(pidFile(path), `${process.pid}\n`);
     return database;
   } catch (error) {
-    if (database?.isOpen === true) database.close();
+    if (database?.isOpen === true) closeUnchanged(database, path);
     throw explained(error, path, shown);
+  }
+}
+
+/**
+ * Closes a file that is damaged and leaves it and its log as they are. SQLite would copy what it could read of the log into the file and
+ * remove the log; it does not where the file has another name than when it was opened.
+ */
+export function closeUnchanged(database: DatabaseSync, path: string): void {
+  const hidden = `${path}.closing`;
+  const isLogged = existsSync(`${path}-wal`);
+  if (isLogged) renameSync(path, hidden);
+  try {
+    database.close();
+  } finally {
+    if (isLogged) renameSync(hidden, path);
   }
 }
 

@@ -4,15 +4,22 @@ import { CodedError, reasonOf, type UnknownObject } from '@capstan/kube';
 import { ClusterErrors } from '../errors.ts';
 import type { StoreEvent } from '../store/history.ts';
 import type { StoredState } from '../store/storage.ts';
+import { type KeptRevision, lastRevisionFile } from './last-revision.ts';
 
 export interface LoadedState extends StoredState {
   compacted: number;
   events: readonly StoreEvent[];
 }
 
-/** Replays the log: the present state of every key, and the past that has not been forgotten yet. */
-export function loadState(database: DatabaseSync, path: string): LoadedState {
+/**
+ * Replays the log: the present state of every key, and the past that has not been forgotten yet. Throws when it ends before the last
+ * revision that was acknowledged.
+ */
+export function loadState(database: DatabaseSync, path: string, last?: KeptRevision): LoadedState {
   try {
+    if (last && last.refusedUntil > last.kept) {
+      database.prepare('DELETE FROM revisions WHERE revision > ? AND revision <= ?').run(last.kept, last.refusedUntil);
+    }
     const compacted = compactedOf(database);
     const current = new Map<string, KeptObject>();
     const events: StoreEvent[] = [];
@@ -25,12 +32,25 @@ export function loadState(database: DatabaseSync, path: string): LoadedState {
       }
       const id = `${row.resource} ${row.key}`;
       const before = current.get(id)?.object;
+      if (
+        row.previous !== null &&
+        row.previous > compacted &&
+        Number(before?.metadata.resourceVersion) !== row.previous
+      ) {
+        throw ClusterErrors.Corrupt(
+          path,
+          `revision ${row.previous}, which revision ${row.revision} replaces, is missing`,
+        );
+      }
       const object = row.value === null ? undefined : (JSON.parse(row.value) as UnknownObject);
       if (object) current.set(id, { resource: row.resource, key: row.key, object });
       else current.delete(id);
       revision = Math.max(revision, row.revision);
       if (row.revision > compacted) events.push(...eventOf(row, object, before));
     }
+    if (last && revision < last.kept) throw ClusterErrors.LostWrites(path, last.kept, revision, lastRevisionFile(path));
+    // Numbers of refused writes are not used again.
+    revision = Math.max(revision, last?.refusedUntil ?? 0);
     return { revision, compacted, objects: current.values(), events };
   } catch (error) {
     if (error instanceof CodedError) throw error;

@@ -210,24 +210,3 @@ it('a file of an older schema is brought up to date and keeps what is in it', (t
   assert.deepEqual({ ...migrated.prepare('SELECT * FROM things').get() }, { name: 'kept', size: null });
   migrated.close();
 });
-
-it('a write that did not reach the disk is not acknowledged, and is kept for the next try', async (t) => {
-  const path = join(folder(t), 'state.db');
-  const storage = sqliteStorage({ path });
-  let full = false;
-  const failing = {
-    ...storage,
-    flush: () => (full ? Promise.reject(new Error('disk full')) : storage.flush()),
-  };
-  const server = testServer({ storage: failing });
-  full = true;
-  const status = await server.refused('POST', CONFIG_MAPS, configMap('a'));
-  assert.equal(status.code, 500);
-  assert.match(status.message ?? '', /disk full/);
-  full = false;
-  await server.ok('GET', `${CONFIG_MAPS}/a`);
-  await server.server.close();
-  const again = testServer({ storage: sqliteStorage({ path }) });
-  await again.ok('GET', `${CONFIG_MAPS}/a`);
-  await again.server.close();
-});

@@ -9,7 +9,8 @@
 import { reasonOf } from '@capstan/kube';
 import { ClusterErrors } from '../errors.ts';
 import type { Change, Storage } from '../store/storage.ts';
-import { openDatabase } from './database.ts';
+import { closeUnchanged, openDatabase } from './database.ts';
+import { openLastRevision } from './last-revision.ts';
 import { checksumOf, loadState } from './load-state.ts';
 
 export interface SqliteStorageOptions {
@@ -19,6 +20,8 @@ export interface SqliteStorageOptions {
   retain?: number;
   /** Calls back once the present turn of the event loop is over; default setImmediate. */
   defer?: (call: () => void) => void;
+  /** The largest size of the file, in pages of 8 KiB; default as large as the disk. */
+  maxPages?: number;
 }
 
 const DEFAULT_RETAIN = 10_000;
@@ -30,6 +33,8 @@ const COMPACT_STEP = 64;
 export function sqliteStorage(options: SqliteStorageOptions): Storage {
   const { path, retain = DEFAULT_RETAIN, defer = setImmediate } = options;
   const database = openDatabase(path);
+  if (options.maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${options.maxPages}`);
+  const lastRevision = openLastRevision(path);
   const insert = database.prepare(
     'INSERT INTO revisions (revision, resource, key, previous, value, checksum) VALUES (?, ?, ?, ?, ?, ?)',
   );
@@ -48,6 +53,7 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
   let compacted = 0;
   let newest = 0;
   let wanted = 0;
+  let lose: (kept: number) => void = () => {};
 
   const compactTo = (until: number) => {
     forgetReplaced.run(compacted, until);
@@ -59,9 +65,9 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
   const commit = () => {
     running = undefined;
     const rows = pending;
-    database.exec('BEGIN');
     let forgotten = compacted;
     try {
+      database.exec('BEGIN');
       for (const row of rows) insert.run(...row);
       const last = rows.at(-1)?.[0] ?? newest;
       const target = Math.max(wanted, last - retain);
@@ -70,16 +76,27 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
       database.exec('COMMIT');
       newest = last;
       compacted = forgotten;
-      // Only now: what could not be written is written at the next try.
-      pending = pending.slice(rows.length);
+      pending = [];
+      lastRevision.keep(newest);
       const written = [...texts.keys()];
       defer(() => {
         for (const object of written) texts.delete(object);
       });
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK');
+      refuse(rows);
       throw ClusterErrors.NotKept(path, reasonOf(error));
     }
+  };
+
+  /** A write that is answered with an error must not take effect later: not by another try, and not by a log that has it after all. */
+  const refuse = (rows: readonly Row[]) => {
+    pending = [];
+    texts.clear();
+    const until = rows.at(-1)?.[0];
+    if (until === undefined) return;
+    lose(newest);
+    lastRevision.refuse(newest, until);
   };
 
   const flush = () => {
@@ -99,12 +116,14 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
   return {
     load() {
       try {
-        const state = loadState(database, path);
+        const state = loadState(database, path, lastRevision.last);
         compacted = state.compacted;
         newest = state.revision;
+        lastRevision.keep(newest);
         return state;
       } catch (error) {
-        database.close();
+        lastRevision.close();
+        closeUnchanged(database, path);
         throw error;
       }
     },
@@ -112,10 +131,13 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
       const row = rowOf(change);
       pending.push(row);
       if (row[VALUE] !== null) texts.set(change.object, row[VALUE]);
-      // Also what nothing waits for; who does wait hears of a failure, and the next flush tries again.
+      // Also what nothing waits for; a request that waits is answered with the failure.
       flush()?.catch(() => {});
     },
     flush,
+    onLoss(call) {
+      lose = call;
+    },
     jsonOf: (object) => texts.get(object),
     compact(revision) {
       wanted = Math.max(wanted, revision);
@@ -127,6 +149,7 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
         if (wanted > compacted) commit();
       } finally {
         database.close();
+        lastRevision.close();
       }
     },
   };

@@ -25,6 +25,8 @@ export interface History {
   at(index: number): StoreEvent | undefined;
   readonly length: number;
   compact(revision: number): void;
+  /** Forgets the events after a revision, which have not happened after all. */
+  cut(revision: number): void;
 }
 
 export interface HistoryLimits {
@@ -82,6 +84,10 @@ export function createHistory(limits: HistoryLimits, start: number): History {
     },
     indexAfter,
     at: (index) => events[index],
+    cut(revision) {
+      const lost = events.splice(indexAfter(revision));
+      for (const { object } of lost) weight -= weightOf(object);
+    },
     compact(revision) {
       if (revision <= compacted) return;
       drop(indexAfter(revision));

@@ -32,6 +32,11 @@ export interface Storage {
   append(change: Change): void;
   /** Undefined when everything appended so far is durable already, else a promise of that. */
   flush(): Promise<void> | undefined;
+  /**
+   * Sets the function that is called, before a flush is rejected, when the changes after a revision could not be made durable. They never
+   * will be: the store takes them back.
+   */
+  onLoss?(call: (kept: number) => void): void;
   /** The JSON of an object that has just been appended, until the turn of the event loop in which it became durable is over. */
   jsonOf?(object: unknown): string | undefined;
   /** Called when nothing asks for the past up to this revision any more. */

@@ -22,6 +22,8 @@ export interface Store {
   count(resource: string): number;
   /** Calls back at every write of the resource (of every resource for `undefined`), in order, until it is unsubscribed. */
   subscribe(resource: string | undefined, listener: (event: StoreEvent) => void): () => void;
+  /** Calls back when writes could not be made durable, just before they are taken back. */
+  onLoss(call: () => void): void;
   /** Forgets the past up to and including a revision. */
   compact(revision: number): void;
 }
@@ -61,14 +63,38 @@ export function createStore(options: StoreOptions): Store {
   };
   for (const { resource, key, object } of loaded.objects) tableOf(resource).set(key, object);
 
+  /** Those since everything was durable. */
+  let unkept: StoreEvent[] = [];
+  let warn = () => {};
+
+  const notify = (event: StoreEvent) => {
+    for (const listener of listeners.get(event.resource) ?? []) listener(event);
+    for (const listener of listeners.get(undefined) ?? []) listener(event);
+  };
+
+  /** Takes back the writes after a revision, the last one first. Their revisions are not used again. */
+  const revert = (kept: number) => {
+    warn();
+    const lost = unkept.filter((event) => event.revision > kept).reverse();
+    unkept = [];
+    history.cut(kept);
+    for (const { revision: at, resource, key, object, previous, deleted } of lost) {
+      if (previous) tableOf(resource).set(key, previous);
+      else tableOf(resource).delete(key);
+      const before = deleted ? undefined : object;
+      notify({ revision: at, resource, key, object: previous ?? object, previous: before, deleted: !previous });
+    }
+  };
+  storage.onLoss?.(revert);
+
   const publish = (event: StoreEvent) => {
     const { compacted } = history;
     history.add(event);
+    unkept.push(event);
     // Large objects: what is not in memory any more need not be on the disk either. A storage counts events itself.
     const isByBytes = history.compacted > compacted && history.length < historyLimit;
     if (isByBytes) storage.compact?.(history.compacted);
-    for (const listener of listeners.get(event.resource) ?? []) listener(event);
-    for (const listener of listeners.get(undefined) ?? []) listener(event);
+    notify(event);
   };
 
   const stamp = (object: UnknownObject): UnknownObject => {
@@ -85,6 +111,7 @@ export function createStore(options: StoreOptions): Store {
     put(resource, key, object) {
       const table = tableOf(resource);
       const previous = table.get(key);
+      if (storage.flush() === undefined) unkept = [];
       revision += 1;
       const stored = stamp(object);
       table.set(key, stored);
@@ -96,6 +123,7 @@ export function createStore(options: StoreOptions): Store {
       const table = tableOf(resource);
       const previous = table.get(key);
       if (!previous) return undefined;
+      if (storage.flush() === undefined) unkept = [];
       revision += 1;
       const last = stamp(previous);
       table.delete(key);
@@ -126,6 +154,9 @@ export function createStore(options: StoreOptions): Store {
       listeners.set(resource, set);
       set.add(listener);
       return () => set.delete(listener);
+    },
+    onLoss(call) {
+      warn = call;
     },
     compact(to) {
       if (to > revision) throw ApiServerErrors.future(to, revision);

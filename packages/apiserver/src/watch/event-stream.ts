@@ -8,6 +8,8 @@ export interface EventStream {
   push(event: WatchEvent): boolean;
   /** What is waiting is still delivered. */
   end(): void;
+  /** Breaks the stream; what is waiting is not delivered. */
+  abort(error: Error): void;
 }
 
 /** A watch whose reader may also be called: for hundreds of readers of one event, promises take longer than what they wait for. */
@@ -157,5 +159,6 @@ export function createEventStream({ initial, limit, limitBytes, schedule, onEnd 
       return !ended;
     },
     end,
+    abort: (error) => delivery.fail(error),
   };
 }

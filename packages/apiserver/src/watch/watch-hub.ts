@@ -9,15 +9,17 @@ export interface WatchHub {
   /** The event as watchers of a rendering get it; everybody gets the same one. */
   shared(event: StoreEvent, type: 'ADDED' | 'MODIFIED' | 'DELETED', rendering: Rendering): WatchEvent;
   readonly schedule: Schedule;
-  opened(end: () => void, resource: Resource): void;
+  opened(end: () => void, resource: Resource, abort: (error: Error) => void): void;
   closed(end: () => void): void;
   /** Ends the watches of a resource, or all of them. */
   endAll(storageKey?: string): void;
+  /** Breaks all watches: events that wait for their readers have not happened after all. */
+  abortAll(error: Error): void;
   readonly size: number;
 }
 
 export function createWatchHub(durable: () => Promise<void> | undefined): WatchHub {
-  const open = new Map<() => void, string>();
+  const open = new Map<() => void, { key: string; abort: (error: Error) => void }>();
   const made = new WeakMap<StoreEvent, Map<string, WatchEvent>>();
 
   return {
@@ -38,10 +40,13 @@ export function createWatchHub(durable: () => Promise<void> | undefined): WatchH
       return result;
     },
     schedule: createSchedule(durable),
-    opened: (end, resource) => open.set(end, resource.storageKey),
+    opened: (end, resource, abort) => open.set(end, { key: resource.storageKey, abort }),
     closed: (end) => open.delete(end),
     endAll(storageKey) {
-      for (const [end, key] of open) if (storageKey === undefined || key === storageKey) end();
+      for (const [end, { key }] of open) if (storageKey === undefined || key === storageKey) end();
+    },
+    abortAll(error) {
+      for (const { abort } of [...open.values()]) abort(error);
     },
     get size() {
       return open.size;

@@ -82,7 +82,7 @@ export function openWatch(
     options.timeoutSeconds === undefined || options.timeoutSeconds <= 0
       ? DEFAULT_TIMEOUT_MS * (1 + core.random())
       : options.timeoutSeconds * 1000;
-  const { stream, push, end } = createEventStream({
+  const { stream, push, end, abort } = createEventStream({
     initial,
     limit: core.watchBufferLimit,
     limitBytes: BUFFER_BYTES,
@@ -110,7 +110,7 @@ export function openWatch(
     const translated = translate(event);
     if (translated) push(translated);
   });
-  hub.opened(end, target.resource);
+  hub.opened(end, target.resource, abort);
   if (signal?.aborted) end();
   else signal?.addEventListener('abort', end, { once: true });
   return stream;
