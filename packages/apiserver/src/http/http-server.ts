@@ -15,29 +15,29 @@ import {
   silentLogger,
 } from '@capstan/kube';
 import { ANONYMOUS } from '../auth/authenticate.ts';
+import { type BodyParser, createBodyParser } from '../body/body-parser.ts';
+import { holdUntilRead, readBody } from '../body/read-body.ts';
 import type { UserInfo } from '../core.ts';
 import { ClusterErrors, methodNotAllowed, notServed, tooManyRequests } from '../errors.ts';
-import { PROTOBUF } from '../protobuf/encode.ts';
-import { isTrue } from '../rest/options.ts';
-import { readQuery } from '../rest/read-query.ts';
-import { type ApiServer, refusal } from '../server.ts';
-import { type ProxyPath, type ProxyTarget, parseProxyPath } from '../streams/proxy-target.ts';
-import { isResponse } from '../transport.ts';
-import { type BodyParser, createBodyParser } from './body-parser.ts';
-import { type Connections, createConnections } from './connections.ts';
-import { type ByteLimits, createHeldBytes } from './held-bytes.ts';
-import { createHttp2Sessions } from './http2-sessions.ts';
-import { createIdentifier } from './identify.ts';
-import { createLoopTurns } from './loop-turns.ts';
-import { serveProxy } from './proxy.ts';
-import { holdUntilRead, readBody } from './read-body.ts';
+import { type Connections, createConnections } from '../fairness/connections.ts';
+import { type ByteLimits, createHeldBytes } from '../fairness/held-bytes.ts';
+import { createLoopTurns } from '../fairness/loop-turns.ts';
 import {
   createRequestSlots,
   type LevelledSender,
   levelOf,
   RETRY_AFTER_SECONDS,
   type SlotKind,
-} from './request-slots.ts';
+} from '../fairness/request-slots.ts';
+import { PROTOBUF } from '../protobuf/encode.ts';
+import { isTrue } from '../rest/options.ts';
+import { readQuery } from '../rest/read-query.ts';
+import { type ApiServer, refusal } from '../server.ts';
+import { type ProxyPath, type ProxyTarget, parseProxyPath } from '../streams/proxy-target.ts';
+import { isResponse } from '../transport.ts';
+import { createHttp2Sessions } from './http2-sessions.ts';
+import { createIdentifier } from './identify.ts';
+import { serveProxy } from './proxy.ts';
 import { handleUpgrade, isUpgradePath } from './upgrade.ts';
 import { acceptedForm, type Form, refusalForm, type Writing, writeAnswer } from './write-answer.ts';
 import { createWatchWriter } from './write-watch.ts';

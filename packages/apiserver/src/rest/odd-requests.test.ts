@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { readJson } from '../http/json-text.ts';
+import { readJson } from '../body/json-text.ts';
 import { CONFIG_MAPS, configMap, DEPLOYMENTS, deployment, testServer } from '../server.test-support.ts';
 
 const NAMESPACE = '/api/v1/namespaces/default';

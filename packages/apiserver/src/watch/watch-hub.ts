@@ -46,7 +46,7 @@ export function createWatchHub(durable: () => Promise<void> | undefined): WatchH
       for (const [end, { key }] of open) if (storageKey === undefined || key === storageKey) end();
     },
     abortAll(error) {
-      for (const { abort } of [...open.values()]) abort(error);
+      for (const { abort } of open.values()) abort(error);
     },
     get size() {
       return open.size;

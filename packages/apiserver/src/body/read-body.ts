@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Clock, Method } from '@capstan/kube';
 import type { BodySource } from '../core.ts';
 import { badRequest, entityTooLarge, requestTimeout } from '../errors.ts';
+import type { Sender } from '../fairness/fair-queue.ts';
 import { PATCH_TYPES } from '../rest/patch.ts';
 import type { BodyParser } from './body-parser.ts';
 import type { TextForm } from './body-text.ts';
-import type { Sender } from './fair-queue.ts';
 import type { ParsedText } from './json-text.ts';
 
 export interface RequestBody extends Partial<ParsedText> {

@@ -3,9 +3,9 @@
 import { Worker } from 'node:worker_threads';
 import { type Clock, reasonOf, type Timer } from '@capstan/kube';
 import { badRequest, type StatusError, tooManyValues } from '../errors.ts';
+import { createFairQueue, type Sender } from '../fairness/fair-queue.ts';
 import { readText, type TextForm } from './body-text.ts';
 import type { ParseReply, ParseRequest } from './body-worker.ts';
-import { createFairQueue, type Sender } from './fair-queue.ts';
 import { type ParsedText, TextRefusal } from './json-text.ts';
 import { MAX_DEPTH, MAX_VALUES } from './value-limits.ts';
 
