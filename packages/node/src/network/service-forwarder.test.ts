@@ -15,6 +15,7 @@ import {
 } from '@capstan/kube';
 import { createRandom } from '@capstan/testing';
 import { createBackends, createChooser } from './backends.ts';
+import { NODE_PORTS_CONDITION } from './node-port-clash.ts';
 import { createForwarder } from './service-forwarder.ts';
 
 const skip = process.platform === 'linux' ? false : 'needs the loopback addresses 127.96.0.0/12: run it on Linux';
@@ -147,6 +148,62 @@ test('a service of type LoadBalancer is reached at its own address, or at the lo
   await client.patch(Service, { namespace: NAMESPACE, name: 'web' }, 'merge', { spec: { loadBalancerIP: asked } });
   await published(asked);
   assert.equal(await ask(asked, 8080), 'one');
+});
+
+/** Holds ports as another program would, from the first of the range. */
+async function holdPorts(t: TestContext, ports: readonly number[]): Promise<void> {
+  for (const port of ports) {
+    const holder: Server = createServer((socket) => socket.end('other'));
+    // Another test or program may hold it already, which is as good.
+    await new Promise<void>((resolve) => {
+      holder.once('error', () => resolve());
+      holder.listen(port, '127.0.0.1', resolve);
+    });
+    t.after(() => void holder.close());
+  }
+}
+
+test('a node port that was drawn and that another program holds is replaced', { skip }, async (t) => {
+  const client = await createPlace(t);
+  await holdPorts(t, [30_000]);
+  const host = address(50, 64);
+  const port = await backend(t, 'one', host);
+  await client.create(EndpointSlice, slice('web-1', port, [host]));
+  const { spec } = await client.create(Service, service(address(50), 7080, { type: 'LoadBalancer' }));
+  assert.equal(spec?.ports?.[0]?.nodePort, 30_000);
+  let given = 0;
+  await until(async () => {
+    const { spec: now, status } = await client.get(Service, { namespace: NAMESPACE, name: 'web' });
+    given = now?.ports?.[0]?.nodePort ?? 0;
+    return given !== 30_000 && status?.loadBalancer?.ingress?.[0]?.ip === address(50);
+  });
+  await until(async () => (await ask('127.0.0.1', given)) === 'one');
+});
+
+test('a node port that the user asked for stays, and the Service reports who has it', { skip }, async (t) => {
+  const client = await createPlace(t);
+  const asked = 32_000 + (process.pid % 700);
+  await holdPorts(t, [asked]);
+  const ports = [{ name: 'x', port: 7081, protocol: 'TCP', nodePort: asked }];
+  await client.create(Service, service(address(51), 7081, { type: 'LoadBalancer', ports }));
+  await until(async () => {
+    const { status } = await client.get(Service, { namespace: NAMESPACE, name: 'web' });
+    const found = status?.conditions?.find(({ type }) => type === NODE_PORTS_CONDITION);
+    return (
+      found?.status === 'False' &&
+      found.reason === 'PortInUse' &&
+      found.message.startsWith(`node port ${asked} (TCP) is held by another program`) &&
+      status?.loadBalancer?.ingress?.[0]?.ip === address(51)
+    );
+  });
+  const { spec } = await client.get(Service, { namespace: NAMESPACE, name: 'web' });
+  assert.equal(spec?.ports?.[0]?.nodePort, asked);
+  await client.delete(Service, { namespace: NAMESPACE, name: 'web' });
+  await client.create(Service, service(address(51), 7081, { type: 'NodePort' }));
+  await until(async () => {
+    const { status } = await client.get(Service, { namespace: NAMESPACE, name: 'web' });
+    return (status?.conditions ?? []).length === 0;
+  });
 });
 
 test('datagrams are passed on, and their answers come back', { skip }, async (t) => {

@@ -16,6 +16,7 @@ import { createToolkit } from '../controller/toolkit.ts';
 import { isInRange } from './address-pool.ts';
 import { type Backends, createBackends, createChooser } from './backends.ts';
 import { balancedAddress, publishAddress, requestedAddress } from './load-balancer.ts';
+import { type NodePortClash, resolveClashes } from './node-port-clash.ts';
 import { type Forward, forwardTcp } from './tcp-forward.ts';
 import { forwardUdp } from './udp-forward.ts';
 
@@ -50,7 +51,10 @@ interface Wanted {
   port: number;
   portName: string;
   affinityMs: number | undefined;
+  isNodePort: boolean;
 }
+
+const isInUse = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 
 export function createForwarder(options: ForwarderOptions): Forwarder {
   const { clock, range = SERVICE_RANGE, nodeAddress = '127.0.0.1' } = options;
@@ -86,24 +90,39 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
         const own = listeners.get(key) ?? new Map<string, Forward>();
         listeners.set(key, own);
         let hasFailed = false;
+        const clashes: NodePortClash[] = [];
         for (const one of wanted) {
           if (own.has(one.id)) continue;
           try {
             own.set(one.id, await open(one, key, backends));
           } catch (error) {
-            hasFailed = true;
+            if (one.isNodePort && isInUse(error)) {
+              clashes.push({ protocol: one.protocol, nodePort: one.port });
+            } else hasFailed = true;
             const remedy = one.port < 1024 ? '; ports below 1024 need root' : '';
             const note = `nothing can listen on ${one.address}:${one.port} (${one.protocol}): ${reasonOf(error)}${remedy}`;
             tools.event(service, { type: 'Warning', reason: 'AddressNotForwarded', note });
           }
         }
         await publishAddress(tools, service, hasFailed ? undefined : balancedAddress(service, range));
-        return hasFailed ? RETRY_MS : undefined;
+        await resolveClashes(tools, service, clashes, canListen);
+        return hasFailed || clashes.length > 0 ? RETRY_MS : undefined;
       },
     };
 
     await Promise.all([tools.run(signal), runController(tools, controller, signal)]);
     for (const key of listeners.keys()) await close(key);
+  }
+
+  async function canListen(protocol: string, port: number): Promise<boolean> {
+    const probe = { address: nodeAddress ?? '127.0.0.1', port, backends: () => [] };
+    try {
+      const forward = await (protocol === 'UDP' ? forwardUdp(probe, clock) : forwardTcp(probe));
+      await forward.close();
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   function open(wanted: Wanted, key: string, backends: Backends): Promise<Forward> {
@@ -122,15 +141,20 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
 function wantedOf({ spec }: Service, range: string, nodeAddress: string | null): Wanted[] {
   const timeout = spec?.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? AFFINITY_SECONDS;
   const affinityMs = spec?.sessionAffinity === 'ClientIP' ? timeout * 1000 : undefined;
-  const make = (address: string, port: number, { protocol = 'TCP', name = '' }: ServicePort): Wanted[] => {
+  const make = (
+    address: string,
+    port: number,
+    { protocol = 'TCP', name = '' }: ServicePort,
+    isNodePort = false,
+  ): Wanted[] => {
     if (protocol !== 'TCP' && protocol !== 'UDP') return [];
     const id = JSON.stringify([protocol, address, port, name, affinityMs]);
-    return [{ id, protocol, address, port, portName: name, affinityMs }];
+    return [{ id, protocol, address, port, portName: name, affinityMs, isNodePort }];
   };
   const own = (spec?.clusterIPs ?? [spec?.clusterIP ?? '']).filter((address) => isInRange(address, range));
   const addresses = [...new Set([...own, ...(requestedAddress(spec) ?? [])])];
   return (spec?.ports ?? []).flatMap((port) => [
     ...addresses.flatMap((address) => make(address, port.port, port)),
-    ...(nodeAddress !== null && port.nodePort ? make(nodeAddress, port.nodePort, port) : []),
+    ...(nodeAddress !== null && port.nodePort ? make(nodeAddress, port.nodePort, port, true) : []),
   ]);
 }
