@@ -23,6 +23,7 @@ export const KINDS: [groupVersion: string, ...kinds: string[]][] = [
     'Service',
     'ServiceAccount',
   ],
+  ['apiregistration.k8s.io/v1', 'APIService'],
   ['apps/v1', 'ControllerRevision', 'DaemonSet', 'Deployment', 'ReplicaSet', 'StatefulSet'],
   ['events.k8s.io/v1', 'Event'],
   ['authentication.k8s.io/v1', 'SelfSubjectReview', 'TokenReview'],
@@ -78,6 +79,7 @@ export const NAMES: Record<string, string> = {
   'io.k8s.api.core.v1.EndpointPort': 'EndpointsPort',
   'io.k8s.api.admissionregistration.v1.ServiceReference': 'AdmissionServiceReference',
   'io.k8s.api.admissionregistration.v1.WebhookClientConfig': 'AdmissionWebhookClientConfig',
+  'io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference': 'APIServiceReference',
   [`${EXTENSIONS}.ServiceReference`]: 'ConversionServiceReference',
   [`${EXTENSIONS}.WebhookClientConfig`]: 'ConversionWebhookClientConfig',
   // The client has its own DeleteOptions, Status and StatusCause.

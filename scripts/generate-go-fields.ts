@@ -12,6 +12,7 @@ const LIBRARY = RELEASE.replace(/^v1\./, 'v0.');
 const MODULES: Record<string, string> = {
   'io.k8s.api.': moduleFolder('k8s.io/api'),
   'io.k8s.apimachinery.': moduleFolder('k8s.io/apimachinery'),
+  'io.k8s.kube-aggregator.': moduleFolder('k8s.io/kube-aggregator'),
 };
 
 interface GoField {

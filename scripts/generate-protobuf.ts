@@ -26,6 +26,7 @@ interface GoField {
 const LIBRARY = RELEASE.replace(/^v1\./, 'v0.');
 const API = 'k8s.io.api';
 const EXTENSIONS = 'k8s.io.apiextensions-apiserver.pkg.apis.apiextensions.v1';
+const AGGREGATOR = 'k8s.io.kube-aggregator.pkg.apis.apiregistration.v1';
 const META = 'k8s.io.apimachinery.pkg.apis.meta.v1';
 
 /** What clients send besides the kinds that are served. */
@@ -65,6 +66,7 @@ const modules = {
   'k8s.io/api': moduleFolder('k8s.io/api'),
   'k8s.io/apiextensions-apiserver': moduleFolder('k8s.io/apiextensions-apiserver'),
   'k8s.io/apimachinery': moduleFolder('k8s.io/apimachinery'),
+  'k8s.io/kube-aggregator': moduleFolder('k8s.io/kube-aggregator'),
 };
 const messages = new Map<string, ProtoField[]>();
 /** By message and number: not every tag has the name. */
@@ -106,6 +108,7 @@ function moduleFolder(name: string): string {
 function messageOf(groupVersion: string, kind: string): string {
   const [version = '', group = ''] = groupVersion.split('/').reverse();
   if (group === 'apiextensions.k8s.io') return `${EXTENSIONS}.${kind}`;
+  if (group === 'apiregistration.k8s.io') return `${AGGREGATOR}.${kind}`;
   return `${API}.${PACKAGES[group] ?? group.split('.')[0]}.${version}.${kind}`;
 }
 

@@ -147,6 +147,7 @@ const TRAITS: Readonly<Record<string, readonly Trait[]>> = {
   'validatingadmissionpolicies.admissionregistration.k8s.io': ['conditional', 'generation'],
   'validatingadmissionpolicybindings.admissionregistration.k8s.io': ['conditional', 'generation'],
   'validatingwebhookconfigurations.admissionregistration.k8s.io': WEBHOOKS,
+  'apiservices.apiregistration.k8s.io': ['path-segment', 'conditional'],
   'customresourcedefinitions.apiextensions.k8s.io': ['conditional', 'generation'],
   'daemonsets.apps': ['generation'],
   'deployments.apps': ['generation'],
@@ -272,6 +273,13 @@ function withKubernetes(namespace: UnknownObject): unknown[] {
   return given.includes('kubernetes') ? given : [...given, 'kubernetes'];
 }
 
+const LOCAL = {
+  type: 'Available',
+  status: 'True',
+  reason: 'Local',
+  message: 'Local APIServices are always available',
+};
+
 const POD_GRACE_SECONDS = 30;
 const PROTECTED = new Set(['default', 'kube-system', 'kube-public']);
 
@@ -286,6 +294,13 @@ const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
       const wanted = valueAt(pod, ['spec', 'terminationGracePeriodSeconds']);
       return asked ?? (typeof wanted === 'number' ? wanted : POD_GRACE_SECONDS);
     },
+  },
+  'apiservices.apiregistration.k8s.io': {
+    // An APIService without a Service stands for this server.
+    prepareCreate: (service) =>
+      valueAt(service, ['spec', 'service']) === undefined
+        ? { ...service, status: { conditions: [{ ...LOCAL, lastTransitionTime: service.metadata.creationTimestamp }] } }
+        : service,
   },
   'daemonsets.apps': {
     prepareCreate: (daemonSet) => withTemplateGeneration(daemonSet, 1),

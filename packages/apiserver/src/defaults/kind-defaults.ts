@@ -118,6 +118,9 @@ export const kindDefaults: Readonly<Record<string, Defaults>> = {
     fillAbsent(match, { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} }),
   [`${ADMISSION}.ServiceReference`]: (reference) => fillAbsent(reference, { port: 443 }),
 
+  'io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference': (reference) =>
+    fillAbsent(reference, { port: 443 }),
+
   'io.k8s.api.scheduling.v1.PriorityClass': (object) =>
     fillAbsent(object, { preemptionPolicy: 'PreemptLowerPriority' }),
 

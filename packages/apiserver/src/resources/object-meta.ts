@@ -10,7 +10,13 @@ import { type FieldError, fieldForbidden, fieldInvalid, fieldRequired } from '..
 import { equalJson, isObject } from '../json/copy.ts';
 import type { Resource } from './resource.ts';
 
-const LENIENT = new Set(['admissionregistration.k8s.io', 'apiextensions.k8s.io', 'coordination.k8s.io', 'policy']);
+const LENIENT = new Set([
+  'admissionregistration.k8s.io',
+  'apiextensions.k8s.io',
+  'apiregistration.k8s.io',
+  'coordination.k8s.io',
+  'policy',
+]);
 const ANNOTATIONS_LIMIT = 256 * 1024;
 const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
 

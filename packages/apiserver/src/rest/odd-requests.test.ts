@@ -56,6 +56,22 @@ describe('odd requests', () => {
     assert.equal((await send('GET', CONFIG_MAPS, undefined, { query: { watch: 'FALSE' } })).status, 200);
   });
 
+  it('a patch that removes the resourceVersion is refused where an update needs one', async () => {
+    const { ok, refused } = testServer();
+    const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+    await ok('POST', leases, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'a' },
+      spec: {},
+    });
+    const patch = { metadata: { resourceVersion: null, labels: { a: 'b' } } };
+    const more = { contentType: 'application/merge-patch+json' };
+    const { code, message } = await refused('PATCH', `${leases}/a`, patch, more);
+    assert.equal(code, 422);
+    assert.match(message ?? '', /metadata.resourceVersion: Invalid value: 0: must be specified for an update/);
+  });
+
   it('a delete with a body ignores the options of its query', async () => {
     const { ok, send } = testServer();
     await ok('POST', CONFIG_MAPS, configMap('a'));

@@ -53,7 +53,9 @@ export async function patchObject(
   const patch = copyJson(body);
   if (isApply(contentType)) return applyObject(core, target, patch, options, context, warnings);
   const type = contentType.split(';')[0]?.trim() ?? '';
-  const object = await changeObject(core, target, { ...options, context, conditional: false }, (live) => {
+  // The result has the resourceVersion of the object, unless the patch removes it.
+  const conditional = !target.resource.strategy.allowsUnconditionalUpdate;
+  const object = await changeObject(core, target, { ...options, context, conditional }, (live) => {
     const result = keptManagers(target, patched(target, type, patch, live, options));
     const isStrategic = type === PATCH_TYPES.strategic;
     const shown = () => (isStrategic ? goText(takenPatch(patch, live)) : JSON.stringify(result));

@@ -1,4 +1,6 @@
 import type {
+  APIService,
+  APIServiceCondition,
   ConfigMap,
   CoreEvent,
   MutatingWebhookConfiguration,
@@ -39,6 +41,11 @@ const webhooks = printer<MutatingWebhookConfiguration>([
   ['Webhooks:integer', ({ webhooks: all = [] }) => all.length],
   'Age',
 ]);
+
+function availability(condition: APIServiceCondition | undefined): string {
+  const { status = 'Unknown', reason = '' } = condition ?? {};
+  return status === 'True' || reason === '' ? status : `${status} (${reason})`;
+}
 
 const sizeOf = (map: object | undefined) => Object.keys(map ?? {}).length;
 
@@ -110,6 +117,12 @@ const quotas =
       .join(', ');
 
 export const clusterPrinters: Readonly<Record<string, Printer>> = {
+  'apiservices.apiregistration.k8s.io': printer<APIService>([
+    'Name',
+    ['Service', ({ spec }) => (spec?.service ? `${spec.service.namespace}/${spec.service.name}` : 'Local')],
+    ['Available', ({ status }) => availability(status?.conditions?.find(({ type }) => type === 'Available'))],
+    'Age',
+  ]),
   persistentvolumes: printer<PersistentVolume>([
     'Name',
     'Capacity = spec.capacity.storage | 0',

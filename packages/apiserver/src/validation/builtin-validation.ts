@@ -6,6 +6,7 @@ import * as batch from './batch-rules.ts';
 import { claim, storageClass, volume } from './claim-rules.ts';
 import * as cluster from './cluster-rules.ts';
 import * as event from './event-rules.ts';
+import { apiService } from './extensions/aggregation-rules.ts';
 import * as network from './network-rules.ts';
 import * as node from './node-rules.ts';
 import { pod } from './pod-rules.ts';
@@ -36,6 +37,7 @@ const rule = <T>(check: (errors: Errors, object: T, old: T | undefined) => void)
 
 const RULES: Readonly<Record<string, Rule>> = {
   pods: rule(pod),
+  'apiservices.apiregistration.k8s.io': rule(apiService),
   persistentvolumeclaims: rule(claim),
   persistentvolumes: rule(volume),
   'storageclasses.storage.k8s.io': rule(storageClass),

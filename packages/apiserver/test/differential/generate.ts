@@ -20,6 +20,7 @@ import type { DiffRequest, Sequence } from './sequence.ts';
 import { foreign } from './verbs/foreign.ts';
 import { malformed } from './verbs/malformed.ts';
 import { withMeta } from './verbs/metadata.ts';
+import { operatorStep } from './verbs/operators.ts';
 import { list, watch } from './verbs/read.ts';
 import { remove, removeAll } from './verbs/remove.ts';
 import { encoded, form, JSON_PATCH, MERGE, STRATEGIC, type Unnumbered } from './verbs/request.ts';
@@ -130,6 +131,7 @@ function step(random: SeededRandom, kind: GeneratedKind, before: readonly DiffRe
     [1, () => [malformed(random, kind, name, path)]],
     [1, () => [watch(random, kind, before)]],
     [0.5, () => [foreign(random, kind, path)]],
+    [3, () => operatorStep(random, kind, path, before)],
     [2, () => special(random, kind, path) ?? [{ method: 'GET', path, ...encoded(random, kind) }]],
   ];
   const total = steps.reduce((sum, [weight]) => sum + weight, 0);

@@ -146,6 +146,16 @@ export const ServiceAccount = externalKind<types.ServiceAccount>({
 });
 export type ServiceAccount = types.ServiceAccount;
 
+export const APIService = externalKind<types.APIService>({
+  group: 'apiregistration.k8s.io',
+  version: 'v1',
+  kind: 'APIService',
+  plural: 'apiservices',
+  scope: 'Cluster',
+  hasStatus: true,
+});
+export type APIService = types.APIService;
+
 export const ControllerRevision = externalKind<types.ControllerRevision>({
   group: 'apps',
   version: 'v1',
@@ -470,6 +480,7 @@ export const builtinKinds: readonly Kind[] = [
   Secret,
   Service,
   ServiceAccount,
+  APIService,
   ControllerRevision,
   DaemonSet,
   Deployment,
@@ -510,6 +521,10 @@ export type {
   APIGroupList,
   APIResource,
   APIResourceList,
+  APIServiceCondition,
+  APIServiceReference,
+  APIServiceSpec,
+  APIServiceStatus,
   APIVersions,
   AWSElasticBlockStoreVolumeSource,
   AdmissionServiceReference,

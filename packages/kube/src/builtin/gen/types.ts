@@ -2893,3 +2893,36 @@ export interface VersionInfo {
   minor: string;
   platform: string;
 }
+
+export interface APIService extends KubeObject {
+  spec?: APIServiceSpec;
+  status?: APIServiceStatus;
+}
+
+export interface APIServiceCondition {
+  lastTransitionTime?: Time;
+  message?: string;
+  reason?: string;
+  status: string;
+  type: string;
+}
+
+export interface APIServiceSpec {
+  caBundle?: string;
+  group?: string;
+  groupPriorityMinimum: number;
+  insecureSkipTLSVerify?: boolean;
+  service?: APIServiceReference;
+  version?: string;
+  versionPriority: number;
+}
+
+export interface APIServiceStatus {
+  conditions?: APIServiceCondition[];
+}
+
+export interface APIServiceReference {
+  name?: string;
+  namespace?: string;
+  port?: number;
+}

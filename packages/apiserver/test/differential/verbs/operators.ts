@@ -1,0 +1,222 @@
+// Requests that operators and their tools send and that few others do: a status is cleared, an exported manifest is written back, a
+// collection is deleted across namespaces, a Scale is applied, a page is read while others write.
+import type { SeededRandom } from '@capstan/testing';
+import type { GeneratedKind } from '../kinds/kind.ts';
+import type { DiffRequest } from '../sequence.ts';
+import { APPLY, isShared, JSON_PATCH, MERGE, STRATEGIC, type Unnumbered } from './request.ts';
+import { create } from './write.ts';
+
+export function operatorStep(
+  random: SeededRandom,
+  kind: GeneratedKind,
+  path: string,
+  before: readonly DiffRequest[],
+): Unnumbered[] {
+  const turn = before.length;
+  return random.pick([
+    () => clearing(random, kind, path),
+    () => exported(random, path),
+    () => acrossNamespaces(random, kind),
+    () => emptyOptions(random, kind, path),
+    () =>
+      kind.hasScale === true && kind.isCustom !== true
+        ? appliedScale(random, path, turn)
+        : clearing(random, kind, path),
+    () => (kind.kind === 'Pod' ? gated(random, path) : directives(random, kind, path)),
+    () => watchWithoutBookmarks(random, kind),
+    () => pagesUnderWrites(random, kind, turn),
+  ])();
+}
+
+function clearing(random: SeededRandom, kind: GeneratedKind, path: string): Unnumbered[] {
+  const at = `${path}/status`;
+  const set: Unnumbered = {
+    method: 'PATCH',
+    path: at,
+    contentType: MERGE,
+    body: { status: kind.status?.(random) ?? {} },
+  };
+  const cleared = random.pick<Unnumbered>([
+    { method: 'PATCH', path: at, contentType: MERGE, body: { status: null } },
+    { method: 'PATCH', path: at, contentType: JSON_PATCH, body: [{ op: 'remove', path: '/status' }] },
+    { method: 'PUT', path: at, edit: { path, patch: { status: null } } },
+    { method: 'PATCH', path, contentType: MERGE, body: { status: null } },
+    {
+      method: 'PATCH',
+      path,
+      contentType: MERGE,
+      body: { metadata: { labels: null, annotations: null, finalizers: null } },
+    },
+  ]);
+  return [set, cleared, { method: 'GET', path }];
+}
+
+/** As a manifest that was exported from another cluster: with times, a generation and a uid of there. */
+function exported(random: SeededRandom, path: string): Unnumbered[] {
+  const metadata = random.pick<Record<string, unknown>>([
+    { creationTimestamp: '2020-01-01T00:00:00Z' },
+    { creationTimestamp: '2020-01-01T00:00:00Z', generation: 7, selfLink: '/x' },
+    { creationTimestamp: '2020-01-01T00:00:00Z', resourceVersion: null, uid: null, managedFields: null },
+    { deletionGracePeriodSeconds: 4 },
+  ]);
+  const write = random.pick<Unnumbered>([
+    { method: 'PUT', path, edit: { path, patch: { metadata } } },
+    { method: 'PATCH', path, contentType: MERGE, body: { metadata } },
+  ]);
+  return [write, { method: 'GET', path }];
+}
+
+/** Never a deletion of custom resources, which others of the same kind would notice. */
+function acrossNamespaces(random: SeededRandom, kind: GeneratedKind): Unnumbered[] {
+  if (isShared(kind)) return [{ method: 'PUT', path: kind.collection, body: {} }];
+  const path = kind.collection.replace('namespaces/{ns}/', '');
+  return [
+    random.pick<Unnumbered>([
+      { method: 'DELETE', path, query: { dryRun: 'All' } },
+      { method: 'POST', path, body: { metadata: { name: 'a' } } },
+      { method: 'PATCH', path, contentType: MERGE, body: {} },
+      { method: 'DELETE', path: kind.collection, query: { dryRun: random.pick(['All', '']) } },
+    ]),
+  ];
+}
+
+function emptyOptions(random: SeededRandom, kind: GeneratedKind, path: string): Unnumbered[] {
+  const [name = '', value = ''] = random.pick([
+    ['dryRun'],
+    ['fieldManager'],
+    ['fieldValidation'],
+    ['propagationPolicy'],
+    ['gracePeriodSeconds'],
+    ['orphanDependents', 'false'],
+    ['limit'],
+    ['sendInitialEvents', 'true'],
+  ]);
+  const query = { [name]: value };
+  return [
+    random.pick<Unnumbered>([
+      {
+        method: 'POST',
+        path: kind.collection,
+        body: { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { name: 'a' } },
+        query,
+      },
+      { method: 'PATCH', path, contentType: MERGE, body: {}, query },
+      { method: 'GET', path: kind.collection, query: { labelSelector: 'app=only-{ns}', ...query } },
+      { method: 'DELETE', path: `${kind.collection}/none`, query },
+    ]),
+  ];
+}
+
+/** Each with a number of its own: a manager that updated the whole object keeps its entry as it is, see the list of differences. */
+function appliedScale(random: SeededRandom, path: string, turn: number): Unnumbered[] {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const body = {
+    apiVersion: 'autoscaling/v1',
+    kind: 'Scale',
+    metadata: { name: random.pick([name, name, name, 'other']) },
+    spec: { replicas: random.pick([20 + turn, 20 + turn, -1]) },
+  };
+  const query = { fieldManager: random.pick(['one', 'two']), ...(random.chance(0.6) && { force: 'true' }) };
+  return [
+    { method: 'PATCH', path: `${path}/scale`, contentType: APPLY, body, query },
+    { method: 'GET', path },
+  ];
+}
+
+function gated(random: SeededRandom, path: string): Unnumbered[] {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const terms = (...keys: string[]) => ({
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: keys.map((key) => ({ key, operator: 'Exists' })) }],
+      },
+    },
+  });
+  const spec = {
+    schedulingGates: [{ name: 'example.com/one' }, { name: 'example.com/two' }],
+    containers: [{ name: 'c', image: 'web:1' }],
+    ...(random.chance(0.5) && { nodeSelector: { a: 'b' } }),
+    ...(random.chance(0.5) && { affinity: terms('a') }),
+  };
+  const changes = [
+    { schedulingGates: [{ name: 'example.com/one' }] },
+    { schedulingGates: [{ name: 'example.com/three' }] },
+    { schedulingGates: null },
+    { nodeSelector: { c: 'd' } },
+    { nodeSelector: { a: 'other' } },
+    { affinity: terms('a', 'b') },
+    { affinity: terms('b') },
+    { affinity: null },
+    { nodeSelector: null },
+  ];
+  const target = { apiVersion: 'v1', kind: 'Node', name: 'none' };
+  return [
+    { method: 'DELETE', path, body: { gracePeriodSeconds: 0 } },
+    {
+      method: 'POST',
+      path: path.slice(0, path.lastIndexOf('/')),
+      body: { apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec },
+    },
+    ...Array.from(
+      { length: 3 },
+      (): Unnumbered => ({
+        method: 'PATCH',
+        path,
+        contentType: MERGE,
+        body: { spec: random.pick<object>(changes) },
+      }),
+    ),
+    {
+      method: 'POST',
+      path: `${path}/binding`,
+      body: { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target },
+      query: { dryRun: 'All' },
+    },
+  ];
+}
+
+/** Directives of strategic patches where there may be nothing to merge with. */
+function directives(random: SeededRandom, kind: GeneratedKind, path: string): Unnumbered[] {
+  if (kind.isCustom) return exported(random, path);
+  const body = random.pick<object>([
+    { metadata: { labels: { $patch: 'replace', app: 'z' } } },
+    { metadata: { annotations: { $patch: 'delete' } } },
+    { metadata: { ownerReferences: [{ $patch: 'replace' }] } },
+    { metadata: { finalizers: null, labels: { app: null, tier: 'x' } } },
+    { metadata: { $retainKeys: ['name', 'labels'], labels: { app: 'x' } } },
+  ]);
+  return [{ method: 'PATCH', path, contentType: STRATEGIC, body }];
+}
+
+function watchWithoutBookmarks(random: SeededRandom, kind: GeneratedKind): Unnumbered[] {
+  const query = {
+    ...(isShared(kind) && { labelSelector: 'app=only-{ns}' }),
+    ...random.pick<Record<string, string>>([
+      { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' },
+      { sendInitialEvents: '', resourceVersionMatch: 'NotOlderThan' },
+      { sendInitialEvents: 'false', resourceVersionMatch: 'NotOlderThan' },
+      { sendInitialEvents: 'true', resourceVersionMatch: 'Exact' },
+      { resourceVersionMatch: 'NotOlderThan' },
+      { continue: 'x' },
+    ]),
+    watch: 'true',
+  };
+  return [{ method: 'GET', path: kind.collection, query, watch: true }];
+}
+
+/** The second page shows the revision of the first, whatever was written in between. */
+function pagesUnderWrites(random: SeededRandom, kind: GeneratedKind, turn: number): Unnumbered[] {
+  const query = { limit: '1', ...(isShared(kind) && { labelSelector: 'app=only-{ns}' }) };
+  const next = { ...query, continue: `@continue:${turn + 1}` };
+  return [
+    { method: 'GET', path: kind.collection, query },
+    create(random, kind),
+    {
+      method: 'PATCH',
+      path: `${kind.collection}/${kind.names[1] ?? kind.names[0]}`,
+      contentType: MERGE,
+      body: { metadata: { labels: { tier: 'paged' } } },
+    },
+    { method: 'GET', path: kind.collection, query: next },
+  ];
+}
