@@ -18,7 +18,7 @@ import { Broker, CablePolicies, Cluster, Endpoint, type EndpointSpec, Gateway, S
 import { createBrokerSync } from '../reconcilers/sync-broker.ts';
 import { createOwnedSync } from '../reconcilers/sync-owned.ts';
 import { createPolicySync, type SyncPlaces } from '../reconcilers/sync-policies.ts';
-import { RESOLVED_ANNOTATION } from '../resolution/agreement.ts';
+import { RESOLVED_ANNOTATION } from '../sync/published-outcomes.ts';
 import type { CableEngine, CableReport, WantedCable } from './cable-engine.ts';
 import { CELL } from './cell.ts';
 import { createEndpointPlan, createOutcomes, type EndpointPlan, type LocalGateway } from './wanted-cable.ts';

@@ -6,7 +6,7 @@ import { ConfigMap } from '@capstan/kube';
 import { plan, reading, reconciler } from '@capstan/reconcile';
 import { planOf } from '@capstan/testing';
 import { Broker, CablePolicies, Cluster, Endpoint, type EndpointSpec } from '../kinds/index.ts';
-import { RESOLVED_ANNOTATION } from '../resolution/agreement.ts';
+import { RESOLVED_ANNOTATION } from '../sync/published-outcomes.ts';
 import { CELL, createCell } from './cell.ts';
 import { createEndpointPlan, type EndpointPlan } from './wanted-cable.ts';
 

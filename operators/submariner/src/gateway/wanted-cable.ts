@@ -6,18 +6,13 @@ import type { Cable, LocalEnd } from '../drivers/driver.ts';
 import { Broker, Cluster, Endpoint, type EndpointSpec } from '../kinds/index.ts';
 import { type DriverName, driverNameOf } from '../policy/driver-names.ts';
 import { ownOptionsOf, sharedOptionsOf } from '../policy/driver-options.ts';
-import {
-  disagreementOf,
-  formatOutcomes,
-  outcomeOf,
-  publishedFor,
-  RESOLVED_ANNOTATION,
-} from '../resolution/agreement.ts';
+import { disagreementOf, outcomeOf } from '../resolution/agreement.ts';
 import { clusterFacts } from '../resolution/cluster-labels.ts';
 import { type Decision } from '../resolution/decision.ts';
 import { offerOfEndpoint } from '../resolution/endpoint-offer.ts';
 import { policySet } from '../resolution/pair-fold.ts';
 import { decideFor } from '../resolution/resolver.ts';
+import { formatOutcomes, publishedFor, RESOLVED_ANNOTATION } from '../sync/published-outcomes.ts';
 import type { WantedCable } from './cable-engine.ts';
 import { CELL } from './cell.ts';
 

@@ -1,12 +1,9 @@
 // Whether both ends of a pair have resolved it alike. Both compute the same from the same synced objects, unless one of them
 // is cut off from the broker or has another version. Each gateway therefore publishes on its Endpoint what it resolved for
 // each other cluster, and compares. A driver without encryption is used only when the other end has resolved one too.
-import { isJsonObject } from '@capstan/kube';
 import { driverNameOf, isEncrypted } from '../policy/driver-names.ts';
+import type { PublishedOutcome } from '../sync/published-outcomes.ts';
 import type { Decision } from './decision.ts';
-
-/** On an Endpoint: the clusters by the outcome that its gateway resolved for them, as JSON. */
-export const RESOLVED_ANNOTATION = 'submariner.io/resolved-cables';
 
 /** The outcome of a pair where nothing may connect it. */
 const NOT_CONNECTED = 'not connected';
@@ -18,33 +15,6 @@ export function outcomeOf({ driver, options }: Pick<Decision, 'driver' | 'option
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]) => `${name}=${value}`);
   return shown.length === 0 ? driver : `${driver}(${shown.join(',')})`;
-}
-
-/** The text of the annotation; the order in which clusters arrived does not count. */
-export function formatOutcomes(outcomes: ReadonlyMap<string, string>): string {
-  const byOutcome = Map.groupBy([...outcomes.keys()].toSorted(), (cluster) => outcomes.get(cluster) ?? '');
-  return JSON.stringify(Object.fromEntries([...byOutcome].toSorted(([a], [b]) => (a < b ? -1 : 1))));
-}
-
-/** What an Endpoint published for one cluster. */
-export type PublishedOutcome =
-  /** Its gateway has an earlier version and publishes nothing. */
-  | { readonly state: 'unpublished' }
-  /** Its gateway has not resolved the pair yet. */
-  | { readonly state: 'unresolved' }
-  | { readonly state: 'resolved'; readonly outcome: string };
-
-export function publishedFor(text: string | undefined, cluster: string): PublishedOutcome {
-  if (text === undefined) return { state: 'unpublished' };
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    return { state: 'unpublished' };
-  }
-  const entries = isJsonObject(parsed) ? Object.entries(parsed) : [];
-  const found = entries.find(([, clusters]) => Array.isArray(clusters) && clusters.includes(cluster));
-  return found === undefined ? { state: 'unresolved' } : { state: 'resolved', outcome: found[0] };
 }
 
 export interface Disagreement {

@@ -12,6 +12,7 @@ import {
   type SyncBase,
   type SyncObject,
 } from './content.ts';
+import { contentForCopy } from './published-outcomes.ts';
 
 export interface OwnedSides {
   /** The id of this member's cluster. */
@@ -38,14 +39,14 @@ export function isDuplicate(member: SyncObject | undefined, broker: SyncObject |
 }
 
 export function syncOwned({ local, isOwn, member, broker }: OwnedSides): OwnedActions {
-  return isOwn ? syncOwn(local, member, broker) : syncCopy(member, broker);
+  return isOwn ? syncOwn(local, member, broker) : syncCopy(local, member, broker);
 }
 
 /** A copy follows the broker. */
-function syncCopy(member: SyncObject | undefined, broker: SyncObject | undefined): OwnedActions {
+function syncCopy(local: string, member: SyncObject | undefined, broker: SyncObject | undefined): OwnedActions {
   if (broker === undefined || broker.metadata.deletionTimestamp !== undefined)
     return member === undefined ? {} : { deleteMember: true };
-  const content = contentOf(broker);
+  const content = contentForCopy(contentOf(broker), local);
   const base = baseFrom(broker, digestOf(content));
   const isCurrent =
     member !== undefined && digestOf(contentOf(member)) === base.digest && baseOf(member.metadata)?.uid === base.uid;
