@@ -149,6 +149,43 @@ describe('an interrupted watch', () => {
     await stop();
   });
 
+  for (const [code, word] of [
+    [403, 'Forbidden'],
+    [401, 'Unauthorized'],
+    [400, 'BadRequest'],
+  ] as const) {
+    it(`asks a server that answers ${code} slowly, from the first time on`, async () => {
+      const { clock, server, stop } = await start(
+        (server) => {
+          one(server);
+          const refused: Fault = { error: apiError(code, word) };
+          server.fail('list', refused, refused, refused, refused);
+        },
+        { streaming: false },
+      );
+      await clock.advance(7_400);
+      assert.equal(countOf(server, 'list'), 1);
+      await clock.advance(52_600);
+      assert.ok(countOf(server, 'list') <= 9, `${countOf(server, 'list')} lists in a minute`);
+      await stop();
+    });
+  }
+
+  it('does not take an object with an empty name', async () => {
+    const { clock, server, informer, stop } = await start(one);
+    const nameless = {
+      apiVersion: 'test.io/v1',
+      kind: 'Thing',
+      metadata: { name: '', resourceVersion: '99' },
+      spec: { value: 1 },
+    };
+    server.watches[0]?.send({ type: 'ADDED', object: nameless });
+    await clock.settle();
+    assert.equal(informer.state().reason, 'Malformed');
+    assert.equal(informer.size, 1);
+    await stop();
+  });
+
   it('honours Retry-After', async () => {
     const { clock, server, informer, stop } = await start(
       (server) => {
