@@ -1,3 +1,4 @@
+import { abuse } from './apiserver/abuse.ts';
 import { churn } from './apiserver/churn.ts';
 import { start } from './apiserver/start.ts';
 import { watches } from './apiserver/watches.ts';
@@ -8,5 +9,5 @@ import type { Bench } from './bench.ts';
 export const apiserver: Bench = {
   name: 'apiserver',
   summary: 'start, durable writes, lists, watches and memory of the embedded API server, over HTTPS',
-  parts: [start, writes, watches, churn],
+  parts: [start, writes, watches, abuse, churn],
 };
