@@ -1,4 +1,5 @@
-import type { Kind, KubeObject } from '@capstan/kube/cluster';
+import { type Kind, type KubeObject, kindId } from '@capstan/kube/cluster';
+import { AuthorErrors, guarded } from './guard.ts';
 
 /**
  * What an operator can say about an object before it is stored, beyond the rules of its definition: the same validation that its
@@ -25,4 +26,21 @@ export interface AdmissionView {
 
 export function admissionCheck<T extends KubeObject>(check: AdmissionCheck<T>): AdmissionCheck {
   return check;
+}
+
+/** What a check finds. Throws an error that names the check where it throws, or returns something else than findings. */
+export function checkAdmission(
+  check: AdmissionCheck,
+  object: KubeObject,
+  view: AdmissionView,
+): Required<AdmissionFindings> {
+  const what = `the admission check of ${kindId(check.kind)}`;
+  const { errors, warnings = [] } = guarded(what, () => check.check(object, view) ?? {});
+  if (!isTexts(errors) || !isTexts(warnings))
+    throw AuthorErrors.NotOfType(what, '{ errors, warnings }, two lists of texts', 'something else');
+  return { errors, warnings };
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }

@@ -16,6 +16,10 @@ export const ApplyErrors = catalogue('apply', {
     message: `${object} was created by ${minter}, and is already due to be recreated`,
     remedy: 'check its validity and the clock of this machine; it is recreated every ten seconds at most',
   }),
+  NotMade: (minter: string, ms: number) => ({
+    message: `the minter ${minter} did not return within ${ms / 1000} s`,
+    remedy: 'see what it waits for; it is tried again',
+  }),
   StatusNotKept: (fields: readonly string[]) => ({
     message: `the server did not keep the status that was written to it (${fields.join(', ')})`,
     remedy: 'install the CRD of this release, and see that its schema has every field that the reconciler sets',
@@ -228,6 +232,15 @@ export const RuntimeErrors = catalogue('runtime', {
 });
 
 export const SinkErrors = catalogue('sink', {
+  NotOpened: (sink: string, ms: number) => ({
+    message: `the sink ${sink} did not open within ${ms / 1000} s`,
+    remedy: 'see what it waits for outside; it is opened again',
+  }),
+  Waiting: (sink: string, since: string) => ({
+    message: `waiting for the sink ${sink} since ${since}`,
+    remedy:
+      'it did not return from a delivery in time and ignores its signal; no other delivery begins before it returns',
+  }),
   NoReturn: (sink: string, ms: number) => ({
     message: `the sink ${sink} did not return from a delivery within ${ms / 1000} s`,
     remedy: 'see what it waits for outside; its keys are tried again',
@@ -235,6 +248,10 @@ export const SinkErrors = catalogue('sink', {
 });
 
 export const SourceErrors = catalogue('source', {
+  NotComplete: (name: string, ms: number) => ({
+    message: `the source ${name} was not complete ${ms / 1000} s after it was opened`,
+    remedy: 'see what it waits for outside, or give it a longer timeoutMs; it is opened again',
+  }),
   Closed: (name: string) => ({
     message: `the source ${name} ended before it was asked to`,
     remedy: 'see the log of what it reads from; it is opened again',

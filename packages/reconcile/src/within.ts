@@ -1,4 +1,4 @@
-import type { Clock } from '@capstan/kube/cluster';
+import { type Clock, sleep } from '@capstan/kube/cluster';
 
 /** Makes a call whose signal is aborted, and which rejects, after `ms` or with the outer signal, whether or not the call heeds it. */
 export async function within<T>(
@@ -22,5 +22,35 @@ export async function within<T>(
   } finally {
     timer.cancel();
     outer?.removeEventListener('abort', stop);
+  }
+}
+
+/** Ends when the work does or the signal is aborted, whichever is first: work that ignores its signal holds nothing up. */
+export async function withSignal<V>(work: PromiseLike<V>, signal: AbortSignal): Promise<V> {
+  const over = Promise.withResolvers<never>();
+  const onAbort = () => over.reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'));
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([work, over.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Waits for work, whatever becomes of it, and no longer than `ms`. Returns whether it has ended. */
+export async function atMost(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
+  const stop = new AbortController();
+  const ended = () => true;
+  try {
+    return await Promise.race([
+      work.then(ended, ended),
+      sleep(clock, ms, stop.signal).then(
+        () => false,
+        () => false,
+      ),
+    ]);
+  } finally {
+    stop.abort();
   }
 }

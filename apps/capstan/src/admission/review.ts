@@ -1,16 +1,16 @@
 // The answer to an AdmissionReview of one of our kinds. Pure. It never stands in the way of what is there already: an object that
 // is being deleted, or whose spec stays as it is, passes; so does an edit of an object that was wrong before, unless it adds an
-// error. A check that throws refuses nothing.
+// error. A check that throws refuses nothing; the user sees the error as a warning.
 import { isDeepStrictEqual } from 'node:util';
-import { isRecord, type KubeObject, kindId, reasonOf } from '@capstan/kube';
+import { isRecord, type KubeObject, keyOfObject, kindId, reasonOf } from '@capstan/kube';
 import type { AdmissionCheck, AdmissionFindings, AdmissionView } from '@capstan/reconcile';
-import type { AdmissionResponse } from '@capstan/reconcile/webhook';
+import { type AdmissionResponse, checkAdmission } from '@capstan/reconcile/webhook';
 
 export interface ReviewOptions {
   readonly checks: readonly AdmissionCheck[];
   readonly view: AdmissionView;
-  /** What went wrong in a check, for the log. */
-  failed?(kind: string, reason: string): void;
+  /** What went wrong in a check, and for which object, for the log. */
+  failed?(kind: string, reason: string, key: string): void;
 }
 
 export function reviewObject(request: Readonly<Record<string, unknown>>, options: ReviewOptions): AdmissionResponse {
@@ -35,10 +35,10 @@ export function reviewObject(request: Readonly<Record<string, unknown>>, options
 
 function findingsOf(check: AdmissionCheck, object: KubeObject, { view, failed }: ReviewOptions): AdmissionFindings {
   try {
-    return check.check(object, view);
+    return checkAdmission(check, object, view);
   } catch (error) {
-    failed?.(kindId(check.kind), reasonOf(error));
-    return { errors: [] };
+    failed?.(kindId(check.kind), reasonOf(error), keyOfObject(object));
+    return { errors: [], warnings: [`nothing was checked: ${reasonOf(error)}`] };
   }
 }
 

@@ -49,8 +49,8 @@ export async function serveAdmission(options: ServeAdmissionOptions, signal: Abo
   try {
     let current = await credentials(signal);
     const view = viewOf(informers);
-    const failed = (kind: string, reason: string) =>
-      logger.error('a check failed; nothing is refused', { kind, reason });
+    const failed = (kind: string, reason: string, key: string) =>
+      logger.error('a check failed; nothing is refused', { kind, key, reason });
     const server = await startWebhookServer({
       ...options,
       pair: current,

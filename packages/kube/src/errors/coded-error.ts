@@ -43,10 +43,14 @@ export function errorMakers<T extends Record<string, (...args: never[]) => Error
   return Object.fromEntries(wrapped) as { [K in keyof T]: (...args: Parameters<T[K]>) => E };
 }
 
-/** What may be printed of a failure that is not one of ours: its message, in one line. */
+/** What may be printed of a failure that is not one of ours: its message, in one line. Never throws, whatever was thrown. */
 export function reasonOf(error: unknown): string {
-  const text = error instanceof Error ? error.message || error.name : String(error);
-  return text.replace(/\s+/g, ' ').trim();
+  try {
+    const text = error instanceof Error ? error.message || error.name : String(error);
+    return text.replace(/\s+/g, ' ').trim();
+  } catch {
+    return 'a value that cannot be shown was thrown';
+  }
 }
 
 /** Problem and remedy as one sentence. */

@@ -26,8 +26,10 @@ import {
 } from '../diff/index.ts';
 import { plainDigest } from '../digest.ts';
 import { ApplyErrors } from '../errors.ts';
-import type { EventInput } from '../plan/index.ts';
+import type { EventInput, StatusInput } from '../plan/index.ts';
+import { mergeStatus } from '../plan/status.ts';
 import { backOff, done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
+import { atMost } from '../within.ts';
 import { inOrder } from './in-order.ts';
 import { inTurns } from './in-turns.ts';
 import { NOTHING_REPORTED, type Reported, reportNews } from './new-events.ts';
@@ -44,7 +46,7 @@ import {
   timeLeft,
   writesId,
 } from './patience.ts';
-import { perform, rehearse, type Target } from './perform.ts';
+import { isNotMade, type Performance, perform, rehearse, type Target } from './perform.ts';
 
 /** What a key needs from one attempt to the next; lost with the process, and harmless to lose. */
 export interface KeyState {
@@ -57,6 +59,10 @@ export interface KeyState {
   mintedAt: ReadonlyMap<string, number>;
   /** What failed last, until it succeeds. */
   failed: Failed | undefined;
+  /** What is shown of work of an author that hangs, from its first attempt until it ends. */
+  waiting: string | undefined;
+  /** Whether the server drops a field of the status, which is reported until it no longer does. */
+  dropsStatus: boolean;
   /** Rounds of earlier turns that were spent on the same work. */
   rounds: number;
 }
@@ -78,6 +84,8 @@ export function createKeyState(): KeyState {
     reported: NOTHING_REPORTED,
     mintedAt: NONE,
     failed: undefined,
+    waiting: undefined,
+    dropsStatus: false,
     rounds: 0,
   };
 }
@@ -121,7 +129,12 @@ export interface Job {
   /** Does the work when no other reconciler is writing to the owner; it is passed whether one was. */
   inTurn<T>(work: (hasWaited: boolean) => Promise<T>): Promise<T>;
   readonly signal: AbortSignal;
+  /** Gives the worker's place to another key while work of an author lasts. None by default. */
+  parked?<T>(work: Promise<T>): Promise<T>;
 }
+
+/** Work of an author that lasts longer is shown on the resource, and no longer takes the place of a worker. */
+const SHOWN_AFTER_MS = 2000;
 
 /** Progress fields of a status go out at most this often. */
 const PROGRESS_MS = 1000;
@@ -219,7 +232,8 @@ async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership): P
     const hasMoved = await workStep(attempt, writes, ownership);
     if (hasMoved) return true;
     // Nothing is being tried that could be refused: what was reported is over.
-    if (attempt.failure === undefined && attempt.waitMs === undefined) attempt.job.report(undefined);
+    if (attempt.failure === undefined && attempt.waitMs === undefined && !attempt.job.state.dropsStatus)
+      attempt.job.report(undefined);
   }
   return statusStep(attempt);
 }
@@ -367,7 +381,10 @@ function stumble(attempt: Attempt, write: ChildWrite): void {
 
 function fail(attempt: Attempt, error: unknown, write: ChildWrite, reason: Failure['reason']): void {
   if (attempt.failure === undefined || attempt.failure instanceof WriteConflict) attempt.failure = error;
-  if (error instanceof WriteConflict) attempt.job.report({ reason: 'Conflict', message: error.message });
+  const { job } = attempt;
+  if (error instanceof WriteConflict) job.report({ reason: 'Conflict', message: error.message });
+  else if (isNotMade(error) && job.state.waiting !== undefined)
+    job.report({ reason: 'Waiting', message: job.state.waiting });
   else reportRefusal(attempt, error, `${describe(write.kind, write.ref)}: `, reason);
 }
 
@@ -399,7 +416,12 @@ async function statusStep(attempt: Attempt): Promise<boolean> {
   const { job } = attempt;
   // A reported failure changes the status: evaluate again before writing it.
   await job.wave();
-  if (job.writes()?.status === undefined) return false;
+  if (job.writes()?.status === undefined) {
+    if (!job.state.dropsStatus || attempt.failure !== undefined) return false;
+    job.state.dropsStatus = false;
+    job.report(undefined);
+    return true;
+  }
   return job.inTurn(async (hasWaited) => {
     if (hasWaited) await job.wave();
     return sendStatus(attempt);
@@ -419,8 +441,7 @@ async function sendStatus(attempt: Attempt): Promise<boolean> {
     return false;
   }
   if (equal(status, attempt.statusSent)) {
-    attempt.failure ??= ApplyErrors.StatusNotKept(Object.keys(status.input));
-    return false;
+    return notKept(attempt, status, ownership);
   }
   try {
     const isWritten = await writeStatus(ownerWrite(job, ownership), status, () => formatTime(clock.now()));
@@ -436,6 +457,20 @@ async function sendStatus(attempt: Attempt): Promise<boolean> {
   return true;
 }
 
+/** The server took the status and dropped a part of it: that is shown in a part that it keeps, and as an Event. */
+function notKept(attempt: Attempt, { input }: StatusWrite, { object }: Ownership): boolean {
+  const { job } = attempt;
+  const { status } = object as KubeObject & { status?: StatusInput };
+  const lost = Object.keys(input).filter((field) => mergeStatus(status, { [field]: input[field] }) !== status);
+  const error = ApplyErrors.StatusNotKept(lost.length > 0 ? lost : ['conditions']);
+  attempt.failure ??= error;
+  if (job.state.dropsStatus) return false;
+  job.state.dropsStatus = true;
+  job.report({ reason: 'WriteRefused', message: error.message });
+  job.notify({ type: 'Warning', reason: 'StatusNotKept', note: error.message });
+  return true;
+}
+
 function written(attempt: Attempt, verb: 'status' | 'finalizer'): void {
   attempt.hasWritten = true;
   attempt.job.written({ verb });
@@ -445,8 +480,50 @@ function ownerWrite({ target, manager, signal }: Job, { object, owner }: Ownersh
   return { target, kind: owner.kind, object, manager, signal };
 }
 
-function performanceOf({ job }: Attempt, write: ChildWrite) {
+/** Waits for work of an author. When it lasts, the resource shows since when, and another key gets the worker's place. */
+async function awaiting<T>(attempt: Attempt, write: ChildWrite, name: string, work: Promise<T>): Promise<T> {
+  const { job } = attempt;
+  const { state, clock } = job;
+  const since = clock.now();
+  if (!(await atMost(clock, SHOWN_AFTER_MS, work))) {
+    state.waiting ??= `${describe(write.kind, write.ref)}: waiting for ${name} since ${formatTime(since)}`;
+    const message = state.waiting;
+    const shown = async () => {
+      job.report({ reason: 'Waiting', message });
+      await statusStep(attempt);
+      await Promise.allSettled([work]);
+    };
+    await (job.parked?.(shown()) ?? shown());
+  }
+  const ended = () => {
+    if (state.waiting === undefined) return;
+    state.waiting = undefined;
+    job.report(undefined);
+  };
+  try {
+    const result = await work;
+    ended();
+    return result;
+  } catch (error) {
+    if (state.waiting === undefined || !isNotMade(error)) ended();
+    // It is the same wait from one attempt to the next.
+    else if (!state.waiting.includes('; ')) state.waiting += `; ${reasonOf(error)}`;
+    throw error;
+  }
+}
+
+function performanceOf(attempt: Attempt, write: ChildWrite): Performance {
+  const { job } = attempt;
   const target = job.targetFor?.(write.kind) ?? job.target;
   const { manager, meetForeign, mayWrite, clock, signal } = job;
-  return { target, manager, meetForeign, mayWrite, cause: job.cause(write), clock, signal };
+  return {
+    target,
+    manager,
+    meetForeign,
+    mayWrite,
+    cause: job.cause(write),
+    clock,
+    signal,
+    awaiting: (name, work) => awaiting(attempt, write, name, work),
+  };
 }

@@ -6,7 +6,18 @@ import { inputOf } from '../diff/diff.test-support.ts';
 import { type ChildWrite, diff, type MintWrite, type PatchWrite, type WithdrawWrite } from '../diff/index.ts';
 import { inventoryOf, sharingManager } from '../inventory.ts';
 import { CAUSE_ANNOTATION, HELD_ANNOTATION } from '../marks.ts';
-import { apply, type Child, createOnly, type Minter, mint, patch, plan, remove, share } from '../plan/index.ts';
+import {
+  apply,
+  type Child,
+  createOnly,
+  type MintContext,
+  type Minter,
+  mint,
+  patch,
+  plan,
+  remove,
+  share,
+} from '../plan/index.ts';
 import { failing, MANAGER, onCluster, ownershipOf, type Place } from './apply.test-support.ts';
 import { LeaseLost, WriteConflict } from './outcome.ts';
 import { type Performance, perform, rehearse } from './perform.ts';
@@ -155,16 +166,23 @@ describe('a mint', () => {
 
   test('is given the time and the signal of the attempt', () =>
     staged(async ({ client, clock, performance, writeFor }) => {
+      const stop = new AbortController();
       const dated: Minter<number, Secret> = {
         ...token,
         make: (_serial, _existing, context) => {
-          assert.equal(context.signal, performance.signal);
-          const data = { at: btoa(String(context.clock.now())) };
-          return Promise.resolve({ apiVersion: 'v1', kind: 'Secret', metadata: {}, data });
+          stop.abort();
+          assert.equal(context.signal.aborted, true);
+          return timed(_serial, _existing, context);
         },
       };
+      function timed(_serial: number, _existing: Secret | undefined, context: MintContext): Promise<Secret> {
+        const data = { at: btoa(String(context.clock.now())) };
+        return Promise.resolve({ apiVersion: 'v1', kind: 'Secret', metadata: {}, data });
+      }
       await clock.advance(5000);
-      await perform(writeFor(mint(Secret, at('t'), dated, 1)), performance);
+      const write = writeFor(mint(Secret, at('t'), dated, 1));
+      await assert.rejects(perform(write, { ...performance, signal: stop.signal }), /stopped/);
+      await perform(writeFor(mint(Secret, at('t'), { ...dated, make: timed }, 1)), performance);
       assert.equal((await client.get(Secret, at('t'))).data?.['at'], btoa(String(clock.now())));
     }));
 

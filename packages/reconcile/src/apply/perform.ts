@@ -26,7 +26,10 @@ import {
   type ShareWrite,
   type WithdrawWrite,
 } from '../diff/index.ts';
+import { ApplyErrors } from '../errors.ts';
+import { AuthorErrors } from '../guard.ts';
 import { CAUSE_ANNOTATION, HELD_ANNOTATION } from '../marks.ts';
+import { within } from '../within.ts';
 import { LeaseLost, WriteConflict } from './outcome.ts';
 
 /** Where writes go. */
@@ -48,6 +51,8 @@ export interface Performance {
   /** For minters: what they make has times in it. */
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** Waits for work of an author; the resource shows it when it takes long. At once by default. */
+  awaiting?<T>(name: string, work: Promise<T>): Promise<T>;
 }
 
 /**
@@ -140,11 +145,11 @@ async function create(write: ChildWrite, body: KubeObject, performance: Performa
 
 /** Made off the event loop, written only if what it replaces is still what was judged. */
 async function mint(write: MintWrite, performance: Performance): Promise<boolean> {
-  const { target, manager, cause, clock, signal } = performance;
-  const { kind, ref, minter, inputs, marks, existing } = write;
+  const { target, manager, cause, signal } = performance;
+  const { kind, ref, marks, existing } = write;
   if (existing === undefined) {
     if (await isTaken(kind, ref, performance)) return false;
-    const created = await minter.make(inputs as never, undefined, { clock, signal });
+    const created = await make(write, undefined, performance);
     return create(write, withCause(mintedBody(kind, ref, [created.metadata, marks], created), cause), performance);
   }
   const current = await target.client.find(kind, ref, { signal });
@@ -153,10 +158,36 @@ async function mint(write: MintWrite, performance: Performance): Promise<boolean
     observe(write, current, performance);
     return false;
   }
-  const created = await minter.make(inputs as never, current, { clock, signal });
+  const created = await make(write, current, performance);
   const body = withCause(mintedBody(kind, ref, [current?.metadata, created.metadata, marks], created), cause);
   const replacement = { ...body, metadata: { ...body.metadata, resourceVersion, uid } } as KubeObject;
   return send(write, performance, () => target.client.update(kind, replacement, { fieldManager: manager, signal }));
+}
+
+const MAKE_MS = 60_000;
+
+/** Whether a minter did not return in time. */
+export function isNotMade(error: unknown): boolean {
+  return (error as { readonly code?: unknown }).code === 'apply/NotMade';
+}
+
+/** What a minter makes, within its time limit and whether or not it heeds its signal. */
+async function make(
+  { minter, inputs }: MintWrite,
+  existing: KubeObject | undefined,
+  { clock, signal: outer, awaiting = (_name, work) => work }: Performance,
+): Promise<KubeObject> {
+  const { name, timeoutMs = MAKE_MS } = minter;
+  const started = clock.now();
+  const call = async (signal: AbortSignal) => minter.make(inputs as never, existing, { clock, signal });
+  const work = within(clock, timeoutMs, outer, call).catch((error: unknown) => {
+    if (outer.aborted) throw error;
+    if (clock.now() - started >= timeoutMs) throw ApplyErrors.NotMade(name, timeoutMs);
+    throw AuthorErrors.Threw(`make of the minter ${name}`, error);
+  });
+  const created: unknown = await awaiting(`the minter ${name}`, work);
+  if (typeof (created as KubeObject | undefined)?.metadata === 'object') return created as KubeObject;
+  throw AuthorErrors.NotOfType(`make of the minter ${minter.name}`, 'an object with metadata', 'something else');
 }
 
 /** Labels and annotations of all, the later winning: those that others have put on it stay. */

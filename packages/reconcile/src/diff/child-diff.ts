@@ -1,6 +1,7 @@
 // One child: what is planned against what is there.
 import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube/cluster';
 import { plainDigest } from '../digest.ts';
+import { guarded, secretly } from '../guard.ts';
 import { describeOwner, inventoryOf, sharingManager } from '../inventory.ts';
 import {
   APPLIED_ANNOTATION,
@@ -9,7 +10,7 @@ import {
   PREVIEWED_VERSION,
   TEMPLATE_ANNOTATION,
 } from '../marks.ts';
-import type { AppliedChild, Child, CreatedChild, MintedChild, SharedChild } from '../plan/index.ts';
+import type { AppliedChild, Child, CreatedChild, MintedChild, Minter, SharedChild } from '../plan/index.ts';
 import {
   bodyToSend,
   type ChildBody,
@@ -230,7 +231,7 @@ function minted(child: MintedChild, observed: KubeObject | undefined, input: Dif
   if (inventory !== undefined && inventory !== input.ownership.inventory)
     return conflict(`${describe(kind, ref)} ${OTHER_OWNER}`);
   const time = { reached: (instant: number | string) => input.observed.reached(instant) };
-  if (isPreviewed(observed, inputs) || minter.valid(observed, inputs as never, time)) return SETTLED;
+  if (isPreviewed(observed, inputs) || isValid(child, observed, time)) return SETTLED;
   // One that a user provided is used while it is valid and never replaced.
   const owner = input.ownership.object.metadata.uid;
   const isAdopted = child.adopts === 'referring' && observed.metadata.ownerReferences?.some(({ uid }) => uid === owner);
@@ -241,6 +242,22 @@ function minted(child: MintedChild, observed: KubeObject | undefined, input: Dif
   }
   const { uid = '', resourceVersion = '' } = observed.metadata;
   return { write: { verb: 'mint', kind, ref, minter, inputs, marks, existing: { uid, resourceVersion } } };
+}
+
+/** Asks the minter, whose errors do not show what a Secret holds. */
+function isValid(
+  { kind, minter, inputs }: MintedChild,
+  observed: KubeObject,
+  time: Parameters<Minter['valid']>[2],
+): boolean {
+  const what = `valid of the minter ${minter.name}`;
+  return guarded(what, () => {
+    try {
+      return minter.valid(observed, inputs as never, time);
+    } catch (error) {
+      throw kind.sensitive ? secretly(error) : error;
+    }
+  });
 }
 
 /** In a preview what was minted has no content that a minter could find valid; it counts as valid for its inputs. */

@@ -214,6 +214,11 @@ export function statusOnly(input: DiffInput, threw: string): WriteSet {
   return { ...silently({ ...input, observed: { ...input.observed, failure: () => failure } }, []), threw };
 }
 
+/** Only what is reported about the object changes: for objects that cannot be planned yet. */
+export function reportOnly(input: DiffInput): WriteSet {
+  return silently(input, []);
+}
+
 function paused(input: DiffInput): WriteSet {
   return silently(input, [{ about: 'paused', message: `writes are stopped by the annotation ${PAUSED_ANNOTATION}` }]);
 }

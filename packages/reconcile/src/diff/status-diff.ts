@@ -36,8 +36,12 @@ export function shownBy(
   const failure = input.observed.failure();
   const about = (what: Note['about']) => notes.find((note) => note.about === what)?.message;
   const conflict = about('conflict');
+  const isWaiting = failure?.reason === 'Waiting';
   const holding = {
-    ReconcileError: failure ?? (conflict === undefined ? undefined : { reason: 'Conflict', message: conflict }),
+    ReconcileError:
+      (isWaiting ? undefined : failure) ??
+      (conflict === undefined ? undefined : { reason: 'Conflict', message: conflict }),
+    Waiting: isWaiting ? failure : undefined,
     RolledBack: { reason: 'RolledBack', message: about('rolledBack') },
     Paused: { reason: 'Paused', message: about('paused') },
     WaitingForCluster: { reason: 'ClusterAway', message: about('away') },

@@ -17,6 +17,7 @@ export function createChunked<V, P, C, R>(engine: Engine, options: ChunkedOption
   const joined = engine.derive<R>({
     name,
     sink: options.sink ?? false,
+    ...(options.owner === undefined ? {} : { owner: options.owner }),
     compute(_key, read) {
       const values: C[] = [];
       for (let i = 0; i < chunks; i++) values.push(read.derived(chunk, String(i)));

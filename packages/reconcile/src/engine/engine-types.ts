@@ -63,6 +63,8 @@ export interface DerivationOptions<R> {
   compute(key: string, read: Tracker, previous: unknown): R;
   /** Default: deep equality of plain data, with unchanged parts shared. */
   equals?(before: R, after: R): boolean;
+  /** Whose key digests of sensitive values in causes are made with: `sensitiveDigest` is given it. Default: none. */
+  readonly owner?: string;
   /** Live nodes of a sink are published in waves. */
   readonly sink?: boolean;
   /** The value of every node of this derivation that takes part in a cycle; without it, an error. */
@@ -106,6 +108,16 @@ export interface Tracker {
   settled<R>(derivation: Derivation<R>, key: string): Settled<R>;
   /** Never suspends. */
   state<V>(table: Table<V>, key: string): Presence;
+  /** Whether something that was read lacks a value on which a function of an author failed. */
+  readonly incomplete: boolean;
+}
+
+/** Functions of authors that failed on one value; none once they no longer do. */
+export interface Fault {
+  readonly table: string;
+  readonly key: string;
+  /** By the function, as in `index by-host`. */
+  readonly errors: ReadonlyMap<string, Error>;
 }
 
 /** Keeps nodes alive until it is stopped. */
@@ -164,6 +176,7 @@ export interface FoldOptions<S, P, R, V = unknown> {
   clone?(state: S): S;
   equals?(before: R, after: R): boolean;
   readonly sink?: boolean;
+  readonly owner?: string;
 }
 
 export interface ChunkedOptions<V, P, C, R> {
@@ -177,6 +190,7 @@ export interface ChunkedOptions<V, P, C, R> {
   chunk(parts: readonly ChunkPart<P>[]): C;
   join(chunks: readonly C[]): R;
   readonly sink?: boolean;
+  readonly owner?: string;
 }
 
 export interface ChunkPart<P> {
@@ -250,8 +264,10 @@ export interface EngineOptions {
   onPending?(): void;
   /** Called with problems that stop nothing: too many predicates on a table, a demand callback that throws. */
   onWarning?(message: string): void;
+  /** Called after a wave with each value on which functions of authors fail, or no longer fail. */
+  onFault?(fault: Fault): void;
   /** A keyed digest for values of sensitive tables in causes, or of what was checked of one; without it they have none. */
-  sensitiveDigest?(value: unknown, seen?: unknown): string;
+  sensitiveDigest?(value: unknown, seen: unknown, owner: string | undefined): string;
   /**
    * A node that suspends or throws keeps alive what it read before, so that sinks below it are not taken down by a failure
    * above. Default: true.

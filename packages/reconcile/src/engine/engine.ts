@@ -114,6 +114,7 @@ function newDerivation<R>(
     compute: (key, read, previous) => declaration.compute(key, read, previous),
     attempt,
     equals: equals?.bind(declaration) as DerivationState['equals'],
+    owner: declaration.owner,
     sink: declaration.sink ?? false,
     onCycle: onCycle?.bind(declaration),
     disposeDelay: declaration.disposeDelay ?? 0,
@@ -124,9 +125,17 @@ function newDerivation<R>(
   return derivation;
 }
 
-function pick(fold: { name: string; equals?: unknown; sink?: boolean }): { name: string; sink: boolean } {
-  const { name, sink = false } = fold;
-  return { name, sink, ...(fold.equals === undefined ? {} : { equals: fold.equals }) };
+function pick(fold: { name: string; equals?: unknown; sink?: boolean; owner?: string }): {
+  name: string;
+  sink: boolean;
+} {
+  const { name, sink = false, owner } = fold;
+  return {
+    name,
+    sink,
+    ...(owner === undefined ? {} : { owner }),
+    ...(fold.equals === undefined ? {} : { equals: fold.equals }),
+  };
 }
 
 function newGraph(options: EngineOptions): Graph {
@@ -139,6 +148,10 @@ function newGraph(options: EngineOptions): Graph {
     maxRuns: options.maxRuns ?? 100,
     onPending: options.onPending?.bind(options),
     warn: (message) => options.onWarning?.(message),
+    onFault: options.onFault?.bind(options),
+    faults: new Map(),
+    accused: new Set(),
+    announced: new Map(),
     sensitiveDigest: options.sensitiveDigest?.bind(options),
     digests: new WeakMap(),
     tables: [],
@@ -156,6 +169,7 @@ function newGraph(options: EngineOptions): Graph {
     queue: [],
     low: 0,
     height: 0,
+    depth: 0,
     influencers: 0,
     running: false,
     wave: newWaveRecord(0),

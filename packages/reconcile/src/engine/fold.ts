@@ -1,10 +1,12 @@
 // A fold keeps its state between runs and is given the members that changed: one changed part of ten thousand is one `put`.
 // Rebuilt from nothing it must come to the same. It first settles all parts that moved, then changes the state, so that
-// a run that has to start again has changed nothing. Parts that failed are left out of the state; the fold then comes to
-// the failure of the first of them by key, as a computation that reads them in order would.
+// a run that has to start again has changed nothing. Members that failed are left out of the state, and the fold is incomplete.
+// Members that are suspended are left out too; the fold then waits for the first of them by key.
 
+import { asError, isPromise, refusePromise, settledResult } from '../guard.ts';
 import type { FoldOptions, Projection } from './engine-types.ts';
 import { link, unlink } from './graph/edge.ts';
+import { blame, isIncomplete, pardon } from './graph/fault.ts';
 import {
   type Cycle,
   type DerivationState,
@@ -14,6 +16,7 @@ import {
   type Graph,
   HAS_ERROR,
   HAS_VALUE,
+  INCOMPLETE,
   IS_SUSPENDED,
   KEYS,
   LIST,
@@ -40,6 +43,7 @@ export function attemptFold(graph: Graph, node: Node): RunFrame {
     parent: graph.active,
     cycled: undefined,
     restart: false,
+    incomplete: false,
   };
   const options = node.derivation.fold as Options;
   const fold = (node.fold ??= newFold());
@@ -49,7 +53,7 @@ export function attemptFold(graph: Graph, node: Node): RunFrame {
     Object.assign(frame, foldOutcome(runFold(graph, frame, options, fold)));
   } catch (error) {
     frame.resultState = HAS_ERROR;
-    frame.result = error instanceof Error ? error : new Error(String(error));
+    frame.result = asError(error);
     if (!frame.restart) fold.stale = true;
   }
   node.flags &= ~RUNNING;
@@ -62,7 +66,15 @@ function foldOutcome({ state, value }: Outcome): Pick<RunFrame, 'resultState' | 
 }
 
 function newFold(): FoldState {
-  return { state: undefined, parts: new Map(), unsettled: new Map(), moved: new Set(), stale: true };
+  return {
+    state: undefined,
+    parts: new Map(),
+    unsettled: new Map(),
+    left: new Map(),
+    blamed: new Map(),
+    moved: new Set(),
+    stale: true,
+  };
 }
 
 function runFold(graph: Graph, frame: RunFrame, options: Options, fold: FoldState): Outcome {
@@ -75,16 +87,76 @@ function runFold(graph: Graph, frame: RunFrame, options: Options, fold: FoldStat
   }
   const cells = materialize(graph, query);
   if (fold.stale) {
-    for (const part of fold.parts.values()) part.included = false;
-    fold.unsettled.clear();
-    fold.state = options.empty();
+    clearState(options, fold);
     fold.moved = new Set([...cells.map(({ key }) => key), ...fold.parts.keys()]);
     fold.stale = false;
   }
   if (!isProjection(options.part)) settleParts(graph, frame, options.part as unknown as DerivationState, fold, query);
-  for (const key of fold.moved) applyMember(options, fold, query, key);
+  const { name } = node.derivation;
+  const blamed = new Map<string, Outcome>();
+  // A member on which `put` or `remove` fails may have left half a change: the state is built again without it.
+  for (
+    let failed = applyMembers(options, fold, query, blamed);
+    failed;
+    failed = applyMembers(options, fold, query, blamed)
+  ) {
+    clearState(options, fold);
+    fold.moved = new Set([...cells.map(({ key }) => key), ...fold.parts.keys()]);
+  }
   fold.moved.clear();
-  return firstFailure(fold.unsettled) ?? { state: HAS_VALUE, value: options.result(fold.state) };
+  blameMembers(graph, fold, query, `the fold ${name}`);
+  frame.incomplete = fold.left.size > 0 || isIncomplete(query) || (graph.faults.size > 0 && hasIncompletePart(fold));
+  const failure = firstFailure(fold.unsettled);
+  if (failure !== undefined) return failure;
+  const value = options.result(fold.state);
+  if (isPromise(value)) refusePromise(`result of the fold ${name}`, value);
+  return { state: HAS_VALUE, value };
+}
+
+/** Shows on each member that is left out why, and no longer on those that are back. */
+function blameMembers(graph: Graph, fold: FoldState, query: Query, what: string): void {
+  for (const [key, cell] of fold.blamed) {
+    if (fold.left.has(key)) continue;
+    fold.blamed.delete(key);
+    pardon(graph, cell, what);
+  }
+  for (const [key, { value }] of fold.left) {
+    const cell = hasMember(query, key);
+    if (cell === undefined) continue;
+    fold.blamed.set(key, cell);
+    blame(graph, cell, what, value, true);
+  }
+}
+
+function clearState(options: Options, fold: FoldState): void {
+  for (const part of fold.parts.values()) part.included = false;
+  fold.unsettled.clear();
+  fold.left.clear();
+  fold.state = options.empty();
+}
+
+/** Brings the members that moved up to date; true when one of them failed, and is blamed from now on. */
+function applyMembers(options: Options, fold: FoldState, query: Query, blamed: Map<string, Outcome>): boolean {
+  for (const key of fold.moved) {
+    const failure = blamed.get(key);
+    if (failure !== undefined) {
+      if (hasMember(query, key) !== undefined) fold.left.set(key, failure);
+      continue;
+    }
+    try {
+      applyMember(options, fold, query, key);
+    } catch (error) {
+      blamed.set(key, { state: HAS_ERROR, value: asError(error) });
+      return true;
+    }
+  }
+  return false;
+}
+
+function hasIncompletePart({ parts }: FoldState): boolean {
+  for (const { edge } of parts.values())
+    if (edge !== undefined && ((edge.source as Node).flags & INCOMPLETE) !== 0) return true;
+  return false;
 }
 
 /** The list that is folded over: chosen once in the life of a node. */
@@ -147,6 +219,7 @@ function applyMember(options: Options, fold: FoldState, query: Query, key: strin
     const gone = fold.parts.get(key);
     fold.parts.delete(key);
     fold.unsettled.delete(key);
+    fold.left.delete(key);
     if (gone?.included) options.remove(fold.state, key, gone.part);
     return;
   }
@@ -159,14 +232,15 @@ function applyMember(options: Options, fold: FoldState, query: Query, key: strin
 /** Brings one member of the state up to date. */
 export function patchState(options: Options, fold: FoldState, key: string, entry: FoldPart, outcome: Outcome): void {
   const { included, part: previous } = entry;
+  fold.left.delete(key);
+  fold.unsettled.delete(key);
   if (outcome.state !== HAS_VALUE) {
-    fold.unsettled.set(key, outcome);
+    (outcome.state === HAS_ERROR ? fold.left : fold.unsettled).set(key, outcome);
     entry.included = false;
     entry.part = undefined;
     if (included) options.remove(fold.state, key, previous);
     return;
   }
-  fold.unsettled.delete(key);
   entry.included = true;
   entry.part = outcome.value;
   if (!included) options.put(fold.state, key, outcome.value, undefined);
@@ -186,9 +260,9 @@ export function isProjection(part: Options['part']): part is Projection {
 /** A part by projection, with its error if it throws. */
 export function projected(project: Projection, value: unknown, key: string): Outcome {
   try {
-    return { state: HAS_VALUE, value: project(value, key) };
+    return { state: HAS_VALUE, value: settledResult('the part', project(value, key)) };
   } catch (error) {
-    return { state: HAS_ERROR, value: error instanceof Error ? error : new Error(String(error)) };
+    return { state: HAS_ERROR, value: asError(error) };
   }
 }
 

@@ -50,7 +50,7 @@ export function inputsOf(graph: Graph, derivation: DerivationState, key: string)
       for (const cell of cells) {
         const known = found.get(cell) ?? { digests: new Set(), via };
         found.set(cell, known);
-        known.digests.add(digestOf(graph, cell, edge));
+        known.digests.add(safeDigest(graph, cell, edge, derivation.owner));
         if (found.size > MAX_INPUTS) return [];
       }
     }
@@ -63,13 +63,22 @@ export function inputsOf(graph: Graph, derivation: DerivationState, key: string)
   }));
 }
 
-function digestOf(graph: Graph, cell: Cell, { project, mode }: Edge): string {
+/** A value that contains itself has no digest. */
+function safeDigest(graph: Graph, cell: Cell, edge: Edge, owner: string | undefined): string {
+  try {
+    return digestOf(graph, cell, edge, owner);
+  } catch {
+    return '';
+  }
+}
+
+function digestOf(graph: Graph, cell: Cell, { project, mode }: Edge, owner: string | undefined): string {
   const presence = presenceOf(cell);
   if (presence !== KNOWN) return presence === UNKNOWN ? 'unknown' : 'absent';
   if ((mode & MODE) === PRESENCE || (mode & MODE) === KEYS) return 'known';
   const seen = seenOf(cell, project);
   if (!cell.table.sensitive) return short(canonicalJson(seen));
-  return graph.sensitiveDigest?.(cell.value, seen) ?? '';
+  return graph.sensitiveDigest?.(cell.value, seen, owner) ?? '';
 }
 
 /** What the read looked at. */

@@ -14,6 +14,7 @@ import {
   untilAborted,
 } from '@capstan/kube/cluster';
 import { ManagerErrors } from '../errors.ts';
+import { guardedOr } from '../guard.ts';
 import { createLogger } from '../logging/index.ts';
 import { createRegistry, type Registry, standardMetrics } from '../metrics/index.ts';
 import type { Operator } from '../operator.ts';
@@ -209,7 +210,12 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
       const world = runtime.addWorld({ ...local, ...(watchNamespaces && { watchNamespaces }) });
       home = world;
       observeRuntime(metrics, runtime);
-      for (const operator of operators) operator.metrics?.({ registry, clock, peek: (kind) => world.peek(kind) });
+      for (const operator of operators)
+        guardedOr(
+          `metrics of the operator ${operator.name}`,
+          () => operator.metrics?.({ registry, clock, peek: (kind) => world.peek(kind) }),
+          (error) => logger.error('the figures of an operator cannot be shown', { operator: operator.name, error }),
+        );
       options.onMetrics?.(registry);
       take(runtime);
       const names = operators.map(({ name }) => name);

@@ -3,6 +3,7 @@
 // which is asked when a user scrapes.
 
 import { MetricErrors } from '../errors.ts';
+import { guardedOr } from '../guard.ts';
 import { type Exposition, exposition, negotiate, type Snapshot, type SnapshotSample } from './exposition.ts';
 
 export interface Registry {
@@ -62,7 +63,15 @@ export function createRegistry(): Registry {
     if (families.has(name)) throw MetricErrors.Duplicate(name);
     const series = createSeries(name, labels, make);
     const collected = () =>
-      [...(collect?.() ?? [])].map(([values, value]) => sampleOf('', labels, valuesOf(name, labels, values), value));
+      // A figure that cannot be found is left out of this scrape; all others are shown.
+      guardedOr<SnapshotSample[], SnapshotSample[]>(
+        `collect of the metric ${name}`,
+        () =>
+          [...(collect?.() ?? [])].map(([values, value]) =>
+            sampleOf('', labels, valuesOf(name, labels, values), value),
+          ),
+        () => [],
+      );
     const samples = collect === undefined ? series.samples : collected;
     families.set(name, () => ({ name, help, type, samples: samples() }));
     return series;

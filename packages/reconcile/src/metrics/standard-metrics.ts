@@ -1,3 +1,4 @@
+import { type AuthorMetrics, authorMetrics } from './author-metrics.ts';
 import { type ClientMetrics, clientMetrics } from './client-metrics.ts';
 import { type ControllerMetrics, controllerMetrics } from './controller-metrics.ts';
 import { type EngineMetrics, engineMetrics } from './engine-metrics.ts';
@@ -10,7 +11,8 @@ import type { Registry } from './registry.ts';
 
 /** One observer for each part of the runtime. */
 export interface StandardMetrics
-  extends ClientMetrics,
+  extends AuthorMetrics,
+    ClientMetrics,
     ControllerMetrics,
     EngineMetrics,
     EventMetrics,
@@ -29,5 +31,6 @@ export function standardMetrics(registry: Registry): StandardMetrics {
     ...informerMetrics(registry),
     ...engineMetrics(registry),
     ...eventMetrics(registry),
+    ...authorMetrics(registry),
   };
 }

@@ -1,5 +1,6 @@
 import { type Kind, kindId } from '@capstan/kube/cluster';
 import { DefinitionErrors, PlanErrors } from '../errors.ts';
+import { isPromise } from '../guard.ts';
 import { placeOf } from './place.ts';
 import type { Plan } from './plan.ts';
 
@@ -21,10 +22,6 @@ export function checkedPlan(
       if (!declared.has(kindId(kind)) && placeOf(kind) === undefined)
         throw DefinitionErrors.UndeclaredWrite(reconciler.name, kindId(kind), undefined);
   return returned;
-}
-
-export function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
 function isPlan(value: unknown): value is Plan {

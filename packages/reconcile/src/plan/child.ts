@@ -66,6 +66,8 @@ export interface Minter<I = never, T extends KubeObject = KubeObject> {
   readonly name: string;
   /** Whether what exists still serves. Time comes in by `reached`, which wakes when the instant comes: renewal needs nothing else. */
   valid(existing: T, inputs: I, time: { reached(instant: number | string): boolean }): boolean;
+  /** One `make` may last so long; 60,000 by default. */
+  readonly timeoutMs?: number;
   /** Creates or renews it. Never compared, printed or logged. */
   make(inputs: I, existing: T | undefined, context: MintContext): Promise<T>;
 }

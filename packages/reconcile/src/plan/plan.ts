@@ -2,7 +2,7 @@
 // out by apply/. Nothing in it performs anything.
 import { type KubeObject, keyOf, kindId } from '@capstan/kube/cluster';
 import { DefinitionErrors, PlanErrors } from '../errors.ts';
-import { isPromise } from './check-plan.ts';
+import { checkPlain, isPromise } from '../guard.ts';
 import type { Child } from './child.ts';
 import type { ConditionInput } from './conditions.ts';
 import type { Patch, Removal } from './others.ts';
@@ -152,6 +152,8 @@ function checkNoPromise({ status, progress, memory, conditions }: PlanInput): vo
     ...(conditions ?? []).map((condition, at) => [`conditions[${at}]`, condition] as const),
   ];
   for (const [field, value] of parts) if (isPromise(value)) throw PlanErrors.PromiseIn(field);
+  for (const { type, details } of conditions ?? [])
+    if (details !== undefined) checkPlain(`the condition ${type}`, details);
 }
 
 function checkNamedOnce(groups: readonly Group[]): void {

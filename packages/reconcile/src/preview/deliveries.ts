@@ -1,6 +1,7 @@
 // What the sinks of operators would deliver, if a change were made.
 import { equal, type ValueChange } from '@capstan/kube/cluster';
 import type { Change, Fork, Settled } from '../engine/index.ts';
+import { guardedOr } from '../guard.ts';
 import { unmarked } from '../read/world-reader.ts';
 import type { SinkBinding } from '../runtime/parts.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -27,7 +28,7 @@ export function previewDeliveries(runtime: Runtime, fork: Fork): readonly Previe
       .map(([key, values]): SinkChange<unknown> => ({ key, ...values }))
       .toSorted((left, right) => (left.key < right.key ? -1 : 1));
     if (changed.length === 0) return [];
-    const effects = sink.effects?.(changed, binding.current()) ?? changed.map((change) => effectOf(change, sink));
+    const effects = effectsOf(sink, changed, binding) ?? changed.map((change) => effectOf(change, sink));
     return effects.map(
       ({ what, disturbs, ...effect }): PreviewDelivery => ({
         by,
@@ -39,12 +40,30 @@ export function previewDeliveries(runtime: Runtime, fork: Fork): readonly Previe
   });
 }
 
+/** What the sink itself calls the changes; where that fails, each key is one thing. */
+function effectsOf(
+  sink: Sink,
+  changed: readonly SinkChange<unknown>[],
+  binding: SinkBinding,
+): readonly SinkEffect[] | undefined {
+  const what = `effects of the sink ${sink.name}`;
+  return guardedOr(
+    what,
+    () => sink.effects?.(changed, binding.current()),
+    (error) => changed.map((change) => ({ ...effectOf(change, sink), disturbs: `not known: ${error.message}` })),
+  );
+}
+
 function effectOf(change: SinkChange<unknown>, sink: Sink): SinkEffect {
   const { key, before, after } = change;
   return {
     what: key,
     change: before === undefined ? 'added' : after === undefined ? 'removed' : 'changed',
-    disturbs: sink.disturbs?.(change),
+    disturbs: guardedOr(
+      `disturbs of the sink ${sink.name}`,
+      () => sink.disturbs?.(change),
+      (error) => `not known: ${error.message}`,
+    ),
   };
 }
 

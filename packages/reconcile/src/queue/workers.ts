@@ -12,7 +12,7 @@ export interface WorkerOptions<K> {
   /** Keys at a time; default 1, as controller-runtime. */
   concurrency?: number;
   /** Works on one key. Its signal is aborted by the workers' signal and by `timeoutMs`. What it throws is counted as a panic and retried. */
-  handle(key: K, signal: AbortSignal): Promise<Outcome> | Outcome;
+  handle(key: K, signal: AbortSignal, park: Park): Promise<Outcome> | Outcome;
   signal: AbortSignal;
   /** Aborts a handler's signal after so long; default: never. */
   timeoutMs?: number;
@@ -20,6 +20,19 @@ export interface WorkerOptions<K> {
   /** How the key is shown in log lines; default String(key). */
   describe?(key: K): string;
   observe?: WorkerObserver;
+}
+
+/** Waits for work that may last: another worker takes the place meanwhile, so that the keys that wait go on. */
+export type Park = <T>(work: Promise<T>) => Promise<T>;
+
+/** So many places are given away at most: work that lasts must not pile up without end. */
+const MOST_PARKED = 256;
+
+/** What the workers of a queue share. */
+interface Crew {
+  yieldedAt: number;
+  parked: number;
+  readonly substitutes: Set<Promise<void>>;
 }
 
 export interface WorkerObserver {
@@ -42,9 +55,10 @@ export async function runWorkers<K>(options: WorkerOptions<K>): Promise<void> {
   const shutDown = () => queue.shutDown();
   if (signal.aborted) shutDown();
   signal.addEventListener('abort', shutDown, { once: true });
-  const fairness = { yieldedAt: clock.now() };
+  const crew: Crew = { yieldedAt: clock.now(), parked: 0, substitutes: new Set() };
   try {
-    await Promise.all(Array.from({ length: concurrency }, () => work(options, fairness)));
+    await Promise.all(Array.from({ length: concurrency }, () => work(options, crew)));
+    await Promise.all(crew.substitutes);
   } finally {
     signal.removeEventListener('abort', shutDown);
   }
@@ -53,25 +67,40 @@ export async function runWorkers<K>(options: WorkerOptions<K>): Promise<void> {
 /** Handlers that never wait would keep timers and sockets waiting: the event loop gets its turn at least this often. */
 const YIELD_MS = 10;
 
-async function work<K>(options: WorkerOptions<K>, fairness: { yieldedAt: number }): Promise<void> {
+async function work<K>(options: WorkerOptions<K>, crew: Crew, isOver = () => false): Promise<void> {
   const { queue, clock, signal } = options;
   for (;;) {
-    if (signal.aborted) return;
+    if (signal.aborted || isOver()) return;
     const taken = queue.take() ?? (await queue.get());
     if (taken === undefined) return;
     if (signal.aborted) {
       queue.done(taken.key);
       return;
     }
-    await workOn(options, taken);
-    if (clock.now() - fairness.yieldedAt >= YIELD_MS) {
+    await workOn(options, crew, taken);
+    if (clock.now() - crew.yieldedAt >= YIELD_MS) {
       await clock.yield();
-      fairness.yieldedAt = clock.now();
+      crew.yieldedAt = clock.now();
     }
   }
 }
 
-async function workOn<K>(options: WorkerOptions<K>, taken: Taken<K>): Promise<void> {
+/** Waits for work while a substitute works on other keys; the substitute leaves after the key that it is on. */
+async function park<K, T>(options: WorkerOptions<K>, crew: Crew, task: Promise<T>): Promise<T> {
+  if (crew.parked >= MOST_PARKED) return task;
+  let isOver = false;
+  const substitute = work(options, crew, () => isOver).finally(() => crew.substitutes.delete(substitute));
+  crew.substitutes.add(substitute);
+  crew.parked++;
+  try {
+    return await task;
+  } finally {
+    crew.parked--;
+    isOver = true;
+  }
+}
+
+async function workOn<K>(options: WorkerOptions<K>, crew: Crew, taken: Taken<K>): Promise<void> {
   const { queue, clock, signal, observe } = options;
   const { key } = taken;
   const startedAt = clock.now();
@@ -80,7 +109,7 @@ async function workOn<K>(options: WorkerOptions<K>, taken: Taken<K>): Promise<vo
   let outcome: Outcome;
   observe?.started();
   try {
-    outcome = await options.handle(key, limit.signal);
+    outcome = await options.handle(key, limit.signal, (task) => park(options, crew, task));
   } catch (error) {
     // A handler that ends by an exception because it was asked to stop has not failed.
     if (signal.aborted) outcome = done;

@@ -48,6 +48,14 @@ export function fact<V, I = string, E = FactError>(definition: FactDefinition<V,
 
 /** Any error as plain data, with its code where it has one. */
 export function factError(error: unknown): FactError {
-  const { code } = (error ?? {}) as { code?: unknown };
-  return { code: typeof code === 'string' ? code : 'Failed', message: reasonOf(error) };
+  return { code: codeOf(error), message: reasonOf(error) };
+}
+
+function codeOf(error: unknown): string {
+  try {
+    const { code } = (error ?? {}) as { code?: unknown };
+    return typeof code === 'string' ? code : 'Failed';
+  } catch {
+    return 'Failed';
+  }
 }

@@ -5,6 +5,7 @@
 import { type Clock, diff, equal } from '@capstan/kube/cluster';
 import { Suspended } from '../engine/index.ts';
 import { PlanErrors } from '../errors.ts';
+import { asError } from '../guard.ts';
 
 /** Runs a computation, and throws when it is not pure. */
 export type RunPurely = <R>(name: string, compute: () => R, isSame?: (first: R, second: R) => boolean) => R;
@@ -74,7 +75,7 @@ function resultOf<R>(outcome: Outcome<R>): R {
 
 function messageOf(outcome: Outcome<unknown>): string | undefined {
   if (!('error' in outcome)) return undefined;
-  return outcome.error instanceof Error ? outcome.error.message : String(outcome.error);
+  return asError(outcome.error).message;
 }
 
 const SystemDate = Date;

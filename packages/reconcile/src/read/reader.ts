@@ -66,7 +66,7 @@ export interface Reader {
 
 /** What the server refused, or what is in the way. */
 export interface WriteProblem {
-  readonly reason: 'Threw' | 'WriteRefused' | 'Conflict' | 'PreflightRefused';
+  readonly reason: 'Threw' | 'WriteRefused' | 'Conflict' | 'PreflightRefused' | 'Waiting';
   readonly message: string;
 }
 

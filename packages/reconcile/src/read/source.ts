@@ -8,6 +8,11 @@ export interface SourceDefinition<V> {
   /** Whether rows are secret: readers' digests key them, causes show no values. False by default. */
   readonly sensitive?: boolean;
   /**
+   * So long after it was opened it must be complete; else its signal is aborted, and it is opened again with back-off. 300,000 by
+   * default.
+   */
+  readonly timeoutMs?: number;
+  /**
    * Opened when something reads the source, closed when nothing does. Runs until the signal is aborted; returning or
    * throwing before that closes the source: its rows stay, marked stale, and it is opened again with back-off.
    */

@@ -18,6 +18,7 @@ import type {
   Tracker,
 } from '../engine/index.ts';
 import { ReadErrors } from '../errors.ts';
+import { checkPlain, isPromise, refusePromise } from '../guard.ts';
 import { LOCAL, type Role } from '../reconciler.ts';
 import type { SinkDefinition, SinkReader } from '../sinks/sink.ts';
 import type { SinkRegistry, SinkReport } from '../sinks/sink-tables.ts';
@@ -363,6 +364,9 @@ function bindDerivation<R>({ sources, world, operator }: BindingPlace, definitio
         const run: Run = { tracker, sources, sensitive, declared: undefined, name: definition.name, operator, key };
         const previous = unmarked(before);
         const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run), previous });
+        if (isPromise(value)) refusePromise(`the derivation ${definition.name}`, value);
+        // From the second result on, the comparison finds what contains itself.
+        if (before === undefined) checkPlain(`the result of ${definition.name}`, value);
         return marked(value, run.sensitive);
       };
       return sources.purely === undefined
@@ -372,6 +376,7 @@ function bindDerivation<R>({ sources, world, operator }: BindingPlace, definitio
     ...(isSame === undefined ? {} : { equals: isSame }),
     ...(definition.onCycle ? { onCycle: (members) => definition.onCycle?.(members) } : {}),
     sink: sources.delivered.has(definition),
+    owner: operator,
   });
 }
 
@@ -394,6 +399,7 @@ function bindAggregate<R>(
       where: toEngine(definition.where ?? {}),
       part: bound,
       sink,
+      owner: operator,
       ...(definition.chunks === undefined ? {} : { chunks: definition.chunks }),
       chunk: (parts) => definition.chunk(parts.map(({ key, part: value }) => ({ key, part: unmarked(value) }))),
       join: (chunks) => definition.join(chunks),
@@ -404,6 +410,7 @@ function bindAggregate<R>(
     over: (key) => ({ table, where: toEngine(definition.where?.(key) ?? {}) }),
     part: bound,
     sink,
+    owner: operator,
     empty: () => definition.empty(),
     put: (state, member, value, previous) => definition.put(state, member, unmarked(value), unmarked(previous)),
     remove: (state, member, value) => definition.remove(state, member, unmarked(value)),

@@ -8,6 +8,7 @@ import type { Runtime, RuntimeObserver } from './runtime.ts';
 export function runtimeObserver(metrics: StandardMetrics): RuntimeObserver {
   return {
     wave: (wave) => metrics.wave(wave),
+    failed: (what) => metrics.authorError(what),
     sink({ id, operator, reconciler }) {
       const writes = metrics.writes(operator.name, reconciler.name);
       return {

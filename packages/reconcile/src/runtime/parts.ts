@@ -1,6 +1,14 @@
 // The parts of operators in the worlds that are there: a writer for each reconciler and a delivery for each sink, started and
 // stopped with their world, or by the derivation that switches them on and off.
-import { type Clock, formatTime, type KubeObject, type Logger, type Random } from '@capstan/kube/cluster';
+import {
+  type Clock,
+  formatTime,
+  type Kind,
+  type KubeObject,
+  type Logger,
+  type Random,
+  reasonOf,
+} from '@capstan/kube/cluster';
 import { createTurns } from '../apply/index.ts';
 import type { Change, Derivation, Engine, Wave } from '../engine/index.ts';
 import type { Operator } from '../operator.ts';
@@ -12,12 +20,14 @@ import {
   createDelivery,
   createKeySets,
   type Delivery,
+  type KeySet,
   type KeySets,
   type Sink,
 } from '../sinks/index.ts';
 import type { Tracer } from '../tracing/index.ts';
 import { causeRecord, type History } from '../why/index.ts';
 import { requirementsOf, type World, type WorldSet } from '../worlds/index.ts';
+import type { Blame } from './blame.ts';
 import type { Leases } from './leases.ts';
 import { createServingFirst } from './serving-first.ts';
 import { type ApiWriterObserver, createApiWriter } from './writer/api-writer.ts';
@@ -36,6 +46,8 @@ export interface PartsOptions {
   /** Reconcilers are evaluated when sinks without a lease have had their first snapshot. */
   serveFirst: boolean;
   leases: Leases;
+  /** Shows errors of authors' functions on the objects that they failed on. */
+  blame: Blame;
   tracer: Tracer;
   /** Takes in what is pending, and evaluates. */
   settle(): Promise<void>;
@@ -48,6 +60,8 @@ export interface PartsOptions {
 
 export interface Parts {
   readonly all: ReadonlySet<Part>;
+  /** Parts that can be switched on and off, while it is not known which of the two is wanted. */
+  readonly undecided: readonly Switched[];
   /** Starts what an operator has for the role of a world. */
   bind(world: World, operator: Operator): void;
   /** Stops everything in a world. */
@@ -84,6 +98,12 @@ export interface SinkBinding {
   current(): ReturnType<Delivery['current']>;
 }
 
+/** A part that can be switched on and off, and why that is not known now. */
+export interface Switched {
+  readonly id: string;
+  readonly waitingFor: readonly string[];
+}
+
 interface Switch {
   readonly world: World;
   take(change: Change): void;
@@ -91,11 +111,12 @@ interface Switch {
 }
 
 export function createParts(options: PartsOptions): Parts {
-  const { engine, sources, worlds, clock, random, logger, history, deliveryHistory, leases } = options;
+  const { engine, sources, worlds, clock, random, logger, history, deliveryHistory, leases, blame } = options;
   const parts = new Set<Part>();
   const takers = new Map<unknown, Set<BoundSink>>();
   /** What switches parts on and off. */
   const switches = new Map<unknown, Switch>();
+  const problems = new Map<unknown, Switched>();
   const turns = createTurns();
   const serving = createServingFirst(clock, options.serveFirst);
   let isOpen = false;
@@ -141,9 +162,23 @@ export function createParts(options: PartsOptions): Parts {
     switches.set(derivation, {
       world,
       // What is not known leaves it as it is.
-      take: (change) => change.after?.state === 'value' && turn(change.after.value === true),
+      take(change) {
+        if (change.after?.state === 'value') turn(change.after.value === true);
+        else if (change.after?.state === 'error')
+          blame.note(`enabled of ${operator.name}.${declared.name}`, '', change.after.error);
+        problems.set(derivation, {
+          id: `${operator.name}.${declared.name}`,
+          waitingFor:
+            change.after?.state === 'suspended'
+              ? change.after.waitingFor
+              : change.after?.state === 'error'
+                ? [`whether it is enabled, which cannot be computed: ${reasonOf(change.after.error)}`]
+                : [],
+        });
+      },
       stop() {
         root.stop();
+        problems.delete(derivation);
         engine.retire(derivation);
       },
     });
@@ -152,6 +187,7 @@ export function createParts(options: PartsOptions): Parts {
   function writerOf(binding: Binding): Part {
     const { operator, world } = binding;
     const observe = options.observe(binding);
+    blame.bound(binding);
     const sink = createApiWriter({
       binding,
       engine,
@@ -177,6 +213,7 @@ export function createParts(options: PartsOptions): Parts {
       objects: () => binding.table.size,
       unbind() {
         root.stop();
+        blame.unbound(binding);
         binding.failures.drop('absent');
         binding.conflicts.drop('absent');
         binding.foreign.drop('absent');
@@ -189,6 +226,7 @@ export function createParts(options: PartsOptions): Parts {
   function deliveryOf(world: World, operator: Operator, sink: Sink): Part {
     const id = world.name === '' ? `${operator.name}.${sink.name}` : `${operator.name}.${sink.name}@${world.name}`;
     const derivation = bindDerived(sources, world, operator.name, sink.of);
+    const objects = kindOfKeys(sink);
     const keys = createKeySets({
       engine,
       sources,
@@ -211,6 +249,12 @@ export function createParts(options: PartsOptions): Parts {
       random,
       logger: logger.with({ operator: operator.name }),
       mayAct: () => leases.of(operator, sink.lease).holds,
+      note: blame.note,
+      problem(key, error) {
+        if (objects === undefined) return;
+        if (error === undefined) blame.clear(world, objects, key, `the sink ${sink.name}`);
+        else blame.show(world, objects, key, `the sink ${sink.name}`, error);
+      },
       ...(sink.lease === 'none' && { onSnapshot: serving.expect(id) }),
       ...(deliveryHistory && {
         delivered({ key }, causes) {
@@ -251,6 +295,9 @@ export function createParts(options: PartsOptions): Parts {
 
   return {
     all: parts,
+    get undecided() {
+      return [...problems.values()].filter(({ waitingFor }) => waitingFor.length > 0);
+    },
     bind,
     async unbind(world) {
       for (const [derivation, one] of switches) {
@@ -274,4 +321,10 @@ export function createParts(options: PartsOptions): Parts {
       isOpen = value;
     },
   };
+}
+
+/** The kind whose objects are the keys of a sink, if there is one: what is wrong with a key is shown on its object. */
+function kindOfKeys({ keys }: Sink): Kind | undefined {
+  const sets = Array.isArray(keys) ? (keys as readonly KeySet[]) : [keys as KeySet];
+  return sets.find((set): set is Kind => 'plural' in set);
 }

@@ -60,10 +60,12 @@ export async function onRuntime(
     operators?: readonly Operator[];
     through?: (client: Client, clock: VirtualClock) => Client;
     given?: (client: Client) => Promise<void>;
+    /** Called with the time at which the runtime has ended. */
+    onEnd?: (at: number) => void;
   },
   check: (running: RunningRuntime) => Promise<void>,
 ): Promise<void> {
-  const { through = (client) => client, given, ...rest } = options;
+  const { through = (client) => client, given, onEnd, ...rest } = options;
   const clock = createVirtualClock();
   const random = createRandom(1);
   const cluster = await createTestCluster({ clock, random, operators: rest.operators ?? operators });
@@ -73,7 +75,7 @@ export async function onRuntime(
   const own = createClient({ transport: cluster.transport(), clock, random, logger: silentLogger });
   runtime.addWorld({ name: '', client: through(own, clock) });
   const stop = new AbortController();
-  const ended = runtime.run(stop.signal);
+  const ended = runtime.run(stop.signal).then(() => onEnd?.(clock.now()));
   try {
     await clock.advance(1000);
     await check({ clock, client: cluster.client, runtime });

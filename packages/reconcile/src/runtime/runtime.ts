@@ -31,6 +31,7 @@ import {
   rolesOf,
   type World,
 } from '../worlds/index.ts';
+import { createBlame } from './blame.ts';
 import { readIdentity } from './cluster-identity.ts';
 import { createLeases } from './leases.ts';
 import { createParts, type SinkBinding } from './parts.ts';
@@ -72,6 +73,8 @@ export interface RuntimeOptions {
 
 export interface RuntimeObserver {
   wave?(wave: Wave): void;
+  /** A function of an author failed: its sort and name. */
+  failed?(what: string): void;
   sink?(binding: Binding): ApiWriterObserver;
   informer?(world: string, kind: Kind): InformerObserver;
 }
@@ -128,6 +131,14 @@ export interface RuntimeStatus {
   readonly worlds: readonly { name: string; role: Role; isSynced: boolean; waitingFor: readonly string[] }[];
   /** Reconcilers, and sinks of operators. */
   readonly reconcilers: readonly { id: string; objects: number; unsettled: number; suspended: readonly Waiting[] }[];
+  /** Parts that stay as they are, because it is not known whether they are enabled. */
+  readonly undecided: readonly Undecided[];
+}
+
+/** A reconciler or sink with `enabled`, and what that waits for or fails with. */
+export interface Undecided {
+  readonly id: string;
+  readonly waitingFor: readonly string[];
 }
 
 export interface Waiting {
@@ -161,17 +172,25 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     clock,
     onPending: () => waves.pending(),
     onWarning: (message) => logger.warn(message),
+    onFault: (fault) => blame.fault(fault),
     // Causes show that a Secret changed, and never what it holds: without the key no reader can guess back from the digest.
-    sensitiveDigest(value, seen) {
-      const key = operators.map(({ name }) => digestKey.peek(name)).find((found) => found !== undefined);
+    sensitiveDigest(value, seen, owner) {
+      const key = owner === undefined ? undefined : digestKey.peek(owner);
       return key === undefined ? '' : causeDigest(value, key, seen);
     },
     ...(options.freeze || options.checkPurity ? { freeze: true } : {}),
   });
   const declarations = operators.flatMap(({ reconcilers, sinks = [] }) => [...reconcilers, ...sinks]);
   const worlds = createWorldSet(engine, rolesOf(declarations));
+  const blame = createBlame({
+    worlds,
+    operators,
+    logger,
+    notify: (...event) => options.notify?.(...event),
+    count: (what) => options.observe?.failed?.(what),
+  });
   const digestKey = engine.table<DigestKey>({ name: 'digest key', sensitive: true });
-  const common = { engine, clock, random, logger };
+  const common = { engine, clock, random, logger, note: blame.note };
   const facts = createFacts(common);
   const outside = createSources(common);
   const instants = createInstants(engine, clock);
@@ -205,6 +224,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     deliveryHistory: options.deliveryHistory ?? true,
     serveFirst,
     leases,
+    blame,
     tracer: options.tracer ?? noopTracer,
     settle: () => waves.settle(),
     caughtUp: () => waves.caughtUp(),
@@ -269,6 +289,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         logger: name === '' ? logger : logger.with({ world: name }),
         requirements: options.whole ? whole(needed) : needed,
         guard: options.freeze ?? false,
+        onView(kind, object, error) {
+          const place = worlds.get(name);
+          const key = keyOfObject(object);
+          if (error !== undefined) blame.note(`normalise of ${kind.kind}`, key, error);
+          if (place === undefined) return;
+          if (error === undefined) blame.clear(place, kind, key, 'normalise');
+          else blame.show(place, kind, key, 'normalise', error);
+        },
         ...(observe ? { observe: (kind) => observe(name, kind) } : {}),
       });
       worlds.add(world, role);
@@ -348,6 +376,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         isSynced: world.isSynced,
         waitingFor: world.waitingFor(),
       })),
+      undecided: parts.undecided,
       reconcilers: [...parts.all].map(({ sink, objects }) => ({
         id: sink.id,
         objects: objects(),

@@ -8,6 +8,7 @@ import {
   createClient,
   defineKind,
   externalKind,
+  findCondition,
   type KindOf,
   object,
   optional,
@@ -170,7 +171,12 @@ describe('several worlds', () => {
     await stage.client.patch(Copy, ref('c'), 'merge', { spec: { from: 'there' } });
     stage.transport.clear();
     await clock.advance(120_000);
-    assert.deepEqual(stage.transport.writes, []);
+    assert.equal(stage.transport.writes.length, 1, stage.transport.writes.join());
+    const { status } = await stage.client.get(Copy, ref('c'));
+    assert.match(
+      findCondition(status?.conditions, 'Waiting')?.message ?? '',
+      /^waiting for there\/ConfigMap.* since \d{4}-.*Z/,
+    );
     assert.ok(await stage.client.find(ConfigMap, ref('c-copy')));
     const [waiting] = program.runtime.status().reconcilers.flatMap(({ suspended }) => suspended);
     assert.equal(waiting?.key, 'default/c');

@@ -31,9 +31,9 @@ function delivered(answer: (batch: SinkBatch<string>) => void, more: Partial<Sin
   const delivery = createDelivery({
     id: 'test.routes',
     operator: operator({ name: 'test', kinds: [], reconcilers: [], sinks: [definition] }),
-    sink: definition as SinkDefinition,
+    sink: definition,
     keys: { take: () => false, isComplete: true, derivations: [], named: () => 1, stop() {} },
-    tables: createSinkRegistry(engine).of('', definition as SinkDefinition),
+    tables: createSinkRegistry(engine).of('', definition),
     world: '',
     clock,
     random: () => 0,

@@ -4,14 +4,15 @@ import type { Clock, Logger, Random, Timer } from '@capstan/kube/cluster';
 import { equal } from '@capstan/kube/cluster';
 import { plainDigest } from '../digest.ts';
 import type { Change } from '../engine/index.ts';
-import { SinkErrors } from '../errors.ts';
+import { asError, guardedOr } from '../guard.ts';
 import type { Operator } from '../operator.ts';
 import { factError } from '../read/fact.ts';
 import { unmarked } from '../read/world-reader.ts';
-import { within } from '../within.ts';
+import { atMost } from '../within.ts';
 import type { BoundSink } from './bound-sink.ts';
 import type { KeySets } from './key-sets.ts';
-import type { SinkChange, SinkDefinition, SinkResult, SinkSession, SinkState, SinkValue } from './sink.ts';
+import { createSessions, isTimeout } from './sessions.ts';
+import type { SinkChange, SinkDefinition, SinkState, SinkValue } from './sink.ts';
 import { DELIVERED, PENDING, type SinkTables } from './sink-tables.ts';
 
 export interface DeliveryOptions {
@@ -30,6 +31,10 @@ export interface DeliveryOptions {
   onSnapshot?(): void;
   /** A change was delivered, for `why`. */
   delivered?(change: SinkChange<unknown>, causes: Change['causes']): void;
+  /** Shows what is wrong with a key on the object that it stands for, or that nothing is wrong any more. */
+  problem?(key: string, error: unknown): void;
+  /** Notes an error of a function that the sink's author gave. */
+  note?(what: string, key: string, error: unknown): void;
 }
 
 export interface Delivery extends BoundSink {
@@ -43,7 +48,8 @@ export interface Delivery extends BoundSink {
   current(): ReadonlyMap<string, SinkValue<unknown>>;
 }
 
-const TIMEOUT_MS = 30_000;
+/** What is under way when the program ends may take so long to finish. */
+const DRAIN_MS = 10_000;
 const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 60_000;
 
@@ -56,6 +62,8 @@ interface RetryGroup {
 interface Failure {
   readonly failures: number;
   readonly error: unknown;
+  /** A retry would not help: it is shown at once. */
+  readonly isLasting?: true;
 }
 
 export function createDelivery(options: DeliveryOptions): Delivery {
@@ -78,7 +86,27 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   /** Of keys that are being taken now: what was delivered before. */
   let taking: Map<string, unknown> | undefined;
   let under: Promise<void> | undefined;
-  let session: Promise<SinkSession<unknown>> | undefined;
+  const sessions = createSessions({
+    ...options,
+    logger,
+    current: () => values,
+    report(key, row) {
+      if (row === undefined) tables.reports.delete(key);
+      else tables.reports.put(key, { key, row });
+    },
+    mayAct: () => options.mayAct() || isWithdrawing,
+    signal: ending.signal,
+    late() {
+      for (const key of pending.keys()) refresh(key);
+    },
+    free: (isAbandoned) => {
+      // What an abandoned session did outside is not known: the next one is given everything.
+      if (isAbandoned) startOver();
+      pump();
+    },
+  });
+  /** Keys whose problem is shown on their object. */
+  const shown = new Set<string>();
   let isOpen = false;
   /** Taking back what we delivered is ours to do after the lease is lost. */
   let isWithdrawing = false;
@@ -97,7 +125,30 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   function stateOf(key: string): SinkState {
     const failure = failures.get(key) ?? (needsSnapshot ? snapshotFailures : undefined);
     if (failure !== undefined) return { state: 'failed', error: factError(failure.error), failures: failure.failures };
-    return needsSnapshot || !values.has(key) || pending.has(key) || taking?.has(key) === true ? PENDING : DELIVERED;
+    const isPending = needsSnapshot || !values.has(key) || pending.has(key) || taking?.has(key) === true;
+    const late = isPending ? sessions.waiting() : undefined;
+    if (late !== undefined) return { ...PENDING, error: factError(late) };
+    return isPending ? PENDING : DELIVERED;
+  }
+
+  /** Shows how far a key is to its readers, and what lasts of its problem on its object. */
+  function refresh(key: string): void {
+    tables.refresh(key);
+    if (options.problem === undefined) return;
+    const failure = failures.get(key) ?? (needsSnapshot ? snapshotFailures : undefined);
+    const late = failure === undefined && pending.has(key) ? sessions.waiting() : undefined;
+    const isLasting = failure !== undefined && (failure.failures > 1 || failure.isLasting || isTimeout(failure.error));
+    if (late !== undefined || isLasting) {
+      shown.add(key);
+      options.problem(key, late ?? asError(failure?.error));
+    } else if (failure === undefined && shown.delete(key)) options.problem(key, undefined);
+  }
+
+  function startOver(): void {
+    needsSnapshot = true;
+    pending.clear();
+    uncertain.clear();
+    groups = [];
   }
 
   function take(change: Change): void {
@@ -112,17 +163,19 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       return;
     }
     if (after?.state === 'error') {
-      logger.error('could not evaluate a key; its last value stays in force', { key, error: after.error });
-      failures.set(key, { failures: (failures.get(key)?.failures ?? 0) + 1, error: after.error });
-      tables.refresh(key);
+      options.note?.(`the derivation ${sink.of.name} of the sink ${sink.name}`, key, after.error);
+      // It is not tried again before something that it reads changes: it is shown at once.
+      failures.set(key, { failures: (failures.get(key)?.failures ?? 0) + 1, error: after.error, isLasting: true });
+      refresh(key);
       return;
     }
     const before = values.get(key)?.value;
     const value = after === undefined ? undefined : unmarked(after.value);
     if (value === undefined) values.delete(key);
-    else values.set(key, new Entry(value, sink));
+    else values.set(key, new Entry(value, sink, options));
     if (needsSnapshot) {
-      tables.refresh(key);
+      failures.delete(key);
+      refresh(key);
       return;
     }
     if (!pending.has(key)) pending.set(key, before);
@@ -130,18 +183,20 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     // What failed before may work now: the newest value is tried at once.
     failures.delete(key);
     for (const group of groups) group.keys.delete(key);
-    tables.refresh(key);
+    refresh(key);
   }
 
   function pump(): void {
-    if (!isOpen || under !== undefined || closing !== undefined || ending.signal.aborted) return;
+    if (!isOpen || under !== undefined || sessions.isBusy || closing !== undefined || ending.signal.aborted) return;
     const batch = nextBatch();
     if (batch === undefined) return;
-    under = deliver(batch).finally(() => {
-      under = undefined;
-      taking = undefined;
-      pump();
-    });
+    under = deliver(batch)
+      .catch((error: unknown) => logger.error('a delivery ended by an error; this is a bug', { error }))
+      .finally(() => {
+        under = undefined;
+        taking = undefined;
+        pump();
+      });
   }
 
   /** What goes out now: a snapshot, what is fresh, or a group whose wait is over. */
@@ -183,7 +238,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       pending.delete(key);
       // Changed and changed back: the outside has it already.
       if (!batch.snapshot && !uncertain.has(key) && equal(was, after)) {
-        tables.refresh(key);
+        refresh(key);
         continue;
       }
       before.set(key, was);
@@ -205,7 +260,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     taking = undefined;
     settle(changes, failed, before);
     if (!batch.snapshot || needsSnapshot) return;
-    if (failed.size === 0) snapshotFailures = undefined;
+    if (failed.size === 0) {
+      snapshotFailures = undefined;
+      for (const key of shown) refresh(key);
+    }
     options.onSnapshot?.();
   }
 
@@ -213,42 +271,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     changes: readonly SinkChange<unknown>[],
     snapshot: boolean,
   ): Promise<ReadonlyMap<string, unknown>> {
-    const { timeoutMs = TIMEOUT_MS } = sink;
-    const started = clock.now();
-    try {
-      const result = await within(clock, timeoutMs, acting.signal, async (signal) =>
-        (await opened()).take({ changes, snapshot, withdrawal: false, signal }),
-      );
-      return (result as SinkResult | undefined)?.failed ?? NONE;
-    } catch (error) {
-      const isLate = clock.now() - started >= timeoutMs && !acting.signal.aborted;
-      throw isLate ? SinkErrors.NoReturn(options.id, timeoutMs) : error;
-    }
-  }
-
-  function opened(): Promise<SinkSession<unknown>> {
-    session ??= openSession().catch((error: unknown) => {
-      session = undefined;
-      throw error;
-    });
-    return session;
-  }
-
-  async function openSession(): Promise<SinkSession<unknown>> {
-    return sink.open({
-      current: () => values,
-      report(key, row) {
-        if (ending.signal.aborted) return;
-        if (row === undefined) tables.reports.delete(key);
-        else tables.reports.put(key, { key, row });
-      },
-      mayAct: () => (options.mayAct() || isWithdrawing) && !ending.signal.aborted,
-      world: options.world,
-      signal: ending.signal,
-      clock,
-      random,
-      logger,
-    });
+    return (await sessions.take({ changes, snapshot, withdrawal: false }, acting.signal)).failed;
   }
 
   function settle(
@@ -271,7 +294,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         options.delivered?.(change, causes.get(key) ?? []);
         causes.delete(key);
       }
-      tables.refresh(key);
+      refresh(key);
     }
     if (again.length === 0) return;
     logger.warn('could not deliver some keys; they are tried again', {
@@ -295,7 +318,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     snapshotFailures = { failures: (snapshotFailures?.failures ?? 0) + 1, error };
     const wait = backOff(snapshotFailures.failures);
     logger.warn('could not deliver the snapshot; it is tried again', { waitMs: Math.round(wait), error });
-    for (const key of values.keys()) tables.refresh(key);
+    for (const key of values.keys()) refresh(key);
     wakeAt(clock.now() + wait);
     return NONE;
   }
@@ -313,12 +336,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   async function withdraw(): Promise<void> {
     const changes = [...values].map(([key, { value }]) => ({ key, before: value, after: undefined }));
     if (sink.onLost !== 'withdraw' || changes.length === 0 || needsSnapshot) return;
-    const { timeoutMs = TIMEOUT_MS } = sink;
     isWithdrawing = true;
     try {
-      await within(clock, timeoutMs, undefined, async (signal) =>
-        (await opened()).take({ changes, snapshot: false, withdrawal: true, signal }),
-      );
+      await sessions.take({ changes, snapshot: false, withdrawal: true }, undefined);
     } catch (error) {
       logger.error('could not withdraw what was delivered', { error });
     } finally {
@@ -329,11 +349,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   async function stopActing(earlier: Promise<void> | undefined): Promise<void> {
     await earlier;
     await under;
+    await sessions.rest();
     await withdraw();
-    needsSnapshot = true;
-    pending.clear();
-    uncertain.clear();
-    groups = [];
+    startOver();
   }
 
   return {
@@ -368,7 +386,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       pump();
     },
     async close({ drain }) {
-      if (drain) while (isOpen && under !== undefined) await under;
+      if (drain) await atMost(clock, DRAIN_MS, drained());
       if (!isOpen) return closing;
       isOpen = false;
       timer?.cancel();
@@ -384,18 +402,14 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     async end() {
       ending.abort();
       keys.stop();
-      const last = session;
-      session = undefined;
-      try {
-        await (await last)?.close?.();
-      } catch (error) {
-        logger.error('could not close the sink', { error });
-      }
+      await sessions.close();
+      for (const key of shown) options.problem?.(key, undefined);
       tables.clear();
     },
     get isIdle() {
       if (!isOpen) return true;
       if (under !== undefined || closing !== undefined) return false;
+      if (sessions.isBusy) return true;
       return needsSnapshot
         ? timer !== undefined || !keys.isComplete || expected.size > 0
         : pending.size === waitingKeys();
@@ -405,6 +419,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     },
     suspended,
   };
+
+  async function drained(): Promise<void> {
+    while (isOpen && under !== undefined) await under;
+  }
 
   function waitingKeys(): number {
     return groups.reduce((sum, group) => sum + group.keys.size, 0);
@@ -421,15 +439,36 @@ function allFailed(changes: readonly SinkChange<unknown>[], error: unknown): Rea
 class Entry implements SinkValue<unknown> {
   readonly value: unknown;
   readonly #sink: SinkDefinition;
+  readonly #options: Pick<DeliveryOptions, 'note' | 'id'>;
   #version: string | undefined;
 
-  constructor(value: unknown, sink: SinkDefinition) {
+  constructor(value: unknown, sink: SinkDefinition, options: Pick<DeliveryOptions, 'note' | 'id'>) {
     this.value = value;
     this.#sink = sink;
+    this.#options = options;
   }
 
   get version(): string {
-    this.#version ??= this.#sink.version?.(this.value) ?? plainDigest(this.value);
+    this.#version ??=
+      this.#own() ??
+      guardedOr(
+        `the version of ${this.#sink.name}`,
+        () => plainDigest(this.value),
+        () => '',
+      );
     return this.#version;
+  }
+
+  /** What the sink's own function returns. Where it fails, the digest of the value is the version. */
+  #own(): string | undefined {
+    const what = `version of the sink ${this.#sink.name}`;
+    return guardedOr(
+      what,
+      () => this.#sink.version?.(this.value),
+      (error) => {
+        this.#options.note?.(what, '', error);
+        return undefined;
+      },
+    );
   }
 }

@@ -31,7 +31,7 @@ export interface SinkDefinition<R = unknown, S = unknown> {
    * the sink is closed as if it had lost its lease. Always on by default.
    */
   readonly enabled?: Derived<boolean>;
-  /** One `take` may last so long; 30,000 by default. */
+  /** `open`, and one `take`, may last so long; 30,000 by default. */
   readonly timeoutMs?: number;
   /**
    * What happens to what was delivered when the lease is lost, or the program ends: `keep` (default) leaves it, `withdraw`
@@ -73,7 +73,10 @@ export interface EachKeys {
 }
 
 export interface SinkSession<R> {
-  /** Delivers a batch. Throwing, or not returning within the timeout, retries its keys with back-off. */
+  /**
+   * Delivers a batch. Throwing, or not returning within the timeout, retries its keys with back-off; but no other `take` begins
+   * before this one has returned, or its session was given up.
+   */
   take(batch: SinkBatch<R>): void | SinkResult | Promise<void | SinkResult>;
   /** Closes the outside, after the last take. */
   close?(): void | Promise<void>;
@@ -93,6 +96,12 @@ export interface SinkBatch<R> {
   readonly snapshot: boolean;
   /** True for the last batch of a sink with `onLost: 'withdraw'`: the lease is lost, and every key is gone. */
   readonly withdrawal: boolean;
+  /**
+   * Grows with every session. A session whose `take` ignores its signal for ten times the timeout is given up: `mayAct()` of
+   * it is false, its reports are ignored, and the next session has a higher generation. A peer that keeps the highest one that
+   * it has seen refuses what arrives late.
+   */
+  readonly generation: number;
   /** Aborted when the lease is lost, the time is over or the program ends. */
   readonly signal: AbortSignal;
 }

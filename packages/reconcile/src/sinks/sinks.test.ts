@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConfigMap, conditions, defineKind, type KindOf, object, optional, Service, string } from '@capstan/kube';
+import {
+  ConfigMap,
+  conditions,
+  defineKind,
+  findCondition,
+  type KindOf,
+  object,
+  optional,
+  Service,
+  string,
+} from '@capstan/kube';
 import { createStage, type Stage } from '@capstan/testing';
 import type { Leadership } from '../leadership/index.ts';
 import { operator } from '../operator.ts';
@@ -203,7 +213,7 @@ describe('a sink', () => {
       assert.equal(seen.batches.at(-1), 'a: 1 → 1');
     }));
 
-  test('that never returns is given up, and everything else goes on', () =>
+  test('that never returns is given up with its session, and everything is delivered by the next one', () =>
     staged(
       [site('a', '1'), site('b', '1')],
       async (stage, seen) => {
@@ -216,9 +226,14 @@ describe('a sink', () => {
         await stage.clock.advance(5_000);
         assert.equal(isAborted, true);
         seen.answer = () => {};
-        await edit(stage, 'b', '2');
-        assert.ok(seen.batches.includes('b: 1 → 2'), seen.batches.join('\n'));
+        await stage.client.patch(Site, ref('b'), 'merge', { spec: { host: '2' } });
+        await stage.clock.advance(5_000);
+        assert.deepEqual(seen.batches, ['snapshot a: - → 1, b: - → 1', 'a: 1 → 2'], 'no second take beside the first');
+        const { message } =
+          findCondition((await stage.client.get(Site, ref('b'))).status?.conditions, 'ReconcileError') ?? {};
+        assert.match(message ?? '', /waiting for the sink ingress\.routes since \d{4}-/);
         await stage.clock.advance(60_000);
+        assert.equal(seen.batches.at(-1), 'snapshot a: - → 2, b: - → 2');
         assert.equal(await deliveryOf(stage, 'a'), 'delivered');
       },
       { timeoutMs: 5_000 },

@@ -2,7 +2,9 @@
 // stops when nothing reads the key any more.
 import type { Clock, Logger, Random, Timer } from '@capstan/kube/cluster';
 import type { Engine, Table } from '../engine/index.ts';
+import { checkPlain, guardedOr } from '../guard.ts';
 import { type FactDefinition, type FactState, factError } from '../read/fact.ts';
+import { withSignal } from '../within.ts';
 import { createPlaces, type Places } from './places.ts';
 
 /** A fact whatever its types are. */
@@ -24,6 +26,8 @@ export interface FactsOptions {
   clock: Clock;
   random: Random;
   logger: Logger;
+  /** Notes an error of a function that the fact's author gave. */
+  note?(what: string, key: string, error: unknown): void;
 }
 
 const RETRY_MS = 1000;
@@ -129,8 +133,9 @@ export function createFacts(options: FactsOptions): Facts {
     const timer = clock.after(timeoutMs, () => limit.abort(new Error(`no result within ${timeoutMs / 1000} s`)));
     const signal = AbortSignal.any([entry.abort.signal, limit.signal]);
     try {
-      const value = await withSignal(fact.fetch(entry.input, { signal, previous }), signal);
+      const value = await withSignal(Promise.resolve(fact.fetch(entry.input, { signal, previous })), signal);
       if (entry.abort.signal.aborted) return;
+      checkPlain(`the result of the fact ${fact.name}`, value);
       entry.failures = 0;
       table.put(entry.key, { value, error: undefined });
       if (fact.refreshMs !== undefined) schedule(opened, entry, fact.refreshMs);
@@ -144,7 +149,7 @@ export function createFacts(options: FactsOptions): Facts {
   function failed(opened: OpenFact, entry: Entry, previous: unknown, error: unknown): void {
     const { fact, table } = opened;
     entry.failures++;
-    table.put(entry.key, { value: previous, error: fact.errorOf?.(error) ?? factError(error) });
+    table.put(entry.key, { value: previous, error: shownError(fact, entry.key, error) });
     logger.debug('could not fetch a fact; it is tried again', {
       fact: fact.name,
       key: entry.key,
@@ -157,13 +162,34 @@ export function createFacts(options: FactsOptions): Facts {
     schedule(opened, entry, Math.max(wait * (1 - random() / 4), askedWait(error)));
   }
 
+  /** What readers see of an error. Where `errorOf` fails too, they see the error itself. */
+  function shownError(fact: AnyFact, key: string, error: unknown): unknown {
+    if (fact.errorOf === undefined) return factError(error);
+    const what = `errorOf of the fact ${fact.name}`;
+    const shown = guardedOr(
+      what,
+      () => {
+        const made = fact.errorOf?.(error);
+        checkPlain(`what ${what} returned`, made);
+        return made;
+      },
+      (failure) => {
+        options.note?.(what, key, failure);
+        return factError(failure);
+      },
+    );
+    return shown ?? factError(error);
+  }
+
   function schedule(opened: OpenFact, entry: Entry, ms: number): void {
     entry.timer?.cancel();
     entry.timer = clock.after(ms, () => own(attempt(opened, entry)));
   }
 
   function own(work: Promise<void>): void {
-    const settled = work.finally(() => running.delete(settled));
+    const settled = work
+      .catch((error: unknown) => logger.error('the work of a fact ended by an error', { error }))
+      .finally(() => running.delete(settled));
     running.add(settled);
   }
 
@@ -197,18 +223,12 @@ export function createFacts(options: FactsOptions): Facts {
   };
 }
 
-/** Ends when the work does or the signal is aborted, whichever is first: work that ignores its signal holds nothing up. */
-function withSignal<V>(work: Promise<V>, signal: AbortSignal): Promise<V> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'));
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
-}
-
 /** How long a server that was asked wants to be left alone: `retryAfterMs` of an error. */
 function askedWait(error: unknown): number {
-  const asked = (error as { retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
-  return typeof asked === 'number' && asked > 0 ? Math.min(asked, LONGEST_ASKED_MS) : 0;
+  try {
+    const asked = (error as { retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
+    return typeof asked === 'number' && asked > 0 ? Math.min(asked, LONGEST_ASKED_MS) : 0;
+  } catch {
+    return 0;
+  }
 }

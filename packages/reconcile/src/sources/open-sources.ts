@@ -1,9 +1,11 @@
 // Keeps sources open while something reads them: one table and one state each, opened again with back-off when they end.
-import { type Clock, type Logger, type Random, sleep } from '@capstan/kube/cluster';
+import { type Clock, type Logger, type Random, sleep, untilAborted } from '@capstan/kube/cluster';
 import type { Engine, Table } from '../engine/index.ts';
 import { SourceErrors } from '../errors.ts';
+import { checkPlain, isPromise } from '../guard.ts';
 import { factError } from '../read/fact.ts';
 import type { SourceDefinition, SourceRow, SourceState, SourceTable } from '../read/source.ts';
+import { atMost } from '../within.ts';
 
 /** What reads of a source go to. */
 export interface SourceTables<V> {
@@ -35,6 +37,8 @@ const FIRST_RETRY_MS = 1000;
 const MAX_RETRY_MS = 60_000;
 /** A source that ran for so long is healthy: the next failure starts with the first wait. */
 const HEALTHY_MS = 60_000;
+/** A source that is not complete by then is opened again. */
+const COMPLETE_MS = 300_000;
 /** A source that ignores its signal is not waited for longer than this. */
 const STOP_MS = 10_000;
 
@@ -102,14 +106,21 @@ async function keepOpen(
   const log = logger.with({ source: source.name });
   for (let failures = 0; !signal.aborted; ) {
     const opened = clock.now();
-    const table = sessionTable(tables, signal);
+    const { timeoutMs = COMPLETE_MS } = source;
+    const limit = new AbortController();
+    const session = AbortSignal.any([signal, limit.signal]);
+    const table = sessionTable(tables, session);
+    const timer = clock.after(timeoutMs, () => {
+      if (!table.isComplete()) limit.abort(SourceErrors.NotComplete(source.name, timeoutMs));
+    });
     let error: unknown;
     try {
-      await source.open({ table, signal, clock, logger: log });
-      error = SourceErrors.Closed(source.name);
+      await untilEnded(source.open({ table, signal: session, clock, logger: log }), session, clock);
+      error = limit.signal.aborted ? limit.signal.reason : SourceErrors.Closed(source.name);
     } catch (thrown) {
-      error = thrown;
+      error = limit.signal.aborted ? limit.signal.reason : thrown;
     }
+    timer.cancel();
     table.end();
     if (signal.aborted) return;
     failures = clock.now() - opened >= HEALTHY_MS ? 1 : failures + 1;
@@ -123,11 +134,23 @@ async function keepOpen(
   }
 }
 
+/** Waits for an opening to end, but not for one that ignores its signal for long: what that one puts later does not count. */
+async function untilEnded(opening: Promise<void>, signal: AbortSignal, clock: Clock): Promise<void> {
+  const work = Promise.resolve(opening);
+  await Promise.race([work, untilAborted(signal)]);
+  if (signal.aborted && (await atMost(clock, STOP_MS, work))) await work;
+}
+
 /**
  * The table of one opening. The rows of the first one are shown when it is complete; what an earlier opening put stays until
  * a later one is complete.
  */
-function sessionTable({ rows, state, known }: OpenSource, signal: AbortSignal): SourceTable<unknown> & { end(): void } {
+interface SessionTable extends SourceTable<unknown> {
+  isComplete(): boolean;
+  end(): void;
+}
+
+function sessionTable({ rows, state, known }: OpenSource, signal: AbortSignal): SessionTable {
   const seen = new Set<string>();
   const held = known.size === 0 ? new Map<string, unknown>() : undefined;
   let isComplete = false;
@@ -141,6 +164,7 @@ function sessionTable({ rows, state, known }: OpenSource, signal: AbortSignal): 
   return {
     put(key, row) {
       if (isOver()) return;
+      checkPlain(`the row ${key} of ${rows.name}`, row);
       if (held !== undefined && !isComplete) held.set(key, row);
       else show(key, row);
     },
@@ -152,7 +176,9 @@ function sessionTable({ rows, state, known }: OpenSource, signal: AbortSignal): 
     },
     batch(apply) {
       const result: unknown = apply();
-      if (result instanceof Promise) throw SourceErrors.AsyncBatch(rows.name);
+      if (!isPromise(result)) return;
+      result.then(undefined, () => undefined);
+      throw SourceErrors.AsyncBatch(rows.name);
     },
     complete() {
       if (isComplete || isOver()) return;
@@ -167,6 +193,7 @@ function sessionTable({ rows, state, known }: OpenSource, signal: AbortSignal): 
       rows.synced();
       state.put('', { isStale: false, error: undefined });
     },
+    isComplete: () => isComplete,
     end() {
       isEnded = true;
     },

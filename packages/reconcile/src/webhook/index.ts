@@ -1,2 +1,3 @@
+export { checkAdmission } from '../admission-check.ts';
 export * from './webhook-certificate.ts';
 export * from './webhook-server.ts';

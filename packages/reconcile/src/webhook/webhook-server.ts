@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { isRecord, type Logger, reasonOf } from '@capstan/kube/cluster';
+import { guarded } from '../guard.ts';
 
 export interface KeyPair {
   /** PEM. */
@@ -90,7 +91,9 @@ async function answer(request: IncomingMessage, options: WebhookServerOptions) {
   if (path !== options.path) return { status: 404 };
   if (request.method !== 'POST') return { status: 405 };
   const asked = parse(await bodyOf(request));
-  const response = options.review(isRecord(asked['request']) ? asked['request'] : {});
+  const response = guarded('the review of the webhook', () =>
+    options.review(isRecord(asked['request']) ? asked['request'] : {}),
+  );
   const apiVersion = typeof asked['apiVersion'] === 'string' ? asked['apiVersion'] : 'admission.k8s.io/v1';
   return { status: 200, body: JSON.stringify({ apiVersion, kind: 'AdmissionReview', response }) };
 }

@@ -23,7 +23,7 @@ import { createFeed, type Feed } from './feed.ts';
 import { createFieldFilter } from './field-paths.ts';
 import { createReferencedFeed } from './referenced-feed.ts';
 import type { KindRequirement } from './requirements.ts';
-import { createViews, type Views, writtenKinds } from './views.ts';
+import { createViews, type OnView, type Views, writtenKinds } from './views.ts';
 
 export interface KindCachesOptions {
   name: string;
@@ -40,6 +40,8 @@ export interface KindCachesOptions {
   observe?: (kind: Kind) => InformerObserver;
   /** Whether reading a field that no reader declares throws: for tests. */
   guard?: boolean;
+  /** Called when an object could not be normalised, and when it can be again. */
+  onView?: OnView;
 }
 
 export interface KindCaches {
@@ -99,7 +101,7 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
     isOptional: (kind) => options.requirements.get(kindId(kind))?.optional === true,
     ...(options.observe ? { observe: options.observe } : {}),
   });
-  const views = createViews(logger);
+  const views = createViews(logger, options.onView);
   const access = engine.table<Access>({ name: `access to kinds of ${name}` });
   const watchProblems = engine.table<WatchProblem>({ name: `problems of watches of ${name}` });
   watchProblems.synced();

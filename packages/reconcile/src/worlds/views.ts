@@ -9,6 +9,7 @@ import {
   type Logger,
   type ObjectKey,
 } from '@capstan/kube/cluster';
+import { settledResult } from '../guard.ts';
 
 export interface Origin {
   /** The kind under which the object was written. */
@@ -23,13 +24,18 @@ export interface Views {
   originOf(view: KubeObject): Origin | undefined;
 }
 
-export function createViews(logger: Logger): Views {
+/** Called when an object could not be normalised, and without an error when it can be again. */
+export type OnView = (kind: Kind, object: KubeObject, error: unknown) => void;
+
+export function createViews(logger: Logger, onView?: OnView): Views {
+  const failed = new Set<string>();
   const origins = new WeakMap<KubeObject, Origin>();
   return {
     viewOf(kind, object) {
       if (!isDefined(kind)) return object;
       try {
-        const view = kind.viewOf(object);
+        const view = settledResult('normalise', kind.viewOf(object));
+        if (failed.size > 0 && failed.delete(keyOfObject(object))) onView?.(kind, object, undefined);
         if (view !== object) origins.set(view, { kind: writtenAs(kind, object), object });
         return view;
       } catch (error) {
@@ -37,6 +43,8 @@ export function createViews(logger: Logger): Views {
           object: `${object.kind} ${keyOfObject(object)}`,
           error,
         });
+        failed.add(keyOfObject(object));
+        onView?.(kind, object, error);
         return object;
       }
     },

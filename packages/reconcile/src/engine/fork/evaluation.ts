@@ -1,6 +1,6 @@
 // One evaluation of a fork, by pulling: a node's outcome is asked for, and found in the main graph unless the overlay
 // reaches it. Nodes that run leave a shadow; nodes that the main graph does not have are shadows only.
-import { share } from '@capstan/kube/cluster';
+import { EngineErrors } from '../graph/errors.ts';
 import {
   CELL,
   type Cycle,
@@ -8,16 +8,19 @@ import {
   type Edge,
   FRESH,
   type Graph,
+  HAS_ERROR,
   HAS_VALUE,
+  INCOMPLETE,
   MODE,
   NODE,
   type Node,
+  nodeName,
   type Outcome,
   QUERY,
   SETTLED,
 } from '../graph/model.ts';
 import { canonicalCycle } from '../wave/cycle.ts';
-import { cycleOutcome, projectionChanged, sameFailure } from '../wave/evaluate.ts';
+import { cycleOutcome, projectionChanged, sameFailure, sharedResult } from '../wave/evaluate.ts';
 import { newNode } from '../wave/read-node.ts';
 import type { View } from './overlay.ts';
 import type { Reach } from './reach.ts';
@@ -34,6 +37,8 @@ export interface Shadow {
   reads: Set<Node>;
   dropped: Set<Node> | undefined;
   cycled: Cycle | undefined;
+  /** Something was left out because a function of an author failed on it. */
+  incomplete: boolean;
 }
 
 export interface Evaluation {
@@ -79,6 +84,7 @@ export function outcomeOf(evaluation: Evaluation, node: Node): Outcome {
     reads: new Set(),
     dropped: undefined,
     cycled: undefined,
+    incomplete: false,
   };
   evaluation.shadows.set(node, shadow);
   evaluation.stack.push(shadow);
@@ -91,6 +97,12 @@ export function outcomeOf(evaluation: Evaluation, node: Node): Outcome {
   shadow.running = false;
   evaluation.stack.pop();
   return shadow.outcome;
+}
+
+/** Whether what a node came to in the fork lacks something. */
+export function isIncompleteIn({ shadows }: Evaluation, node: Node): boolean {
+  const shadow = shadows.get(node);
+  return shadow?.ran ? shadow.incomplete : (node.flags & INCOMPLETE) !== 0;
 }
 
 export function isRunning(evaluation: Evaluation, node: Node): boolean {
@@ -123,8 +135,10 @@ function settle({ node, isNew, cycled }: Shadow, result: Outcome): Outcome {
   const outcome = cycled === undefined ? result : cycleOutcome(node.derivation, cycled);
   if (isNew || outcome.state !== node.state) return outcome;
   if (outcome.state !== HAS_VALUE) return sameFailure(outcome.state, node.value, outcome.value) ? node : outcome;
-  const { equals } = node.derivation;
-  if (equals !== undefined) return equals(node.value, outcome.value) ? node : outcome;
-  const value = share(node.value, outcome.value);
-  return value === node.value ? node : { state: HAS_VALUE, value };
+  try {
+    const value = sharedResult(node.derivation, node.value, outcome.value);
+    return value === node.value ? node : { state: HAS_VALUE, value };
+  } catch (error) {
+    return { state: HAS_ERROR, value: EngineErrors.notComparable(nodeName(node), error) };
+  }
 }

@@ -1,6 +1,7 @@
 // A fold in a fork: a copy of the main graph's state, patched by the members that moved; or folded afresh where there is
 // no way to copy, or nothing to patch.
 
+import { asError, settledResult } from '../../guard.ts';
 import type { FoldOptions } from '../engine-types.ts';
 import { firstFailure, isProjection, patchState, projected } from '../fold.ts';
 import { depsOf } from '../graph/edge.ts';
@@ -19,7 +20,15 @@ import {
 import { predicateId, waitingForWhere } from '../graph/query.ts';
 import { tableState } from '../graph/table.ts';
 import { canonicalWhere } from '../graph/where.ts';
-import { closeForkCycle, type Evaluation, forkNode, isRunning, outcomeOf, type Shadow } from './evaluation.ts';
+import {
+  closeForkCycle,
+  type Evaluation,
+  forkNode,
+  isIncompleteIn,
+  isRunning,
+  outcomeOf,
+  type Shadow,
+} from './evaluation.ts';
 import { isListUnknown, type Seen, viewList } from './overlay.ts';
 
 type Options = FoldOptions<unknown, unknown, unknown>;
@@ -37,28 +46,66 @@ export function runFoldInFork(evaluation: Evaluation, shadow: Shadow): Outcome {
     const members = viewList(evaluation.view, state, condition, canonical);
     const main = shadow.node.fold;
     const fold =
-      main === undefined || main.stale || options.clone === undefined || shadow.node.cycle !== undefined
+      main === undefined ||
+      main.stale ||
+      main.left.size > 0 ||
+      options.clone === undefined ||
+      shadow.node.cycle !== undefined
         ? foldAfresh(evaluation, shadow, options, members)
-        : foldOn(evaluation, shadow, options, main, members);
+        : foldOnOrAfresh(evaluation, shadow, options, main, members);
     if (shadow.cycled !== undefined) return { state: HAS_ERROR, value: shadow.cycled.error };
-    return firstFailure(fold.unsettled) ?? { state: HAS_VALUE, value: options.result(fold.state) };
+    shadow.incomplete ||= fold.left.size > 0;
+    return (
+      firstFailure(fold.unsettled) ?? { state: HAS_VALUE, value: settledResult('result', options.result(fold.state)) }
+    );
   } catch (error) {
-    return { state: HAS_ERROR, value: error instanceof Error ? error : new Error(String(error)) };
+    return { state: HAS_ERROR, value: asError(error) };
   }
 }
 
-type Folded = Pick<FoldState, 'state' | 'unsettled'>;
+type Folded = Pick<FoldState, 'state' | 'unsettled' | 'left'>;
 
 function foldAfresh(evaluation: Evaluation, shadow: Shadow, options: Options, members: readonly Seen[]): Folded {
   const outcomes = members.map((member) => partOf(evaluation, shadow, options, member));
   const dropped = (shadow.dropped = new Set<Node>());
   for (const { source } of depsOf(shadow.node))
     if (source.kind === NODE && !shadow.reads.has(source)) dropped.add(source);
-  const fold = blank(options.empty(), new Map());
-  for (const [i, { key }] of members.entries()) {
-    patchState(options, fold, key, { edge: undefined, included: false, part: undefined }, outcomes[i] as Outcome);
+  const blamed = new Map<string, Outcome>();
+  for (;;) {
+    const fold = blank(options.empty(), new Map());
+    if (fillState(options, fold, members, outcomes, blamed)) return fold;
   }
-  return fold;
+}
+
+/** As in the main graph: a member that fails is left out, and the state is built again. */
+function fillState(
+  options: Options,
+  fold: FoldState,
+  members: readonly Seen[],
+  outcomes: readonly Outcome[],
+  blamed: Map<string, Outcome>,
+): boolean {
+  for (const [i, { key }] of members.entries()) {
+    const outcome = blamed.get(key) ?? outcomes[i];
+    if (outcome === undefined) continue;
+    try {
+      patchState(options, fold, key, { edge: undefined, included: false, part: undefined }, outcome);
+    } catch (error) {
+      blamed.set(key, { state: HAS_ERROR, value: asError(error) });
+      return false;
+    }
+  }
+  return true;
+}
+
+/** A state on which a change fails is built afresh, which finds the member that it fails on. */
+function foldOnOrAfresh(...parameters: Parameters<typeof foldOn>): Folded {
+  try {
+    return foldOn(...parameters);
+  } catch {
+    const [evaluation, shadow, options, , members] = parameters;
+    return foldAfresh(evaluation, shadow, options, members);
+  }
 }
 
 function foldOn(
@@ -104,11 +151,12 @@ function partOf(evaluation: Evaluation, shadow: Shadow, options: Options, { key,
   shadow.reads.add(child);
   if (isRunning(evaluation, child)) return { state: HAS_ERROR, value: closeForkCycle(evaluation, child).error };
   const { state, value: part } = outcomeOf(evaluation, child);
+  if (isIncompleteIn(evaluation, child)) shadow.incomplete = true;
   return { state, value: part };
 }
 
 function blank(state: unknown, unsettled: Map<string, Outcome>): FoldState {
-  return { state, parts: new Map(), unsettled, moved: new Set(), stale: false };
+  return { state, parts: new Map(), unsettled, left: new Map(), blamed: new Map(), moved: new Set(), stale: false };
 }
 
 function find(members: readonly Seen[], key: string): Seen | undefined {

@@ -1,5 +1,7 @@
+import { AuthorErrors, asError, settledResult } from '../../guard.ts';
 import type { Derivation, Index, Presence, Projection, Settled, Table, Tracker } from '../engine-types.ts';
 import { EngineErrors, Suspended } from '../graph/errors.ts';
+import { faultOf, isMisuse } from '../graph/fault.ts';
 import {
   type DerivationState,
   HAS_ERROR,
@@ -15,10 +17,18 @@ import { predicateId, waitingForWhere } from '../graph/query.ts';
 import { settledOf } from '../graph/settled.ts';
 import { tableState } from '../graph/table.ts';
 import { canonicalWhere, type Where } from '../graph/where.ts';
-import { presenceName } from '../wave/run.ts';
-import { closeForkCycle, type Evaluation, forkNode, isRunning, outcomeOf, type Shadow } from './evaluation.ts';
+import { presenceName, projectionName } from '../wave/run.ts';
+import {
+  closeForkCycle,
+  type Evaluation,
+  forkNode,
+  isIncompleteIn,
+  isRunning,
+  outcomeOf,
+  type Shadow,
+} from './evaluation.ts';
 import { runFoldInFork } from './fork-fold.ts';
-import { isListUnknown, type Seen, viewList, viewPresence, viewValue } from './overlay.ts';
+import { isListUnknown, lacksMembers, type Seen, viewList, viewPresence, viewValue } from './overlay.ts';
 
 /** Runs a node in a fork: the same computation, with a reader that looks through the overlay. */
 export function runInFork(evaluation: Evaluation, shadow: Shadow): Outcome {
@@ -30,9 +40,10 @@ export function runInFork(evaluation: Evaluation, shadow: Shadow): Outcome {
     evaluation.active = run;
     let outcome: Outcome;
     try {
-      outcome = { state: HAS_VALUE, value: node.derivation.compute(node.key, run, previousIn(shadow)) };
+      const value = node.derivation.compute(node.key, run, previousIn(shadow));
+      outcome = { state: HAS_VALUE, value: settledResult(nodeName(node), value) };
     } catch (error) {
-      outcome = { state: HAS_ERROR, value: error instanceof Error ? error : new Error(String(error)) };
+      outcome = { state: HAS_ERROR, value: asError(error) };
     }
     return run.waiting === undefined ? outcome : { state: IS_SUSPENDED, value: run.waiting };
   } finally {
@@ -63,13 +74,27 @@ class ForkRun implements Tracker {
       if (viewPresence(this.evaluation.view, state, key) === UNKNOWN) this.suspend([`${state.name}/${key}`]);
       return undefined;
     }
-    return project === undefined ? value : this.project(project, value, key);
+    if (project === undefined) return value;
+    try {
+      return this.project(project, value, key);
+    } catch (error) {
+      throw isMisuse(error) ? error : faultOf({ table: state, key }, projectionName(project), error);
+    }
   }
 
   list<V, P>(table: Table<V>, where: Where<V> = {}, project?: Projection<V, P>): readonly (V | P)[] {
     const members = this.members(tableState(table), where as unknown as Where);
     if (project === undefined) return members.map(({ value }) => value as V);
-    return members.map(({ key, value }) => this.project(project, value as V, key));
+    const found: P[] = [];
+    for (const { key, value } of members) {
+      try {
+        found.push(this.project(project, value as V, key));
+      } catch (error) {
+        if (isMisuse(error)) throw error;
+        this.shadow.incomplete = true;
+      }
+    }
+    return found;
   }
 
   keys<V>(table: Table<V>, where: Where<V> = {}): readonly string[] {
@@ -84,11 +109,21 @@ class ForkRun implements Tracker {
     const outcome = this.meet(derivation, key);
     if (outcome.state === HAS_ERROR) throw outcome.value as Error;
     if (outcome.state === IS_SUSPENDED) this.suspend(outcome.value as string[]);
-    return project === undefined ? (outcome.value as R) : this.project(project, outcome.value as R, key);
+    if (project === undefined) return outcome.value as R;
+    try {
+      return this.project(project, outcome.value as R, key);
+    } catch (error) {
+      if (isMisuse(error)) throw error;
+      throw AuthorErrors.Threw(`${projectionName(project)} on ${derivation.name}(${key})`, error);
+    }
   }
 
   settled<R>(derivation: Derivation<R>, key: string): Settled<R> {
     return settledOf(this.meet(derivation, key)) as Settled<R>;
+  }
+
+  get incomplete(): boolean {
+    return this.shadow.incomplete;
   }
 
   state<V>(table: Table<V>, key: string): Presence {
@@ -100,6 +135,7 @@ class ForkRun implements Tracker {
     this.check();
     if (isListUnknown(this.evaluation.view, table, where)) this.suspend([waitingForWhere(table, where)]);
     const canonical = canonicalWhere(where, (predicate) => predicateId(this.evaluation.graph, predicate));
+    if (lacksMembers(this.evaluation, table, where)) this.shadow.incomplete = true;
     return viewList(this.evaluation.view, table, where, canonical);
   }
 
@@ -111,7 +147,7 @@ class ForkRun implements Tracker {
   private project<V, P>(project: Projection<V, P>, value: V, key: string): P {
     this.evaluation.active = undefined;
     try {
-      return project(value, key);
+      return settledResult('the projection', project(value, key));
     } finally {
       this.evaluation.active = this;
     }
@@ -134,6 +170,7 @@ export function meetInFork(evaluation: Evaluation, shadow: Shadow, derivation: D
   shadow.reads.add(child);
   if (isRunning(evaluation, child)) throw closeForkCycle(evaluation, child).error;
   const outcome = outcomeOf(evaluation, child);
+  if (isIncompleteIn(evaluation, child)) shadow.incomplete = true;
   if (shadow.cycled !== undefined) throw shadow.cycled.error;
   return outcome;
 }

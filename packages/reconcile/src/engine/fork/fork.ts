@@ -80,6 +80,7 @@ function evaluate(graph: Graph, overlay: Overlay) {
     active: undefined,
     run: runInFork,
   };
+  evaluateFromBelow(evaluation);
   for (const node of evaluation.reach.suspects.keys()) {
     if (node.holds > 0 || node.derivation.sink) outcomeOf(evaluation, node);
   }
@@ -92,6 +93,15 @@ function evaluate(graph: Graph, overlay: Overlay) {
   const liveness = livenessOf(evaluation);
   return { evaluation, liveness, changes: changesOf(evaluation, liveness) };
 }
+
+/** A node pulls what it reads, which takes the stack: chains too long for it are evaluated from their lower end. */
+function evaluateFromBelow(evaluation: Evaluation): void {
+  const suspects = [...evaluation.reach.suspects.keys()];
+  if (!suspects.some(({ height }) => height > LONG_CHAIN)) return;
+  for (const node of suspects.sort((a, b) => a.height - b.height)) outcomeOf(evaluation, node);
+}
+
+const LONG_CHAIN = 200;
 
 function isTroubled({ outcome, cycled }: Shadow): boolean {
   return cycled !== undefined || outcome?.state !== HAS_VALUE;

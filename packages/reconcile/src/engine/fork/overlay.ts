@@ -1,7 +1,17 @@
 // The tables as a fork sees them: the main graph's cells, with the overlay's in front. Nothing here touches the graph.
 import { share } from '@capstan/kube/cluster';
-import { ABSENT, type Cell, KNOWN, NO_MARK, presenceOf, type Query, type TableState, UNKNOWN } from '../graph/model.ts';
-import { isUnknown, knownQuery, matches, namespaceOfKey } from '../graph/query.ts';
+import {
+  ABSENT,
+  type Cell,
+  type Graph,
+  KNOWN,
+  NO_MARK,
+  presenceOf,
+  type Query,
+  type TableState,
+  UNKNOWN,
+} from '../graph/model.ts';
+import { isUnknown, knownQuery, matches, matchesSafely, namespaceOfKey } from '../graph/query.ts';
 import { sizeOf } from '../graph/small-set.ts';
 import type { Where } from '../graph/where.ts';
 
@@ -73,16 +83,39 @@ function makeList(view: View, table: TableState, where: Where, query: Query | un
   if (values === undefined || values.size === 0) return base;
   const list: Seen[] = base.filter(({ key }) => !values.has(key));
   for (const [key, value] of values) {
-    if (value !== undefined && matches(table, where, value, key)) list.push({ key, value });
+    if (value !== undefined && matchesSafely(table, where, value, key)) list.push({ key, value });
   }
   return list.sort((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+/** Whether a list lacks values on which its index or predicate fails, in the main graph or in the overlay. */
+export function lacksMembers(
+  { graph, view }: { readonly graph: Graph; readonly view: View },
+  table: TableState,
+  where: Where,
+): boolean {
+  if (where.index === undefined && where.where === undefined) return false;
+  const values = view.overlay.get(table);
+  for (const { table: of, key, value } of graph.faults.keys())
+    if (of === table && value !== undefined && !values?.has(key) && fails(table, where, value, key)) return true;
+  for (const [key, value] of values ?? []) if (value !== undefined && fails(table, where, value, key)) return true;
+  return false;
+}
+
+function fails(table: TableState, where: Where, value: unknown, key: string): boolean {
+  try {
+    matches(table, where, value, key);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 /** A list that the main graph does not have: by an index that is there, without making one. */
 function scan(table: TableState, where: Where): Cell[] {
   const cells: Cell[] = [];
   for (const cell of candidates(table, where)) {
-    if (cell.value !== undefined && cell.mark === NO_MARK && matches(table, where, cell.value, cell.key))
+    if (cell.value !== undefined && cell.mark === NO_MARK && matchesSafely(table, where, cell.value, cell.key))
       cells.push(cell);
   }
   return cells.sort((a, b) => (a.key < b.key ? -1 : 1));

@@ -13,7 +13,7 @@ import {
   type TableState,
   UNKNOWN,
 } from '../graph/model.ts';
-import { hasMember, isSuspended, matches, queriesOf } from '../graph/query.ts';
+import { hasMember, isSuspended, keysSafely, matchesSafely, queriesOf } from '../graph/query.ts';
 import { projectionChanged } from '../wave/evaluate.ts';
 import { isListUnknown, mainPresence, mainValue, type View, viewPresence } from './overlay.ts';
 
@@ -79,7 +79,7 @@ function reachCell(
     for (const root of table.roots) {
       const { query } = root;
       if (query === undefined || !root.members.has(key) || hasMember(query, key) !== undefined) continue;
-      if (after === undefined || !matches(table, query.where, after, key)) reach.left.push([root, key]);
+      if (after === undefined || !matchesSafely(table, query.where, after, key)) reach.left.push([root, key]);
     }
   }
 }
@@ -96,7 +96,7 @@ function reachLists(
   for (const index of table.indexes.values()) {
     for (const value of [before, after]) {
       if (value === undefined) continue;
-      for (const bucketKey of index.keysOf(value, key)) {
+      for (const bucketKey of keysSafely(index, value, key)) {
         const bucket = index.buckets.get(bucketKey);
         for (const query of bucket?.queries ?? []) seen.add(query);
         if (bucket?.own !== undefined) seen.add(bucket.own);
@@ -104,8 +104,8 @@ function reachLists(
     }
   }
   for (const query of seen) {
-    const was = before !== undefined && matches(table, query.where, before, key);
-    const is = after !== undefined && matches(table, query.where, after, key);
+    const was = before !== undefined && matchesSafely(table, query.where, before, key);
+    const is = after !== undefined && matchesSafely(table, query.where, after, key);
     if (!was && !is) continue;
     const moved = reach.moved.get(query);
     if (moved === undefined) reach.moved.set(query, new Set([key]));

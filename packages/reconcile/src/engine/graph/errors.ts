@@ -1,3 +1,6 @@
+import { reasonOf } from '@capstan/kube/cluster';
+import { asError } from '../../guard.ts';
+
 /** What went wrong inside the engine; every one of these is a bug in a derivation or in the engine's user. */
 export const EngineErrors = {
   outsideRun: (name: string) =>
@@ -12,6 +15,10 @@ export const EngineErrors = {
     new EngineError('NeverSettles', `${name} ran ${runs} times in one wave and still changes`, {
       remedy: 'its result must depend on its reads alone; results that are not plain data need equals',
     }),
+  notComparable: (name: string, cause: unknown) =>
+    new EngineError('NotComparable', `the results of ${name} cannot be compared: ${notComparable(cause)}`, {
+      remedy: 'return plain data without cycles, and let equals return true or false',
+    }),
   busy: (what: string) =>
     new EngineError('WaveRunning', `${what} while a wave is running`, { remedy: 'await the flush in progress first' }),
   forkStale: (created: number, now: number) =>
@@ -25,6 +32,10 @@ export const EngineErrors = {
       remedy: 'share it, or choose another name',
     }),
 };
+
+function notComparable(cause: unknown): string {
+  return asError(cause) instanceof RangeError ? 'one contains itself, or is nested too deeply' : reasonOf(cause);
+}
 
 export class EngineError extends Error {
   readonly code: string;

@@ -1,7 +1,7 @@
 // The graph's parts. One edge object per read, in a doubly linked list at its source and in an array at its reader, so
 // that there is no Set per node; cells, queries and nodes are the three sources and begin with the same fields.
 import type { Clock } from '@capstan/kube/cluster';
-import type { Cause, Demand, DerivationOptions, FoldOptions, Index, Projection } from '../engine-types.ts';
+import type { Cause, Demand, DerivationOptions, Fault, FoldOptions, Index, Projection } from '../engine-types.ts';
 import type { SmallSet } from './small-set.ts';
 import type { Where } from './where.ts';
 
@@ -57,6 +57,8 @@ export interface BucketIndex {
   declared: Index<unknown> | undefined;
   keysOf: (value: unknown, key: string) => readonly string[];
   buckets: Map<string, Bucket>;
+  /** Cells on which the function failed: they are in no bucket, and may belong to any. */
+  failed: Set<Cell>;
 }
 
 export interface Bucket {
@@ -93,6 +95,8 @@ export interface ListQuery extends QueryBase {
   anchor: Bucket[] | undefined;
   /** Sorted by key; undefined until first read. */
   cells: Cell[] | undefined;
+  /** Cells on which the predicate failed: they are not among the members. */
+  failed: Set<Cell> | undefined;
 }
 
 /** What a declared index finds for one value: the bucket is the list. There is one for nearly every object, so it keeps nothing else. */
@@ -161,6 +165,8 @@ export const RUNNING = 4;
 export const INFLUENCES = 8;
 export const IDLE = 16;
 export const DISPOSED = 32;
+/** Computed without a value on which a function of an author failed: nothing may be removed because of it. */
+export const INCOMPLETE = 64;
 
 export interface Node {
   kind: typeof NODE;
@@ -198,6 +204,7 @@ export interface DerivationState {
   /** Runs a node once, as an ordinary computation or as a fold. */
   attempt: (graph: Graph, node: Node) => RunFrame;
   equals: ((before: unknown, after: unknown) => boolean) | undefined;
+  owner: string | undefined;
   sink: boolean;
   onCycle: ((members: readonly string[]) => unknown) | undefined;
   disposeDelay: number;
@@ -210,8 +217,12 @@ export interface DerivationState {
 export interface FoldState {
   state: unknown;
   parts: Map<string, FoldPart>;
-  /** Members whose part is an error or suspended: they are not in the state. */
+  /** Members whose part is suspended: they are not in the state. */
   unsettled: Map<string, Outcome>;
+  /** Members whose part, or whose entry into the state, failed: the fold goes on without them. */
+  left: Map<string, Outcome>;
+  /** The cells of members that are shown to have failed. */
+  blamed: Map<string, Cell>;
   /** Members that moved since the last run. */
   moved: Set<string>;
   /** The state cannot be patched: fold afresh. */
@@ -232,6 +243,13 @@ export interface RootState {
   query: Query | undefined;
   members: Map<string, Node>;
   stopped: boolean;
+}
+
+/** A function of an author that failed on the value of a cell. */
+export interface CellFault {
+  readonly error: Error;
+  /** The next event of the cell does not try it again: the node that recorded it does. */
+  readonly lasting: boolean;
 }
 
 /** A cell that changed in this wave. */
@@ -276,6 +294,8 @@ export interface RunFrame {
   cycled: Cycle | undefined;
   /** The run met a node that is not settled yet: it counts for nothing and is created again. */
   restart: boolean;
+  /** A value was left out because a function of an author failed on it. */
+  incomplete: boolean;
 }
 
 /** A node that a root holds since its object appeared, and that has not run. */
@@ -293,7 +313,12 @@ export interface Graph {
   maxRuns: number;
   onPending: (() => void) | undefined;
   warn: (message: string) => void;
-  sensitiveDigest: ((value: unknown, seen?: unknown) => string) | undefined;
+  onFault: ((fault: Fault) => void) | undefined;
+  faults: Map<Cell, Map<string, CellFault>>;
+  /** Cells whose faults may differ from those that were announced. */
+  accused: Set<Cell>;
+  announced: Map<Cell, string>;
+  sensitiveDigest: ((value: unknown, seen: unknown, owner: string | undefined) => string) | undefined;
   /** Of values that were named in a cause: what came after one change is what was before the next. */
   digests: WeakMap<object, string>;
 
@@ -320,6 +345,8 @@ export interface Graph {
   low: number;
   /** The height that the wave has reached. */
   height: number;
+  /** How many runs are under way, each within the one before. */
+  depth: number;
   /** Queued nodes that have readers, so whose change others would see. */
   influencers: number;
 

@@ -4,6 +4,7 @@
 // index alone finds is the bucket itself.
 import { interned } from '@capstan/kube/cluster';
 import type { Index } from '../engine-types.ts';
+import { blame, checkedAnswer, checkedKeys } from './fault.ts';
 import {
   type Bucket,
   type BucketIndex,
@@ -22,7 +23,7 @@ import { canonicalWhere, describeWhere, type SelectorTerm, type Where } from './
 
 export function queryFor<V>(graph: Graph, table: TableState, where: Where<V>): Query {
   const wanted = where as unknown as Where;
-  if (isIndexOnly(wanted)) return bucketQueryFor(table, wanted.index[0], wanted.index[1]);
+  if (isIndexOnly(wanted)) return bucketQueryFor(graph, table, wanted.index[0], wanted.index[1]);
   const canonical = canonicalWhere(wanted, (predicate) => predicateId(graph, predicate));
   let query = table.queries.get(canonical);
   if (query !== undefined) return query;
@@ -36,6 +37,7 @@ export function queryFor<V>(graph: Graph, table: TableState, where: Where<V>): Q
     where: wanted,
     anchor: undefined,
     cells: undefined,
+    failed: undefined,
     roots: undefined,
     seen: 0,
     idle: false,
@@ -58,8 +60,8 @@ function isIndexOnly(where: Where): where is Where & Required<Pick<Where, 'index
 }
 
 /** The list of what a declared index finds for a value. */
-export function bucketQueryFor(table: TableState, index: Index<unknown>, value: string): BucketQuery {
-  const bucket = bucketFor(declaredIndex(table, index), value);
+export function bucketQueryFor(graph: Graph, table: TableState, index: Index<unknown>, value: string): BucketQuery {
+  const bucket = bucketFor(declaredIndex(graph, table, index), value);
   if (bucket.own === undefined) {
     bucket.own = new WholeBucket(table, bucket);
     table.bucketQueries++;
@@ -110,10 +112,10 @@ export function* queriesOf(table: TableState): Generator<Query> {
 export function materialize(graph: Graph, query: Query): readonly Cell[] {
   if (query.bucket !== undefined) return sorted(query.bucket.cells);
   if (query.cells !== undefined) return query.cells;
-  query.anchor ??= register(query, chooseBuckets(query));
+  query.anchor ??= register(query, chooseBuckets(graph, query));
   const cells: Cell[] = [];
   for (const bucket of query.anchor) {
-    for (const cell of bucket.cells) if (isMember(graph, query, cell.value, cell.key)) cells.push(cell);
+    for (const cell of bucket.cells) if (isMember(graph, query, cell.value, cell)) cells.push(cell);
   }
   // An object has one value of a label, but may be in several buckets of a declared index: those are read one at a time.
   query.cells = cells.sort(byKey).slice();
@@ -125,16 +127,50 @@ function sorted(cells: SmallSet<Cell>): readonly Cell[] {
   return cells.length < 2 ? cells : cells.toSorted(byKey);
 }
 
-export function isMember(graph: Graph, query: Query, value: unknown, key: string): boolean {
+/** Whether the value of a cell belongs to a list. One on which the predicate fails does not, and the failure is recorded. */
+export function isMember(graph: Graph, query: ListQuery, value: unknown, cell: Cell): boolean {
   graph.predicateEvaluations++;
-  return matches(query.table, query.where, value, key);
+  try {
+    return matches(query.table, query.where, value, cell.key);
+  } catch (error) {
+    blame(graph, cell, predicateName(query.where), error);
+    (query.failed ??= new Set()).add(cell);
+    return false;
+  }
+}
+
+/** Whether the value that a cell had before belonged to a list. */
+export function wasMember(graph: Graph, query: ListQuery, value: unknown, cell: Cell): boolean {
+  graph.predicateEvaluations++;
+  try {
+    return matches(query.table, query.where, value, cell.key);
+  } catch {
+    return hasMember(query, cell.key) !== undefined;
+  }
+}
+
+function predicateName({ where, index }: Where): string {
+  return where === undefined ? `the index ${index?.[0].name ?? ''}` : `the predicate ${where.name || 'of a list'}`;
+}
+
+/** The same for a reader outside the graph: a failure counts as no. */
+export function matchesSafely(table: TableState, where: Where, value: unknown, key: string): boolean {
+  try {
+    return matches(table, where, value, key);
+  } catch {
+    return false;
+  }
 }
 
 export function matches(table: TableState, where: Where, value: unknown, key: string): boolean {
   if (where.namespace !== undefined && namespaceOf(table, value, key) !== where.namespace) return false;
   if (where.selector !== undefined && !where.selector.matches(table.labels?.(value))) return false;
-  if (where.index !== undefined && !where.index[0].keysOf(value, key).includes(where.index[1])) return false;
-  return where.where === undefined || where.where(value, key);
+  if (
+    where.index !== undefined &&
+    !checkedKeys('the index', where.index[0].keysOf(value, key)).includes(where.index[1])
+  )
+    return false;
+  return where.where === undefined || checkedAnswer('the predicate', where.where(value, key));
 }
 
 /** Whether a list cannot be answered: its table is not synced, or a key that may belong to it is unknown. */
@@ -191,6 +227,7 @@ export function dropQuery(query: Query): void {
     freeBucket(query.bucket);
     return;
   }
+  query.failed = undefined;
   query.table.queries.delete(query.canonical);
   if (query.where.where !== undefined) query.table.whereQueries--;
   unregister(query);
@@ -198,10 +235,10 @@ export function dropQuery(query: Query): void {
 }
 
 /** Queries of a bucket that has outgrown its limit choose again. */
-export function chooseAgain(bucket: Bucket): void {
+export function chooseAgain(graph: Graph, bucket: Bucket): void {
   const queries = [...bucket.queries];
   for (const query of queries) {
-    const better = chooseBuckets(query);
+    const better = chooseBuckets(graph, query);
     if (better[0] === bucket || totalSize(better) >= sizeOf(bucket.cells)) continue;
     unregister(query);
     query.anchor = register(query, better);
@@ -225,7 +262,7 @@ export function freeBucket(bucket: Bucket): void {
   }
 }
 
-function chooseBuckets(query: ListQuery): Bucket[] {
+function chooseBuckets(graph: Graph, query: ListQuery): Bucket[] {
   const { table, where } = query;
   let best: { index: BucketIndex; keys: readonly string[]; size: number } | undefined;
   const offer = (index: BucketIndex, keys: readonly string[]) => {
@@ -235,20 +272,20 @@ function chooseBuckets(query: ListQuery): Bucket[] {
   };
   if (where.index !== undefined) {
     const [declared, value] = where.index;
-    offer(declaredIndex(table, declared), [value]);
+    offer(declaredIndex(graph, table, declared), [value]);
   }
   if (where.namespace !== undefined) {
     offer(
-      indexOf(table, 'namespace', (value, key) => [namespaceOf(table, value, key)]),
+      indexOf(graph, table, 'namespace', (value, key) => [namespaceOf(table, value, key)]),
       [where.namespace],
     );
   }
   for (const term of where.selector?.terms ?? []) {
     // Good enough: an index on one more label costs every event, a few more tests cost little.
     if (best !== undefined && best.size > 0 && best.size <= SMALL_BUCKET) break;
-    offerTerm(table, term, offer);
+    offerTerm(graph, table, term, offer);
   }
-  best ??= { index: indexOf(table, 'all', () => ALL_KEYS), keys: ALL_KEYS, size: 0 };
+  best ??= { index: indexOf(graph, table, 'all', () => ALL_KEYS), keys: ALL_KEYS, size: 0 };
   const { index, keys } = best;
   return keys.map((key) => bucketFor(index, key));
 }
@@ -261,48 +298,85 @@ const NOTHING: readonly never[] = [];
 const NO_LIMIT = 2 ** 30 - 1;
 
 function offerTerm(
+  graph: Graph,
   table: TableState,
   term: SelectorTerm,
   offer: (index: BucketIndex, keys: readonly string[]) => void,
 ): void {
   const { key: label } = term;
   if (term.operator === 'In') {
-    const index = indexOf(table, `label ${label}`, (value) => {
+    const index = indexOf(graph, table, `label ${label}`, (value) => {
       const found = table.labels?.(value)?.[label];
       return found === undefined ? NO_KEYS : [found];
     });
     offer(index, [...new Set(term.values)]);
   } else if (term.operator === 'Exists') {
     offer(
-      indexOf(table, `has ${label}`, (value) => (table.labels?.(value)?.[label] === undefined ? NO_KEYS : ALL_KEYS)),
+      indexOf(graph, table, `has ${label}`, (value) =>
+        table.labels?.(value)?.[label] === undefined ? NO_KEYS : ALL_KEYS,
+      ),
       ALL_KEYS,
     );
   }
 }
 
-function declaredIndex(table: TableState, declared: Index<unknown>): BucketIndex {
+function declaredIndex(graph: Graph, table: TableState, declared: Index<unknown>): BucketIndex {
   let index = table.declared.get(declared);
   if (index === undefined) {
-    index = indexOf(table, `index ${declared.name}`, (value, key) => declared.keysOf(value, key));
+    const what = `the index ${declared.name}`;
+    index = indexOf(graph, table, `index ${declared.name}`, (value, key) =>
+      checkedKeys(what, declared.keysOf(value, key)),
+    );
     index.declared = declared;
     table.declared.set(declared, index);
   }
   return index;
 }
 
-function indexOf(table: TableState, name: string, keysOf: BucketIndex['keysOf']): BucketIndex {
+function indexOf(graph: Graph, table: TableState, name: string, keysOf: BucketIndex['keysOf']): BucketIndex {
   let index = table.indexes.get(name);
   if (index !== undefined) return index;
-  index = { name, declared: undefined, keysOf, buckets: new Map() };
+  index = { name, declared: undefined, keysOf, buckets: new Map(), failed: new Set() };
   table.indexes.set(name, index);
   for (const cell of table.cells.values()) {
     if (cell.value === undefined) continue;
-    for (const key of keysOf(cell.value, cell.key)) {
+    for (const key of keysIn(graph, index, cell)) {
       const bucket = bucketFor(index, key);
       bucket.cells = withItem(bucket.cells, cell);
     }
   }
   return index;
+}
+
+/** The keys of a cell's value; none where the function fails on it, which is recorded. */
+export function keysIn(graph: Graph, index: BucketIndex, cell: Cell): readonly string[] {
+  if (index.failed.size > 0) index.failed.delete(cell);
+  try {
+    return index.keysOf(cell.value, cell.key);
+  } catch (error) {
+    blame(graph, cell, `the ${index.name}`, error);
+    index.failed.add(cell);
+    return NO_KEYS;
+  }
+}
+
+/** The keys of the value that a cell had before. A function that is not pure may fail now: then the buckets that hold it show them. */
+export function keysBefore(index: BucketIndex, value: unknown, cell: Cell): readonly string[] {
+  if (index.failed.has(cell)) return NO_KEYS;
+  try {
+    return index.keysOf(value, cell.key);
+  } catch {
+    return [...index.buckets].flatMap(([key, { cells }]) => (hasItem(cells, cell) ? [key] : []));
+  }
+}
+
+/** The keys of a value that is in no cell; none where the function fails on it. */
+export function keysSafely(index: BucketIndex, value: unknown, key: string): readonly string[] {
+  try {
+    return index.keysOf(value, key);
+  } catch {
+    return NO_KEYS;
+  }
 }
 
 function register(query: ListQuery, buckets: Bucket[]): Bucket[] {

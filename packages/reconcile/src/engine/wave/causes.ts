@@ -32,7 +32,7 @@ export function causesOf(graph: Graph, wave: WaveRecord, sink: Node): Cause[] {
     if (causes.size >= MAX_CAUSES || chains.size > MAX_NODES) break;
     const found = (event: CellEvent, project: Projection | undefined) => {
       if (causes.size >= MAX_CAUSES || causes.has(event)) return;
-      causes.set(event, { ...describe(graph, wave, event, project), via: shorten(via) });
+      causes.set(event, { ...describe(graph, wave, event, project, sink.derivation.owner), via: shorten(via) });
     };
     const before = causes.size;
     const follow = (reader: Node) => {
@@ -87,22 +87,40 @@ function describe(
   wave: WaveRecord,
   event: CellEvent,
   project: Projection | undefined,
+  owner: string | undefined,
 ): Omit<Cause, 'via'> {
+  // Each owner has a key of its own: what is shown to one says nothing of a secret to another.
+  if (event.cell.table.sensitive) return newCause(graph, event, project, owner);
   let known = wave.causes.get(event);
   if (known === undefined) wave.causes.set(event, (known = new Map<unknown, Omit<Cause, 'via'>>()));
   let cause = known.get(project);
-  if (cause === undefined) {
-    const { table, key } = event.cell;
-    cause = {
-      source: { table: table.name, key },
-      paths: pathsOf(event, project),
-      before: digestOf(graph, event, event.beforePresence, event.before),
-      after: digestOf(graph, event, event.afterPresence, event.after),
-      ...(isAside(project) ? { isAside: true as const } : {}),
-    };
-    known.set(project, cause);
-  }
+  if (cause === undefined) known.set(project, (cause = newCause(graph, event, project, owner)));
   return cause;
+}
+
+function newCause(
+  graph: Graph,
+  event: CellEvent,
+  project: Projection | undefined,
+  owner: string | undefined,
+): Omit<Cause, 'via'> {
+  const { table, key } = event.cell;
+  return {
+    source: { table: table.name, key },
+    paths: orElse([], () => pathsOf(event, project)),
+    before: orElse('', () => digestOf(graph, event, event.beforePresence, event.before, owner)),
+    after: orElse('', () => digestOf(graph, event, event.afterPresence, event.after, owner)),
+    ...(isAside(project) ? { isAside: true as const } : {}),
+  };
+}
+
+/** A value that cannot be compared or digested has no paths and no digest; it is a cause all the same. */
+function orElse<T>(otherwise: T, compute: () => T): T {
+  try {
+    return compute();
+  } catch {
+    return otherwise;
+  }
 }
 
 function pathsOf({ cell, before, after }: CellEvent, project: Projection | undefined): string[] {
@@ -129,10 +147,10 @@ function join(prefix: string, path: string): string {
   return path.startsWith('[') ? prefix + path : `${prefix}.${path}`;
 }
 
-function digestOf(graph: Graph, event: CellEvent, presence: number, value: unknown): string {
+function digestOf(graph: Graph, event: CellEvent, presence: number, value: unknown, owner: string | undefined): string {
   if (presence === UNKNOWN) return 'unknown';
   if (presence !== KNOWN) return 'absent';
-  if (event.cell.table.sensitive) return graph.sensitiveDigest?.(value) ?? '';
+  if (event.cell.table.sensitive) return graph.sensitiveDigest?.(value, undefined, owner) ?? '';
   if (typeof value !== 'object' || value === null) return contentDigest(value);
   let digest = graph.digests.get(value);
   if (digest === undefined) graph.digests.set(value, (digest = contentDigest(value)));

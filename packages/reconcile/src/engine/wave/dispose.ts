@@ -1,5 +1,6 @@
 // The end of a wave: nodes that nothing reads or holds go, and with them what only they read.
 import { depsOf, idleNode, unlink } from '../graph/edge.ts';
+import { pardon } from '../graph/fault.ts';
 import {
   DIRTY,
   DISPOSED,
@@ -65,6 +66,7 @@ function dispose(graph: Graph, node: Node): void {
   }
   for (const edge of depsOf(node)) unlink(graph, edge);
   node.deps = [];
+  for (const cell of node.fold?.blamed.values() ?? []) pardon(graph, cell, `the fold ${node.derivation.name}`);
   node.fold = undefined;
 }
 

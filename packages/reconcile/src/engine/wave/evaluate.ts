@@ -1,4 +1,5 @@
 import { equal, share } from '@capstan/kube/cluster';
+import { asError, settledResult } from '../../guard.ts';
 import type { Projection } from '../engine-types.ts';
 import { EngineErrors } from '../graph/errors.ts';
 import { freezeDeep } from '../graph/freeze.ts';
@@ -10,6 +11,7 @@ import {
   type Graph,
   HAS_ERROR,
   HAS_VALUE,
+  INCOMPLETE,
   IS_SUSPENDED,
   MODE,
   type Node,
@@ -33,7 +35,9 @@ export function evaluate(graph: Graph, node: Node): boolean {
       return true;
     }
   }
+  graph.depth++;
   const run = node.derivation.attempt(graph, node);
+  graph.depth--;
   if (run.restart) {
     graph.wave.restarts++;
     enqueue(graph, node);
@@ -44,6 +48,7 @@ export function evaluate(graph: Graph, node: Node): boolean {
   // Members above that still run have not linked their reads: then the cycle as it was met has to do for now.
   const cycle = run.cycled === undefined ? undefined : (shortestCycle(node) ?? run.cycled);
   setCycle(graph, node, cycle);
+  setIncomplete(graph, node, run.incomplete);
   if (cycle === undefined) settle(graph, node, run.resultState, run.result);
   else settleAs(graph, node, cycleOutcome(node.derivation, cycle));
   return true;
@@ -73,9 +78,9 @@ export function settleCycles(graph: Graph): boolean {
 export function cycleOutcome({ onCycle }: DerivationState, cycle: Cycle): Outcome {
   if (onCycle === undefined) return { state: HAS_ERROR, value: cycle.error };
   try {
-    return { state: HAS_VALUE, value: onCycle(cycle.names) };
+    return { state: HAS_VALUE, value: settledResult('onCycle', onCycle(cycle.names)) };
   } catch (error) {
-    return { state: HAS_ERROR, value: error instanceof Error ? error : new Error(String(error)) };
+    return { state: HAS_ERROR, value: asError(error) };
   }
 }
 
@@ -88,8 +93,12 @@ function settle(graph: Graph, node: Node, state: number, result: unknown): void 
   let value = result;
   if (state === beforeState) {
     if (state === HAS_VALUE) {
-      const { equals } = node.derivation;
-      value = equals === undefined ? share(before, result) : equals(before, result) ? before : result;
+      try {
+        value = sharedResult(node.derivation, before, result);
+      } catch (error) {
+        settle(graph, node, HAS_ERROR, EngineErrors.notComparable(nodeName(node), error));
+        return;
+      }
       if (value === before) return cutOff(graph);
     } else if (sameFailure(state, before, result)) return cutOff(graph);
   }
@@ -101,6 +110,20 @@ function settle(graph: Graph, node: Node, state: number, result: unknown): void 
   node.state = state;
   node.value = value;
   if (node.first !== undefined) wakeReaders(graph, node, beforeState, before);
+}
+
+/** The result with what stays equal shared with the one before; that one itself where all is equal. */
+export function sharedResult({ name, equals }: DerivationState, before: unknown, result: unknown): unknown {
+  if (equals === undefined) return share(before, result);
+  return settledResult(`equals of ${name}`, equals(before, result)) ? before : result;
+}
+
+/** A result that lacks something moves its readers, also where it is equal: they may remove nothing meanwhile. */
+function setIncomplete(graph: Graph, node: Node, incomplete: boolean): void {
+  if (incomplete === ((node.flags & INCOMPLETE) !== 0)) return;
+  node.flags ^= INCOMPLETE;
+  for (let edge = node.first; edge !== undefined; edge = edge.next)
+    if ((edge.mode & RETAINED) === 0) mark(graph, edge.reader, node);
 }
 
 function cutOff(graph: Graph): void {

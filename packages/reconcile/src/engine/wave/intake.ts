@@ -3,9 +3,11 @@
 import { share } from '@capstan/kube/cluster';
 import type { Projection } from '../engine-types.ts';
 import { freeCell } from '../graph/edge.ts';
+import { acquit } from '../graph/fault.ts';
 import {
   ABSENT,
   type Bucket,
+  type BucketIndex,
   type Cell,
   type CellEvent,
   type Edge,
@@ -23,7 +25,18 @@ import {
   type TableState,
   UNKNOWN,
 } from '../graph/model.ts';
-import { addMember, bucketFor, freeBucket, isMember, isSuspended, queriesOf, removeMember } from '../graph/query.ts';
+import {
+  addMember,
+  bucketFor,
+  freeBucket,
+  isMember,
+  isSuspended,
+  keysBefore,
+  keysIn,
+  queriesOf,
+  removeMember,
+  wasMember,
+} from '../graph/query.ts';
 import { sizeOf, withItem, withoutItem } from '../graph/small-set.ts';
 import { cellFor } from '../graph/table.ts';
 import { projectionChanged } from './evaluate.ts';
@@ -91,7 +104,7 @@ function wakeList(graph: Graph, query: Query): void {
 function enter(graph: Graph, table: TableState, key: string, incoming: Incoming, wasSynced: boolean): void {
   const existing = table.cells.get(key);
   const before = existing?.value;
-  const after = incoming.value === undefined ? undefined : share(before, incoming.value);
+  const after = incoming.value === undefined ? undefined : sharedWith(before, incoming.value);
   // A key that is absent anyway needs no mark.
   const plain = incoming.mark === MARK_ABSENT && table.synced;
   const nextMark = plain ? NO_MARK : incoming.mark;
@@ -111,6 +124,15 @@ function enter(graph: Graph, table: TableState, key: string, incoming: Incoming,
   freeCell(cell);
 }
 
+/** A value that cannot be compared (it contains itself) counts as another one. */
+function sharedWith(before: unknown, after: unknown): unknown {
+  try {
+    return share(before, after);
+  } catch {
+    return after;
+  }
+}
+
 function presenceBefore(cell: Cell, wasSynced: boolean): number {
   if (cell.value === undefined && cell.mark === NO_MARK) return wasSynced ? ABSENT : UNKNOWN;
   return presenceOf(cell);
@@ -119,6 +141,7 @@ function presenceBefore(cell: Cell, wasSynced: boolean): number {
 function dispatch(graph: Graph, event: CellEvent): void {
   const { cell } = event;
   graph.wave.cells.set(cell, event);
+  if (graph.faults.size > 0) acquit(graph, cell);
   if (cell.first !== undefined) wakeCellReaders(graph, event);
   if (event.before !== undefined || event.after !== undefined) moveInBuckets(graph, event);
   if (event.beforePresence === UNKNOWN) for (const root of cell.table.roots) settleRoots(graph, root, cell.key);
@@ -157,8 +180,11 @@ function moveInBuckets(graph: Graph, event: CellEvent): void {
   const { cell, before, after } = event;
   const number = ++graph.nextEvent;
   for (const index of cell.table.indexes.values()) {
-    const old = before === undefined ? NO_KEYS : index.keysOf(before, cell.key);
-    const now = after === undefined ? NO_KEYS : index.keysOf(after, cell.key);
+    const failed = index.failed.size;
+    const old = before === undefined ? NO_KEYS : keysBefore(index, before, cell);
+    if (failed > 0) index.failed.delete(cell);
+    const now = after === undefined ? NO_KEYS : keysIn(graph, index, cell);
+    if (failed > 0 !== index.failed.size > 0) wakeIndex(graph, index);
     for (const key of old) {
       const bucket = index.buckets.get(key);
       if (bucket === undefined) continue;
@@ -180,13 +206,23 @@ function moveInBuckets(graph: Graph, event: CellEvent): void {
   }
 }
 
+/** An index began, or ceased, to lack objects: readers of any key may remove what is gone only while it lacks none. */
+function wakeIndex(graph: Graph, index: BucketIndex): void {
+  for (const { own, queries } of index.buckets.values()) {
+    if (own !== undefined) wakeList(graph, own);
+    for (const query of queries) wakeList(graph, query);
+  }
+}
+
 function testQueries(graph: Graph, bucket: Bucket, event: CellEvent, number: number): void {
   for (const query of bucket.queries) {
     if (query.seen === number) continue;
     query.seen = number;
     const { cell, before, after } = event;
-    const was = before !== undefined && isMember(graph, query, before, cell.key);
-    const is = after !== undefined && isMember(graph, query, after, cell.key);
+    const was = before !== undefined && wasMember(graph, query, before, cell);
+    const failed = query.failed?.delete(cell) ?? false;
+    const is = after !== undefined && isMember(graph, query, after, cell);
+    if (failed !== (query.failed?.has(cell) ?? false)) wakeList(graph, query);
     if (was || is) changeList(graph, query, event, was, is);
   }
 }

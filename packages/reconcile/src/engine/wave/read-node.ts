@@ -18,6 +18,7 @@ import {
 } from '../graph/model.ts';
 import { closeCycle, findPath, raiseAbove, runningPath } from './cycle.ts';
 import { evaluate } from './evaluate.ts';
+import { enqueue } from './schedule.ts';
 
 /** The node of a key, made if need be. */
 export function nodeFor(derivation: DerivationState, key: string): Node {
@@ -50,9 +51,13 @@ export function newNode(derivation: DerivationState, key: string): Node {
 
 const NO_EDGES: readonly Edge[] = [];
 
+/** So many runs may be under way within each other: each takes some frames of the stack, those of its author included. */
+const DEEPEST = 64;
+
 /** Settles a node before it is read, if that can be done now. Running nodes are left to `follow`. */
 export function prepare(graph: Graph, child: Node): boolean {
   if ((child.flags & RUNNING) !== 0) return true;
+  if (graph.depth >= DEEPEST && (child.state === FRESH || (child.flags & DIRTY) !== 0)) return false;
   if (child.state === FRESH && (child.flags & QUEUED) === 0) return evaluate(graph, child);
   if ((child.flags & DIRTY) !== 0) {
     const others = graph.influencers - ((child.flags & INFLUENCES) === 0 ? 0 : 1);
@@ -80,6 +85,8 @@ export function follow(graph: Graph, frame: RunFrame, edge: Edge, child: Node, r
     edge.mode &= ~CYCLIC;
   }
   if (!ready) {
+    // Of a chain too long for the stack, the lower part runs first, by itself.
+    if (child.state === FRESH || (child.flags & DIRTY) !== 0) enqueue(graph, child);
     frame.restart = true;
     throw RESTART;
   }

@@ -1,6 +1,8 @@
+import { AuthorErrors, asError, isPromise, refusePromise, settledResult } from '../../guard.ts';
 import type { Derivation, Index, Presence, Projection, Settled, Table, Tracker } from '../engine-types.ts';
 import { link, unlink } from '../graph/edge.ts';
 import { EngineErrors, Suspended } from '../graph/errors.ts';
+import { blame, faultOf, isIncomplete, isMisuse } from '../graph/fault.ts';
 import {
   type Cell,
   type Cycle,
@@ -10,6 +12,7 @@ import {
   type Graph,
   HAS_ERROR,
   HAS_VALUE,
+  INCOMPLETE,
   IS_SUSPENDED,
   KEYS,
   KNOWN,
@@ -42,10 +45,11 @@ export function attemptRun(graph: Graph, node: Node): RunFrame {
   node.flags |= RUNNING;
   try {
     run.result = node.derivation.compute(node.key, run, previousOf(graph, node));
+    if (isPromise(run.result)) refusePromise(nodeName(node), run.result);
     run.resultState = HAS_VALUE;
   } catch (error) {
     run.resultState = HAS_ERROR;
-    run.result = error instanceof Error ? error : new Error(String(error));
+    run.result = asError(error);
   }
   node.flags &= ~RUNNING;
   graph.active = run.parent;
@@ -70,6 +74,7 @@ class Run implements Tracker, RunFrame {
   result: unknown = undefined;
   cycled: Cycle | undefined = undefined;
   restart = false;
+  incomplete = false;
   private readonly graph: Graph;
   private readonly id: number;
   private cursor = 0;
@@ -94,14 +99,14 @@ class Run implements Tracker, RunFrame {
       if (presenceOf(cell) === UNKNOWN) this.suspend([`${cell.table.name}/${key}`]);
       return undefined;
     }
-    return project === undefined ? value : this.project(project, value, key);
+    return project === undefined ? value : this.projectCell(project, cell);
   }
 
   list<V, P>(table: Table<V>, where: Where<V> = {}, project?: Projection<V, P>): readonly (V | P)[] {
     const query = this.query(table, where, project as Projection | undefined, LIST);
     const cells = materialize(this.graph, query);
     if (project === undefined) return cells.map((cell) => cell.value as V);
-    return cells.map((cell) => this.project(project, cell.value as V, cell.key));
+    return this.projectAll(project, cells);
   }
 
   keys<V>(table: Table<V>, where: Where<V> = {}): readonly string[] {
@@ -110,17 +115,22 @@ class Run implements Tracker, RunFrame {
 
   by<V, P>(index: Index<V>, value: string, project?: Projection<V, P>): readonly (V | P)[] {
     this.check();
-    const query = bucketQueryFor(tableState(index.table), index as Index<unknown>, value);
+    const query = bucketQueryFor(this.graph, tableState(index.table), index as Index<unknown>, value);
     const cells = materialize(this.graph, this.read(query, project as Projection | undefined, LIST));
     if (project === undefined) return cells.map((cell) => cell.value as V);
-    return cells.map((cell) => this.project(project, cell.value as V, cell.key));
+    return this.projectAll(project, cells);
   }
 
   derived<R, P>(derivation: Derivation<R>, key: string, project?: Projection<R, P>): R | P {
     const child = this.meet(derivation, key, project as Projection | undefined, VALUE);
     if (child.state === HAS_ERROR) throw child.value as Error;
     if (child.state === IS_SUSPENDED) this.suspend(child.value as string[]);
-    return project === undefined ? (child.value as R) : this.project(project, child.value as R, key);
+    if (project === undefined) return child.value as R;
+    try {
+      return this.project(project, child.value as R, key);
+    } catch (error) {
+      throw isMisuse(error) ? error : AuthorErrors.Threw(`${projectionName(project)} on ${nodeName(child)}`, error);
+    }
   }
 
   settled<R>(derivation: Derivation<R>, key: string): Settled<R> {
@@ -187,6 +197,7 @@ class Run implements Tracker, RunFrame {
       if (mode === LIST && project === undefined) query.stamp = this.id;
     }
     if (isSuspended(query)) this.suspend([waitingForList(query)]);
+    if (isIncomplete(query)) this.incomplete = true;
     return query;
   }
 
@@ -198,6 +209,7 @@ class Run implements Tracker, RunFrame {
     const ready = prepare(this.graph, child);
     follow(this.graph, this, this.track(child, project, mode), child, ready);
     if (project === undefined && mode === VALUE) child.stamp = this.id;
+    if ((child.flags & INCOMPLETE) !== 0) this.incomplete = true;
     return child;
   }
 
@@ -231,10 +243,37 @@ class Run implements Tracker, RunFrame {
     return edge;
   }
 
+  /** One value was asked for: without it the reader cannot go on. */
+  private projectCell<V, P>(project: Projection<V, P>, cell: Cell): P {
+    try {
+      return this.project(project, cell.value as V, cell.key);
+    } catch (error) {
+      if (isMisuse(error)) throw error;
+      const what = projectionName(project);
+      blame(this.graph, cell, what, error);
+      throw faultOf(cell, what, error);
+    }
+  }
+
+  /** Many values were asked for: one on which the projection fails is left out. */
+  private projectAll<V, P>(project: Projection<V, P>, cells: readonly Cell[]): readonly P[] {
+    const found: P[] = [];
+    for (const cell of cells) {
+      try {
+        found.push(this.project(project, cell.value as V, cell.key));
+      } catch (error) {
+        if (isMisuse(error)) throw error;
+        blame(this.graph, cell, projectionName(project), error);
+        this.incomplete = true;
+      }
+    }
+    return found;
+  }
+
   private project<V, P>(project: Projection<V, P>, value: V, key: string): P {
     this.graph.active = undefined;
     try {
-      return project(value, key);
+      return settledResult('the projection', project(value, key));
     } finally {
       this.graph.active = this;
     }
@@ -251,6 +290,10 @@ class Run implements Tracker, RunFrame {
     if (this.restart) throw RESTART;
     if (this.cycled !== undefined) throw this.cycled.error;
   }
+}
+
+export function projectionName({ name }: { readonly name: string }): string {
+  return name === '' ? 'a projection' : `the projection ${name}`;
 }
 
 function isRead(edge: Edge, source: Source, project: Projection | undefined, mode: number): boolean {

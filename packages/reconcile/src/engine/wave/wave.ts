@@ -3,6 +3,7 @@
 import { equal } from '@capstan/kube/cluster';
 import type { Change, Wave } from '../engine-types.ts';
 import { EngineErrors } from '../graph/errors.ts';
+import { announceFaults } from '../graph/fault.ts';
 import {
   DISPOSED,
   FRESH,
@@ -64,6 +65,7 @@ export function newWaveRecord(number: number): WaveRecord {
 }
 
 function finish(graph: Graph, wave: Wave): Wave {
+  announceFaults(graph);
   announceDemand(graph);
   return wave;
 }
@@ -72,6 +74,7 @@ function* runWave(graph: Graph): Generator<void, Wave> {
   graph.running = true;
   try {
     graph.pending = false;
+    graph.depth = 0;
     const started = graph.clock.now();
     const record = newWaveRecord(graph.wave.number + 1);
     graph.wave = record;
@@ -80,7 +83,7 @@ function* runWave(graph: Graph): Generator<void, Wave> {
     graph.operations = [];
     for (const operation of operations) operation();
     for (const table of graph.tables) yield* intake(graph, table);
-    for (const bucket of graph.grown) chooseAgain(bucket);
+    for (const bucket of graph.grown) chooseAgain(graph, bucket);
     graph.grown.clear();
     do {
       do {
@@ -159,7 +162,11 @@ function* publish(graph: Graph, record: WaveRecord): Generator<void, Change[]> {
 export function isSame(node: Node, before: Outcome, after: Outcome): boolean {
   if (before.state !== after.state) return false;
   if (before.state !== HAS_VALUE) return before === after || sameFailure(before.state, before.value, after.value);
-  return (node.derivation.equals ?? equal)(before.value, after.value);
+  try {
+    return (node.derivation.equals ?? equal)(before.value, after.value);
+  } catch {
+    return false;
+  }
 }
 
 /** A class, because an object with a getter of its own is several times as large, and a first wave has one for every key. */

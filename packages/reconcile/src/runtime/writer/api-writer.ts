@@ -18,12 +18,13 @@ import type { Cause, Change, Engine, Input, Settled } from '../../engine/index.t
 import { RuntimeErrors } from '../../errors.ts';
 import { inventoryOf } from '../../inventory.ts';
 import { CAUSE_ANNOTATION, INVENTORY_LABEL } from '../../marks.ts';
-import { type EventInput, placeOf } from '../../plan/index.ts';
+import { type EventInput, placeOf, type StatusInput } from '../../plan/index.ts';
 import {
   createQueue,
   done,
   FRESH,
   type Outcome,
+  type Park,
   type Queue,
   type QueueObserver,
   RESYNC,
@@ -45,7 +46,9 @@ import {
   mergeCauses,
   parseCause,
 } from '../../why/index.ts';
+import { atMost } from '../../within.ts';
 import type { Binding } from './binding.ts';
+import { createWaiting, waitingText } from './waiting.ts';
 
 export interface ApiWriterOptions {
   binding: Binding;
@@ -82,6 +85,10 @@ export const PRUNE_FRESH_MS = 120_000;
 const FIRST_FOREIGN_MS = 2000;
 const FOREIGN_MS = 60_000;
 
+/** How long what is under way may take to finish when the program ends, and how long after its signal was aborted. */
+const DRAIN_MS = 10_000;
+const STOP_MS = 5_000;
+
 /** An object in the way of a child. */
 interface Foreign {
   readonly kind: Kind;
@@ -101,6 +108,9 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
   /** Foreign objects that stand in the way of a key's children. */
   const met = new Map<string, Map<string, Foreign>>();
   const suspended = new Map<string, readonly string[]>();
+  const waiting = createWaiting(clock, (keys) => {
+    for (const key of keys) open?.queue.add(key, RESYNC);
+  });
   /** Whether the wave with the first list of the resource is over: what appears from then on has just been created. */
   let isListed = false;
   /** Keys whose writes follow from the first evaluation by this process: what was before, only the children tell. */
@@ -121,18 +131,20 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     if (before === undefined) firstEvaluated.add(key);
     if (after.state === 'suspended') {
       suspended.set(key, after.waitingFor);
+      waiting.begin(key);
       unsettled.delete(key);
       // What made it ask for something that is not known yet is the cause of what follows, not that it became known.
       if (before !== undefined) causes.set(key, mergeCauses(causes.get(key) ?? [], change.causes));
       return;
     }
+    waiting.end(key);
     showConflict(key, after);
     if (!needsWork(after)) {
       unsettled.delete(key);
       causes.delete(key);
       firstEvaluated.delete(key);
       // What the server refused is not wanted any more: no later attempt would clear the report.
-      if (binding.failures.peek(key) !== undefined) binding.failures.delete(key);
+      binding.report(key, undefined);
       return;
     }
     // Of a status that is left to write after the children, it is known already what it follows from.
@@ -159,6 +171,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
   const isAlive = (key: string) => engine.valueOf(binding.writes, key) !== undefined;
 
   function forget(key: string): void {
+    waiting.end(key);
     unsettled.delete(key);
     suspended.delete(key);
     causes.delete(key);
@@ -167,7 +180,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     if (known?.key === key) known = undefined;
     for (const id of met.get(key)?.keys() ?? []) binding.foreign.delete(id);
     met.delete(key);
-    binding.failures.delete(key);
+    binding.report(key, undefined);
     binding.conflicts.delete(key);
   }
 
@@ -204,7 +217,20 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     return world.isFresh([reconciler.resource], PRUNE_FRESH_MS);
   }
 
-  async function handle(key: string, signal: AbortSignal): Promise<Outcome> {
+  /** What is left to do; of a key that has waited for long, to show that it does. */
+  function writesOf(key: string): WriteSet | undefined {
+    const settled = engine.valueOf(binding.writes, key);
+    if (settled?.state !== 'suspended') return valueOf(settled);
+    const since = waiting.since(key);
+    if (since === undefined) return undefined;
+    return binding.waiting(key, { reason: 'Waiting', message: waitingText(settled.waitingFor, since, statusOf(key)) });
+  }
+
+  function statusOf(key: string): StatusInput | undefined {
+    return (binding.table.peek(key) as { status?: StatusInput } | undefined)?.status;
+  }
+
+  async function handle(key: string, signal: AbortSignal, park: Park): Promise<Outcome> {
     const attributes = {
       operator: operator.name,
       reconciler: reconciler.name,
@@ -212,7 +238,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     };
     const span = options.tracer.startSpan('reconcile', attributes);
     try {
-      const outcome = await work(key, signal);
+      const outcome = await work(key, signal, park);
       if (outcome.type === 'retry' || outcome.type === 'terminal') span.recordError(outcome.error);
       return outcome;
     } finally {
@@ -220,7 +246,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     }
   }
 
-  async function work(key: string, signal: AbortSignal): Promise<Outcome> {
+  async function work(key: string, signal: AbortSignal, park: Park): Promise<Outcome> {
     await options.caughtUp();
     if (met.has(key)) await recheck(key, signal);
     if (!isAlive(key)) return done;
@@ -237,7 +263,8 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     const isNews = threw !== undefined && (state.failed === undefined || isTriedAgain);
     if (isNews) state.failed = failedAgain(state, '', clock);
     const performed = await carryOut({
-      writes: () => valueOf(engine.valueOf(binding.writes, key)),
+      writes: () => writesOf(key),
+      parked: park,
       owner() {
         const object = binding.table.peek(key);
         return object === undefined ? undefined : binding.ownership(object);
@@ -245,9 +272,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       wave: options.settle,
       isFresh,
       report(failure) {
-        if (!isAlive(key)) return;
-        if (failure !== undefined) binding.failures.put(key, failure);
-        else if (binding.failures.peek(key) !== undefined) binding.failures.delete(key);
+        if (isAlive(key)) binding.report(key, failure);
       },
       notify(event) {
         const object = binding.table.peek(key);
@@ -358,16 +383,17 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       });
       open = { queue, abort, ended };
       // An object that stands in the way of a child is not watched: it is re-checked now, and from then on from time to time.
-      for (const key of new Set([...unsettled, ...met.keys()])) queue.add(key, RESYNC);
+      for (const key of new Set([...unsettled, ...met.keys(), ...waiting.overdue()])) queue.add(key, RESYNC);
     },
     async close({ drain }) {
       const closing = open;
       if (closing === undefined) return;
       open = undefined;
-      if (drain) await closing.queue.shutDownWithDrain();
-      else closing.abort.abort();
+      // What is under way is finished where that does not take long; then its signals are aborted.
+      if (drain) await atMost(clock, DRAIN_MS, closing.queue.shutDownWithDrain());
+      closing.abort.abort();
       closing.queue.shutDown();
-      await closing.ended;
+      await atMost(clock, STOP_MS, closing.ended);
     },
     get isIdle() {
       if (open === undefined) return true;

@@ -20,6 +20,7 @@ import {
   type KnownChild,
   NOTHING,
   type Observed,
+  reportOnly,
   statusOnly,
   storedMemory,
   type WriteSet,
@@ -31,7 +32,16 @@ import { fieldManager, type InventoryId, type InventoryOwner, inventoryId } from
 import { INVENTORY_LABEL } from '../../marks.ts';
 import { isPrimary, type Operator } from '../../operator.ts';
 import { checkedPlan } from '../../plan/check-plan.ts';
-import { type AppliedChild, type Child, inWorld, type Plan, placeOf, plan, released } from '../../plan/index.ts';
+import {
+  type AppliedChild,
+  type Child,
+  inWorld,
+  type Plan,
+  placeOf,
+  plan,
+  released,
+  type StatusInput,
+} from '../../plan/index.ts';
 import { collectSensitive } from '../../read/sensitive.ts';
 import { finalizersOf, statusOf, trackedObject, wholeOf } from '../../read/tracked-object.ts';
 import { declaredIn, digestOf, type ReadSources, type Run, WorldReader } from '../../read/world-reader.ts';
@@ -55,11 +65,17 @@ export interface Binding {
   readonly writes: Derivation<WriteSet>;
   /** What the sink reported about its last attempt, by object key: a sink is a world too. */
   readonly failures: Table<Failure>;
+  /** Sets what the sink reports about its last attempt. */
+  report(key: string, failure: Failure | undefined): void;
+  /** Sets the errors of authors' functions that failed on an object. */
+  blame(key: string, failure: Failure | undefined): void;
   /** Children that the comparison found to belong to another owner, by object key: there is no attempt to report. */
   readonly conflicts: Table<Failure>;
   /** Objects that stand where a child should be and that the cache of our own does not hold, by identity. */
   readonly foreign: Table<KubeObject>;
   ownership(object: KubeObject): Ownership;
+  /** The writes that show on an object that it waits: nothing else is known of it. */
+  waiting(key: string, failure: Failure): WriteSet | undefined;
   /** The world that objects of a kind are written in; undefined when it is gone. */
   worldFor(kind: Kind): World | undefined;
 }
@@ -86,12 +102,14 @@ export function bindReconciler(
   foreign.synced();
   const failures = engine.table<Failure>({ name: `reports of ${id}` });
   failures.synced();
+  const shown = createShown(failures);
   const conflicts = engine.table<Failure>({ name: `conflicts of ${id}` });
   conflicts.synced();
   sources.problems.set(`${name}@${world.name}`, [failures, conflicts]);
 
   const plans = engine.derive<Plan>({
     name: id,
+    owner: operator.name,
     compute(key, tracker) {
       const object = trackedObject(tracker, table, key);
       if (object === undefined) return plan();
@@ -115,7 +133,9 @@ export function bindReconciler(
           memory: memoryOf(tracker, table, place, key, ownership),
         };
         const returned = isGoing ? reconciler.release?.(context) : reconciler.reconcile(context);
-        return keptOnce(checkedPlan(returned, reconciler), world);
+        const planned = checkedPlan(returned, reconciler);
+        // Nothing is removed because a function failed on an object that would have kept it.
+        return keptOnce(tracker.incomplete && planned.prune ? { ...planned, prune: false } : planned, world);
       };
       return sources.purely === undefined ? compute() : sources.purely(`the reconciler ${reconciler.name}`, compute);
     },
@@ -144,6 +164,7 @@ export function bindReconciler(
 
   const writes = engine.derive<WriteSet>({
     name: `${WRITES_PREFIX}${id}`,
+    owner: operator.name,
     sink: true,
     compute(key, tracker) {
       const view = tracker.get(table, key, ownerView);
@@ -173,7 +194,7 @@ export function bindReconciler(
         return diff(input(outcome.value));
       } catch (error) {
         if (error instanceof Suspended) throw error;
-        return statusOnly(input(plan()), `the writes of ${reconciler.name} cannot be computed: ${reasonOf(error)}`);
+        return statusOnly(input(plan()), `the writes of ${reconciler.name} cannot be computed: ${problemOf(error)}`);
       }
     },
   });
@@ -189,11 +210,53 @@ export function bindReconciler(
     plans,
     writes,
     failures,
+    ...shown,
     conflicts,
     foreign,
     ownership,
+    waiting(key, failure) {
+      const object = table.peek(key);
+      if (object === undefined) return undefined;
+      const { status } = object as KubeObject & { status?: StatusInput };
+      const observed = { ...NOTHING_OBSERVED, status: () => status, failure: () => failure };
+      return reportOnly({ ...traits, plan: plan(), ownership: ownership(object), observed });
+    },
     worldFor: place.worldFor,
   };
+}
+
+function problemOf(error: unknown): string {
+  return error instanceof RangeError
+    ? 'the plan contains itself, or is nested too deeply; give plain data without cycles'
+    : reasonOf(error);
+}
+
+/** For what is shown of an object without a plan: neither its children nor the time count. */
+const NOTHING_OBSERVED: Observed = {
+  child: () => undefined,
+  object: () => undefined,
+  inventory: () => [],
+  marked: () => [],
+  status: () => undefined,
+  finalizers: () => [],
+  reached: () => false,
+  failure: () => undefined,
+};
+
+/** Two reports about one object in one row, so that its reader needs one read: those of the sink, and those of functions. */
+function createShown(failures: Table<Failure>): Pick<Binding, 'report' | 'blame'> {
+  const reported = new Map<string, Failure>();
+  const blamed = new Map<string, Failure>();
+  const setter = (own: Map<string, Failure>) => (key: string, failure: Failure | undefined) => {
+    if (failure !== undefined) own.set(key, failure);
+    else if (!own.delete(key)) return;
+    const first = reported.get(key) ?? blamed.get(key);
+    const second = reported.has(key) ? blamed.get(key) : undefined;
+    if (first !== undefined)
+      failures.put(key, second === undefined ? first : { ...first, message: `${first.message}; ${second.message}` });
+    else if (failures.peek(key) !== undefined) failures.delete(key);
+  };
+  return { report: setter(reported), blame: setter(blamed) };
 }
 
 /**
