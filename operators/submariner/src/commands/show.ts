@@ -10,6 +10,7 @@ import { CommandErrors } from './errors.ts';
 import { type CommandContext, progress } from './io.ts';
 import { formatOf, formatTable, print } from './output.ts';
 import { dotPicture, type Picture, svgPicture, textPicture } from './picture.ts';
+import { protectionOf } from './protection.ts';
 
 export async function showConnections(context: CommandContext): Promise<number> {
   const gateways = await gatewaysHere(context);
@@ -197,6 +198,9 @@ export async function diagnoseCables(context: CommandContext): Promise<number> {
     if (status?.statusFailure !== undefined && status.statusFailure !== '')
       problem(`gateway ${metadata.name}: ${status.statusFailure}`, nameOf(Gateway, metadata.name ?? ''));
     for (const connection of status?.connections ?? []) diagnoseConnection(connection, say, problem, problems);
+    const { unprotected, count } = protectionOf(metadata.name ?? '', status?.connections ?? []);
+    for (const { cluster, message } of unprotected) problem(message, nameOf(Cluster, cluster));
+    if (count > 0) say.done(`Packets of ${count} encrypted cables never leave gateway ${metadata.name} in clear`);
   }
   noteSimulated(context, gateways);
   const healthy = problems.length === 0;

@@ -33,8 +33,8 @@ export function gatewayDaemonSet({ spec, namespace, configuration, image }: Daem
           dnsPolicy: 'ClusterFirstWithHostNet',
           nodeSelector: { [GATEWAY_NODE_LABEL]: 'true', ...spec.nodeSelector },
           tolerations: spec.tolerations ?? [{ operator: 'Exists' }],
-          // The next gateway takes over at once: nothing has to be waited for.
-          terminationGracePeriodSeconds: 1,
+          // Time to give the Lease back, or to remove everything where Submariner is uninstalled.
+          terminationGracePeriodSeconds: 10,
           ...(spec.imagePullSecrets !== undefined && { imagePullSecrets: spec.imagePullSecrets }),
           containers: [
             {
@@ -65,8 +65,13 @@ export function gatewayDaemonSet({ spec, namespace, configuration, image }: Daem
 
 function mounts({ pskSecret, brokerSecret, customConfig, customConfigPath }: GatewayConfiguration) {
   // A privileged container has the devices of its host, /dev/net/tun among them.
-  const volumes: Volume[] = [{ name: 'run', emptyDir: {} }];
-  const volumeMounts: VolumeMount[] = [{ name: 'run', mountPath: '/run/submariner' }];
+  // On the node: the next pod takes over what the last one left, and after a reboot the backstop is restored from a file.
+  const folders = [
+    ['run', '/run/submariner'],
+    ['state', '/var/lib/submariner'],
+  ] as const;
+  const volumes: Volume[] = folders.map(([name, path]) => ({ name, hostPath: { path, type: 'DirectoryOrCreate' } }));
+  const volumeMounts: VolumeMount[] = folders.map(([name, mountPath]) => ({ name, mountPath }));
   const secrets = [
     ['psk', pskSecret, PSK_MOUNT],
     ['broker', brokerSecret, BROKER_MOUNT],

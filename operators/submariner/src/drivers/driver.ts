@@ -10,6 +10,8 @@ export interface CableDriver {
   prepare(cable: Cable, signal?: AbortSignal): Promise<void>;
   /** Where the routes of a prepared cable lead. */
   route(cable: Cable): RouteTarget;
+  /** Networks besides the subnets of the cable that must be reached through its tunnel only. */
+  guards?(cable: Cable): readonly string[];
   /** Removes the way of one cable, and nothing of any other. */
   remove(cable: Cable): Promise<void>;
   /** The state of every way that is there on the host, by `keyOf`; also of ways that another process created. */
@@ -29,8 +31,8 @@ export interface CableDriver {
 export interface Tended {
   /** What the other ends must know from now on, where that changed. */
   readonly config?: Readonly<Record<string, string>>;
-  /** Something is under way: it should be called again soon. */
-  readonly soon?: boolean;
+  /** Something is under way: it should be called again after so many milliseconds. */
+  readonly soonMs?: number;
 }
 
 /** The options of one driver as this gateway has them now; those of a cable are complete without them. */

@@ -13,6 +13,10 @@ export const DriverErrors = catalogue('submariner', {
     message: `cluster "${cluster}": the ${driver} connection is not established (${reason})`,
     remedy: 'check the pre-shared key, the addresses and the ports of both ends',
   }),
+  NotProtected: (networks: readonly string[]) => ({
+    message: `packets to ${networks.join(', ')} could leave in clear: the host does not take a route that rejects them`,
+    remedy: 'check that the gateway has CAP_NET_ADMIN and that the host has the IP family of these networks',
+  }),
   NoPublicKey: (cluster: string) => ({
     message: `cluster "${cluster}": its Endpoint has no WireGuard key (publicKey)`,
     remedy: 'wait until its gateway has published one, or enable wireguard there',

@@ -4,7 +4,7 @@
 import { appendFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, reasonOf, sleep } from '@capstan/kube';
-import { type Host, HostErrors, ip, lenient, sysctl } from '../host/index.ts';
+import { type Host, HostErrors, ip, lenient, markLinkStep, restoreLinkName, sysctl } from '../host/index.ts';
 import { contains, isIPv4Cidr, isIPv6Cidr, lastAddressOf } from './addresses.ts';
 import { endDaemon, hasKernelEsp, isAnswering, startCharon, XFRM_DEVICE } from './charon-process.ts';
 import type { WayState } from './driver.ts';
@@ -46,6 +46,7 @@ const ESTABLISH_TIMEOUT_MS = 10_000;
 /** The end that waits for the other opens the connection itself after so long. */
 const PATIENCE_MS = 3000;
 const POLL_MS = 25;
+const ALIVE_MS = 300;
 /** Each takes a thread of charon until it is done; the others must be left for everything else. */
 const OPENINGS = 10;
 
@@ -63,6 +64,7 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
   /** What was established when charon ended: the other ends do not know, so this end opens them again. */
   const lost = new Set<string>();
   const opening = new Set<string>();
+  let alive: { readonly answer: Promise<boolean>; readonly until: number } | undefined;
   const slots = createSlots(OPENINGS);
 
   const control = async (): Promise<Vici> => {
@@ -71,12 +73,18 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
     return vici;
   };
 
+  const hasDevice = async (device: string) => (await host.query('ip', 'link', 'show', 'dev', device)).length > 0;
+  /** Whether charon answers and has its device: one that was deleted by hand comes back with a new charon only. */
+  const isWhole = async (device: string) =>
+    (await isAnswering(socket)) && ((await hasDevice(device)) || (await restoreLinkName(host, device)));
+
   const start = async () => {
     const known = await keys();
     if (known.length === 0) throw DriverErrors.NoPreSharedKey('there is none');
     usesKernel = await hasKernelEsp(host);
     const isMoved = runningPort !== undefined && runningPort !== port();
-    if (isMoved || !(await isAnswering(socket))) {
+    const device = usesKernel ? XFRM_DEVICE : TUN_DEVICE;
+    if (isMoved || !(await isWhole(device))) {
       vici?.close();
       vici = undefined;
       for (const name of loaded.keys()) lost.add(name);
@@ -85,12 +93,12 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
     }
     runningPort = port();
     await loadKeys(await control(), known);
-    const device = usesKernel ? XFRM_DEVICE : TUN_DEVICE;
-    for (let tries = 0; (await host.query('ip', 'link', 'show', 'dev', device)).length === 0; tries++) {
+    for (let tries = 0; !(await hasDevice(device)); tries++) {
       if (tries > 100) throw HostErrors.DaemonNotReady('charon', 5, `no device ${device}`);
       await sleep(clock, 50);
     }
     await host.apply([
+      markLinkStep(device),
       sysctl(['net', 'ipv4', 'conf', device, 'rp_filter'], '2'),
       sysctl(['net', 'ipv4', 'conf', device, 'forwarding'], '1'),
     ]);
@@ -151,12 +159,21 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
       return usesKernel;
     },
     start() {
+      alive = undefined;
       starting ??= start().finally(() => {
         starting = undefined;
       });
       return starting;
     },
-    isAlive: () => isAnswering(socket),
+    isAlive() {
+      // Two drivers ask at about the same time.
+      if (alive === undefined || alive.until < clock.now()) {
+        const device = usesKernel ? XFRM_DEVICE : TUN_DEVICE;
+        const answer = isAnswering(socket).then((isUp) => isUp && hasDevice(device));
+        alive = { answer, until: clock.now() + ALIVE_MS };
+      }
+      return alive.answer;
+    },
     async establish(connection, signal) {
       const { name, cluster, role } = connection;
       const definition = definitionOf(connection, port(), usesKernel);
@@ -231,6 +248,7 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
       vici = undefined;
       runningPort = undefined;
       loaded.clear();
+      alive = undefined;
       await endDaemon(pidFile, clock);
       rmSync(socket, { force: true });
       await host.apply([

@@ -1,15 +1,19 @@
 // The routes of all cables, in a table of their own. A route is replaced as a whole: the moment in which a pair changes its
 // driver is the moment in which the kernel takes the new one.
 import { type Host, ip, lenient, type Step } from '../host/index.ts';
+import { canonicalCidr } from './addresses.ts';
 import type { RouteTarget } from './driver.ts';
 
 export const ROUTE_TABLE = 100;
 const RULE_PRIORITY = '100';
 const METRIC = '100';
 const FAMILIES = ['-4', '-6'] as const;
-/** These numbers mark our routes, and only such routes are ever removed: to subnets, and between gateways. */
+/** These numbers mark our routes, and only such routes are ever removed: to subnets, between gateways, and of the backstop. */
 export const ROUTE_PROTOCOL = '144';
 const LINK_PROTOCOL = '145';
+const BACKSTOP_PROTOCOL = '146';
+/** The worst that there is: every route of a cable comes before. */
+const BACKSTOP_METRIC = '4294967295';
 
 /** Addresses of this host from which its own packets are sent. */
 export interface Sources {
@@ -71,19 +75,49 @@ export interface Route extends RouteTarget {
   readonly subnet: string;
 }
 
-/** Our routes as they are on the host. */
-export async function readRoutes(host: Host): Promise<Map<string, Route>> {
+/** Our routes as they are on the host: those of cables, and the networks that the backstop rejects in their canonical form. */
+export interface RouteTable {
+  readonly routes: ReadonlyMap<string, Route>;
+  readonly rejected: ReadonlySet<string>;
+}
+
+export async function readTable(host: Host): Promise<RouteTable> {
   const found = await Promise.all(
-    FAMILIES.map((family) =>
-      host.query('ip', family, 'route', 'show', 'table', String(ROUTE_TABLE), 'proto', ROUTE_PROTOCOL),
+    FAMILIES.map((family) => host.query('ip', family, 'route', 'show', 'table', String(ROUTE_TABLE))),
+  );
+  const of = (wanted: string) => found.flat().filter(({ protocol }) => String(protocol) === wanted);
+  return {
+    routes: new Map(
+      of(ROUTE_PROTOCOL).map(({ dst, dev, gateway }) => {
+        const subnet = String(dst).includes('/') ? String(dst) : hostRoute(String(dst));
+        return [subnet, { subnet, device: String(dev), ...(typeof gateway === 'string' && { via: gateway }) }];
+      }),
     ),
-  );
-  return new Map(
-    found.flat().map(({ dst, dev, gateway }) => {
-      const subnet = String(dst).includes('/') ? String(dst) : hostRoute(String(dst));
-      return [subnet, { subnet, device: String(dev), ...(typeof gateway === 'string' && { via: gateway }) }];
-    }),
-  );
+    rejected: new Set(of(BACKSTOP_PROTOCOL).map(({ dst }) => canonicalCidr(String(dst)))),
+  };
+}
+
+/** The routes of cables as they are on the host. */
+export async function readRoutes(host: Host): Promise<ReadonlyMap<string, Route>> {
+  return (await readTable(host)).routes;
+}
+
+/** Rejects packets to a network as long as no cable leads there. It names no device, so it stays when devices go. */
+export function rejectStep(network: string): Step {
+  return backstopStep('replace', network);
+}
+
+export function unrejectStep(network: string): Step {
+  return lenient(backstopStep('del', network));
+}
+
+function backstopStep(verb: 'replace' | 'del', network: string): Step {
+  const mark = ['table', String(ROUTE_TABLE), 'metric', BACKSTOP_METRIC, 'proto', BACKSTOP_PROTOCOL];
+  return ip('route', verb, 'unreachable', network, ...mark);
+}
+
+export async function readRejected(host: Host): Promise<ReadonlySet<string>> {
+  return (await readTable(host)).rejected;
 }
 
 /** The rule that has our table looked up before the main one. */
@@ -98,15 +132,20 @@ export async function ensureRule(host: Host): Promise<void> {
   }
 }
 
-/** Removes our routes and the rule. */
-export async function removeRoutes(host: Host): Promise<void> {
+/** Removes the routes of cables. The backstop and the rule that it needs stay. */
+export async function removeCableRoutes(host: Host): Promise<void> {
   const routes = await readRoutes(host);
+  const table = ['table', String(ROUTE_TABLE), 'proto', LINK_PROTOCOL];
+  await host.apply([...[...routes.keys()].map(unrouteStep), lenient(ip('route', 'flush', ...table))]);
+  await host.run([...host.programs.ip, '-6', 'route', 'flush', ...table]);
+}
+
+/** Removes our routes, the backstop last, and the rule. */
+export async function removeRoutes(host: Host): Promise<void> {
+  await removeCableRoutes(host);
   await host.apply([
-    ...[...routes.keys()].map(unrouteStep),
-    lenient(ip('route', 'flush', 'table', String(ROUTE_TABLE), 'proto', LINK_PROTOCOL)),
+    ...[...(await readRejected(host))].map(unrejectStep),
     lenient(ip('rule', 'del', 'pref', RULE_PRIORITY, 'lookup', String(ROUTE_TABLE))),
   ]);
-  const table = ['table', String(ROUTE_TABLE), 'proto', LINK_PROTOCOL];
-  await host.run([...host.programs.ip, '-6', 'route', 'flush', ...table]);
   await host.run([...host.programs.ip, '-6', 'rule', 'del', 'pref', RULE_PRIORITY, 'lookup', String(ROUTE_TABLE)]);
 }

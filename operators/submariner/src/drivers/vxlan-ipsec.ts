@@ -16,7 +16,7 @@ import { DriverErrors } from './errors.ts';
 import { endsOf, publishedOptions } from './ipsec.ts';
 import type { IpsecConnection } from './ipsec-connection.ts';
 import type { IpsecDaemon } from './ipsec-daemon.ts';
-import { linkRouteStep, ROUTE_TABLE, unlinkRouteStep } from './routes.ts';
+import { hostRoute, linkRouteStep, ROUTE_TABLE, unlinkRouteStep } from './routes.ts';
 import { ensureLink, isReachable, peerSteps, peersOf, removePeerSteps, type VxlanLink } from './vxlan-link.ts';
 
 /** Names begin otherwise than those of the ipsec driver, so that neither takes the other's for its own. */
@@ -95,6 +95,7 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
     async start() {
       await daemon.start();
       await daemon.ensureAddresses([`${transit}/32`]);
+      // Before the first link of transport mode is created.
       if (mayTransport()) await host.apply(blockSteps('update'));
       const { vxlanID } = settings();
       return {
@@ -131,6 +132,11 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
       const mtu = Number(cable.options['mtu'] ?? MTU);
       return { device: deviceOf(cable), via, via6: vtep6Of(via), ...(mtu < MTU && { mtu }) };
     },
+    // Packets of the VXLAN link to this address are encrypted by the tunnel and by nothing else.
+    guards: ({ remotePrivateIP }) => [
+      hostRoute(transitOf(remotePrivateIP)),
+      hostRoute(combinedVtepOf(remotePrivateIP)),
+    ],
     keyOf: (cable) => `${PREFIX}${cable.name}`,
     remove: (cable) => removeParts(`${PREFIX}${cable.name}`, cable.remotePrivateIP),
     removeKey: (key) => removeParts(key, /-(\d+)-(\d+)-(\d+)-(\d+)$/.exec(key)?.slice(1).join('.')),

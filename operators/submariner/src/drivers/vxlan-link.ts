@@ -2,7 +2,7 @@
 // is sent to all of them.
 
 import { type Clock, sleep } from '@capstan/kube';
-import { bridge, type Host, ip, lenient, type Step, sysctl } from '../host/index.ts';
+import { bridge, type Host, ip, lenient, markLinkStep, restoreLinkName, type Step, sysctl } from '../host/index.ts';
 import { macOf, privateIPOfMac, vtep6Of } from './addresses.ts';
 import { linkRouteStep, unlinkRouteStep } from './routes.ts';
 
@@ -40,6 +40,7 @@ export function linkSteps({ device, id, port, sourcePort, mtu, localIP, mac, vte
     // Where the host has IPv6.
     lenient(ip('addr', 'add', `${vtep6Of(vtep)}/128`, 'dev', device, 'nodad')),
     ip('link', 'set', device, 'up'),
+    markLinkStep(device),
     // The two ends change over at different moments: for a while packets come in by another link than they go out.
     sysctl(['net', 'ipv4', 'conf', device, 'rp_filter'], '2'),
     sysctl(['net', 'ipv4', 'conf', device, 'forwarding'], '1'),
@@ -79,10 +80,17 @@ export function removePeerSteps(
 
 /** Brings a link to what it should be; one that is so already is not touched, and neither are its peers. */
 export async function ensureLink(host: Host, link: VxlanLink): Promise<void> {
-  const [found] = await host.query('ip', '-d', 'link', 'show', 'dev', link.device);
+  const read = async () => (await host.query('ip', '-d', 'link', 'show', 'dev', link.device))[0];
+  let found = await read();
+  // A second link of the same id and port cannot be created beside one that was renamed.
+  if (found === undefined && (await restoreLinkName(host, link.device))) found = await read();
   if (found !== undefined && isAsWanted(found, link)) return;
-  const removal = found === undefined ? [] : [ip('link', 'del', link.device)];
-  await host.apply([...removal, ...linkSteps(link)]);
+  const removal = found === undefined ? [] : [lenient(ip('link', 'del', link.device))];
+  await host.apply([...removal, ...linkSteps(link)]).catch(async (error: unknown) => {
+    // Another cable may have created it meanwhile.
+    const now = await read();
+    if (now === undefined || !isAsWanted(now, link)) throw error;
+  });
 }
 
 /**

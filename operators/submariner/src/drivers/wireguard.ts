@@ -2,7 +2,16 @@
 // gateway's process ends; the next one reads its private key back from it, so that no cable is disturbed.
 import { rmSync } from 'node:fs';
 import { type Clock, sleep } from '@capstan/kube';
-import { type Daemon, type Host, HostErrors, ip, lenient, sysctl } from '../host/index.ts';
+import {
+  type Daemon,
+  type Host,
+  HostErrors,
+  ip,
+  lenient,
+  markLinkStep,
+  restoreLinkName,
+  sysctl,
+} from '../host/index.ts';
 import {
   type Cable,
   type CableDriver,
@@ -38,6 +47,13 @@ const PATIENCE_MS = 3000;
 const HANDSHAKE_RETRY_MS = 300;
 const HANDSHAKE_POLL_MS = 25;
 
+/** How often the next key of another gateway is looked for while it is due. */
+const FOLLOW_MS = 3;
+/** An announced key comes into use within this time, unless its gateway ended. */
+const DUE_MS = 30_000;
+/** How often is looked whether an own key is due. */
+const ROTATION_MS = 100;
+
 type SetPeer = Extract<PeerChange, { endpoint: string }>;
 
 export interface WireguardDriverOptions {
@@ -63,7 +79,7 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
   const since = new Map<string, number>();
   const changes = coalesce((peers: PeerChange[]) => wireguard.configure({ peers }));
   /** Keys that other gateways are about to use, each with the peer that it will replace. */
-  const expected = new Map<string, SetPeer>();
+  const expected = new Map<string, { readonly peer: SetPeer; readonly since: number }>();
   /** Keys that were replaced while the Endpoint still names the old one. */
   const replacedBy = new Map<string, string>();
 
@@ -95,14 +111,18 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
   const expectNext = async (cable: Cable, peer: SetPeer) => {
     const next = cable.remoteConfig['nextPublicKey'];
     if (next === undefined || next === peer.publicKey || expected.has(next)) return;
-    expected.set(next, peer);
+    expected.set(next, { peer, since: clock.now() });
     await changes([{ ...peer, publicKey: next, allowedIPs: [], keepalive: 0 }]);
   };
-  /** The other end has begun to use its next key: the subnets move to it. */
-  const followKeys = async (): Promise<boolean> => {
-    if (expected.size === 0) return false;
+  /**
+   * The other end has begun to use its next key: the subnets move to it. What it sends before that moment is dropped here, while
+   * it still takes what is sent to its old key; so the new key is looked for often while it is due. Returns when to look again.
+   */
+  const followKeys = async (): Promise<number | undefined> => {
+    if (expected.size === 0) return undefined;
+    const begin = clock.now();
     const { peers } = await wireguard.read();
-    for (const [next, peer] of expected) {
+    for (const [next, { peer }] of expected) {
       const found = peers.get(next);
       if (found === undefined) expected.delete(next);
       if (found === undefined || found.lastHandshake === 0) continue;
@@ -114,7 +134,10 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
         { publicKey: peer.publicKey, remove: true },
       ]);
     }
-    return expected.size > 0;
+    if (expected.size === 0) return undefined;
+    const isDue = [...expected.values()].some((each) => begin - each.since < DUE_MS);
+    // A long list takes longer to read: reading it takes a quarter of the time at most.
+    return isDue ? Math.max(FOLLOW_MS, 3 * (clock.now() - begin)) : ROTATION_MS;
   };
   /** With the new private key every session ends; a peer whose keepalives are switched on opens one at once. */
   const switchKey = async () => {
@@ -129,7 +152,7 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
 
   const removeKey = async (key: string) => {
     since.delete(key);
-    const next = [...expected].filter(([, peer]) => peer.publicKey === key).map(([each]) => each);
+    const next = [...expected].filter(([, { peer }]) => peer.publicKey === key).map(([each]) => each);
     for (const each of next) expected.delete(each);
     await changes([key, ...next].map((publicKey) => ({ publicKey, remove: true as const })));
   };
@@ -175,6 +198,7 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
       const mtu = Number(settings()['mtu'] ?? (await underlayMtu(host, local.privateIP)) - OVERHEAD);
       await host.apply([
         ip('link', 'set', device, 'mtu', String(mtu), 'up'),
+        markLinkStep(device),
         sysctl(['net', 'ipv4', 'conf', device, 'rp_filter'], '2'),
         sysctl(['net', 'ipv4', 'conf', device, 'forwarding'], '1'),
       ]);
@@ -215,10 +239,11 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
       );
     },
     async tend(): Promise<Tended> {
-      const isExpecting = await followKeys();
+      const followMs = await followKeys();
       const step = own.next();
       if (step === 'switched') await switchKey();
-      return { soon: isExpecting || own.isRotating(), ...(step !== undefined && { config: published() }) };
+      const soonMs = followMs ?? (own.isRotating() ? ROTATION_MS : undefined);
+      return { ...(soonMs !== undefined && { soonMs }), ...(step !== undefined && { config: published() }) };
     },
     async isAlive() {
       const [link] = await host.query('ip', 'link', 'show', 'dev', device);
@@ -234,7 +259,10 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
 
 /** Whether the interface is the kernel's; it is created, or its daemon started, where it is not there. */
 async function ensureInterface(host: Host, device: string, clock: Clock): Promise<boolean> {
-  const [link] = await host.query('ip', '-d', 'link', 'show', 'dev', device);
+  const read = async () => (await host.query('ip', '-d', 'link', 'show', 'dev', device))[0];
+  let link = await read();
+  // The daemon of a renamed link still has its port.
+  if (link === undefined && (await restoreLinkName(host, device))) link = await read();
   const kind = (link?.['linkinfo'] as { info_kind?: unknown } | undefined)?.info_kind;
   if (kind === 'wireguard') return true;
   if (link !== undefined && (await answers(device))) return false;

@@ -1,12 +1,21 @@
 // The cables of one gateway: brings the host to what is wanted, one cable at a time and independently of all others. A cable
 // moves to another driver make-before-break: the new way is prepared on both ends, the routes are replaced, and the old way
-// stays for a while for what the other end still sends on it.
-import { type Clock, type Logger, reasonOf, sleep } from '@capstan/kube';
-import type { Cable, CableDriver } from '../drivers/driver.ts';
-import { ensureRule, readRoutes, removeRoutes, routeStep, type Sources, unrouteStep } from '../drivers/routes.ts';
-import type { Host } from '../host/index.ts';
-import type { ConnectionState } from '../kinds/index.ts';
-import { type DriverName, isEncrypted } from '../policy/driver-names.ts';
+// stays for a while for what the other end still sends on it. The networks of an encrypted cable are closed by the backstop
+// before anything else of it is there, and opened after everything else of it is gone.
+import { reasonOf, sleep } from '@capstan/kube';
+import { createBackstop } from '../drivers/backstop.ts';
+import type { Cable } from '../drivers/driver.ts';
+import {
+  ensureRule,
+  readRoutes,
+  readTable,
+  removeCableRoutes,
+  removeRoutes,
+  routeStep,
+  unrouteStep,
+} from '../drivers/routes.ts';
+import { isEncrypted } from '../policy/driver-names.ts';
+import type { CableEngine, CableEngineOptions, Location, WantedCable } from './cable-engine-types.ts';
 import {
   type CableEntry,
   type Installed,
@@ -19,73 +28,16 @@ import {
   reportOf,
   safeDevice,
 } from './cable-entry.ts';
+import { createDriverStarts } from './driver-starts.ts';
 
-/** What should connect this gateway to another. */
-export interface WantedCable {
-  readonly driver: DriverName;
-  readonly cable: Cable;
-  /** The policy that chose it; a change of this alone touches nothing. */
-  readonly policy: string;
-}
+export type * from './cable-engine-types.ts';
+export type { DriverStart } from './driver-starts.ts';
 
-export interface CableReport {
-  readonly status: ConnectionState;
-  readonly message: string | undefined;
-  readonly driver: DriverName;
-  readonly policy: string;
-  readonly usingIP: string;
-  readonly usingNAT: boolean;
-  readonly bytesIn?: number;
-  readonly bytesOut?: number;
-  /** When it was last established, in milliseconds since 1970. */
-  readonly connectedAt?: number;
-}
-
-export interface CableEngine {
-  /** Starts the drivers; what each published, or why it is not available. */
-  start(): Promise<ReadonlyMap<DriverName, DriverStart>>;
-  /** The cables that should be there, all of them: what is on the host besides them is removed. */
-  adopt(wanted: ReadonlyMap<string, WantedCable>): Promise<void>;
-  /** Changed cables by name; undefined removes one. Resolves when the host is as wanted, or an attempt has failed. */
-  apply(changes: ReadonlyMap<string, WantedCable | undefined>): Promise<void>;
-  reports(): ReadonlyMap<string, CableReport>;
-  /** The options or keys of this gateway changed: drivers take them up, and cables that need no change are not touched. */
-  reconfigure(): Promise<void>;
-  /** Watches over drivers and cables until the signal is aborted; `changed` is called when a report differs. */
-  watch(signal: AbortSignal, changed: () => void): Promise<void>;
-  /** Removes all cables, routes and daemons of this gateway. */
-  withdraw(): Promise<void>;
-}
-
-export type DriverStart = { readonly config: Readonly<Record<string, string>> } | { readonly problem: string };
-
-export interface CableEngineOptions {
-  readonly host: Host;
-  readonly drivers: ReadonlyMap<DriverName, CableDriver>;
-  readonly sources: Sources;
-  /** Finds out which address of the other end to use; by default that of the cable. */
-  readonly locate?: (cable: Cable) => Promise<Location>;
-  /** Called when a cable did not come up: its address may have changed. */
-  readonly forget?: (cable: Cable) => void;
-  /** Called whenever what a driver published, or why it is not available, has changed. */
-  readonly onStarts?: (starts: ReadonlyMap<DriverName, DriverStart>) => void;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** How long an old way stays after a switch; default 10 s. */
-  readonly drainMs?: number;
-  /** Whether the holder of the gateway's lease is still this process; asked before each step. */
-  readonly mayAct?: () => boolean;
-}
-
-export interface Location {
-  readonly remoteIP: string;
-  readonly usingNAT: boolean;
-}
-
+/** Of networks in the backstop. */
+const HOLDER = 'cable ';
 const DRAIN_MS = 10_000;
 const WATCH_MS = 1000;
-/** While a driver has something under way. */
-const WATCH_SOON_MS = 100;
+const RULE_MS = 5000;
 const RETRY_MS = 1000;
 const RETRY_MAX_MS = 30_000;
 
@@ -93,35 +45,14 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
   const { host, drivers, sources, clock, logger, drainMs = DRAIN_MS, mayAct = () => true } = options;
   const { onStarts = () => {}, locate = (cable: Cable) => Promise.resolve<Location>(cable) } = options;
   const entries = new Map<string, CableEntry>();
-  const starts = new Map<DriverName, DriverStart>();
+  const backstop = options.backstop ?? createBackstop({ host });
+  const starts = createDriverStarts(drivers, logger, onStarts);
   /** Old ways that wait for their end, by driver and key. */
   const draining = new Map<string, { readonly old: Installed; readonly way: string; readonly until: number }>();
 
-  const setStart = (name: DriverName, start: DriverStart) => {
-    const isSame = JSON.stringify(starts.get(name)) === JSON.stringify(start);
-    starts.set(name, start);
-    if (!isSame) onStarts(new Map(starts));
-  };
-
-  const startDriver = async (driver: CableDriver): Promise<DriverStart> => {
-    const before = starts.get(driver.name);
-    try {
-      const start = { config: await driver.start() };
-      setStart(driver.name, start);
-      return start;
-    } catch (error) {
-      const start = { problem: reasonOf(error) };
-      setStart(driver.name, start);
-      if (before === undefined || !('problem' in before) || before.problem !== start.problem)
-        logger.warn('cable driver is not available', { driver: driver.name, problem: start.problem });
-      return start;
-    }
-  };
-
   const startAll = async () => {
-    await ensureRule(host);
-    // One after the other: drivers may share a daemon.
-    for (const driver of drivers.values()) await startDriver(driver);
+    await backstop.restore();
+    await starts.startAll();
   };
 
   const entryOf = (name: string): CableEntry => {
@@ -141,7 +72,33 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
     ]);
   };
 
-  const unroute = (cable: Cable) => host.apply(cable.remoteSubnets.map(unrouteStep));
+  /** Two cables have the same subnets while the other cluster changes its gateway: routes of the other one stay. */
+  const unroute = (cable: Cable) => {
+    const others = [...entries.values()].flatMap(({ installed }) =>
+      installed === undefined || installed.cable.name === cable.name ? [] : installed.cable.remoteSubnets,
+    );
+    return host.apply(cable.remoteSubnets.filter((subnet) => !others.includes(subnet)).map(unrouteStep));
+  };
+
+  /** Keeps the networks closed that an encrypted way of this cable leads to: wanted, installed or not yet removed. */
+  const protect = (name: string, entry: CableEntry): Promise<void> => {
+    const { wanted, installed } = entry;
+    const coming = wanted === undefined ? undefined : drivers.get(wanted.driver);
+    const old = [...draining.values()].filter((each) => each.old.cable.name === name).map((each) => each.old);
+    const ways = [
+      ...(wanted === undefined || coming === undefined ? [] : [{ driver: coming, cable: wanted.cable }]),
+      ...(installed === undefined ? [] : [installed]),
+      ...old,
+    ];
+    const networks = ways
+      .filter(({ driver }) => isEncrypted(driver.name))
+      .flatMap(({ driver, cable }) => [...cable.remoteSubnets, ...(driver.guards?.(cable) ?? [])]);
+    return backstop.hold(`${HOLDER}${name}`, networks);
+  };
+  const releaseHolds = async (isGone: (name: string) => boolean) => {
+    for (const holder of backstop.holders())
+      if (holder.startsWith(HOLDER) && isGone(holder.slice(HOLDER.length))) await backstop.hold(holder, []);
+  };
 
   /** Brings one cable to what is wanted now. */
   const bring = async (name: string, entry: CableEntry): Promise<void> => {
@@ -150,11 +107,18 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
     if (wanted === undefined || wanted.driver === 'none') {
       if (installed !== undefined) await takeDown(name, entry, installed);
       entry.problem = undefined;
-      if (wanted === undefined) entries.delete(name);
+      if (wanted === undefined && entry.wanted === undefined) entries.delete(name);
+      await protect(name, entry);
+      return;
+    }
+    try {
+      await protect(name, entry);
+    } catch (error) {
+      await giveUp(entry, wanted, reasonOf(error));
       return;
     }
     const driver = drivers.get(wanted.driver);
-    const start = starts.get(wanted.driver);
+    const start = starts.all.get(wanted.driver);
     if (driver === undefined || start === undefined || 'problem' in start) {
       const problem =
         start !== undefined && 'problem' in start ? start.problem : 'it is not among the drivers of this gateway';
@@ -172,9 +136,13 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
         installed === undefined ? ['', ''] : [keyOf(installed), keyOfCable(installed.driver, installed.cable)];
       await driver.prepare(next.cable);
       if (entry.wanted !== wanted || !mayAct()) return;
-      if (installed === undefined || !isSameWay(installed, next) || !isSameSubnets(installed.cable, next.cable))
-        await setRoutes(next, installed?.cable.remoteSubnets);
+      // From here on routes that lead elsewhere are repaired towards the new way.
       entry.installed = next;
+      if (installed === undefined || !isSameWay(installed, next) || !isSameSubnets(installed.cable, next.cable))
+        await setRoutes(next, installed?.cable.remoteSubnets).catch((error: unknown) => {
+          entry.installed = installed;
+          throw error;
+        });
       entry.problem = undefined;
       entry.failures = 0;
       if (entry.way?.state !== 'connected' || installed === undefined || !isSameWay(installed, next))
@@ -182,6 +150,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
       entry.way = { state: 'connected' };
       if (installed !== undefined && oldKey !== key)
         draining.set(oldKey, { old: installed, way: oldWay, until: clock.now() + drainMs });
+      await protect(name, entry);
     } catch (error) {
       await giveUp(entry, wanted, reasonOf(error));
     }
@@ -239,8 +208,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
 
   const removeStrays = async () => {
     for (const [name, driver] of drivers) {
-      const start = starts.get(name);
-      if (start === undefined || 'problem' in start) continue;
+      if (!starts.isUp(name)) continue;
       const wanted = new Set(
         [...entries.values()].flatMap((entry) =>
           entry.wanted?.driver === name ? [keyOfCable(driver, entry.wanted.cable)] : [],
@@ -270,34 +238,54 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
         await old.driver
           .removeKey(way)
           .catch((error: unknown) => logger.warn('an old cable is not removed', { key, problem: reasonOf(error) }));
+      const entry = entries.get(old.cable.name);
+      await (entry === undefined ? backstop.hold(`${HOLDER}${old.cable.name}`, []) : protect(old.cable.name, entry));
     }
   };
 
-  /** What comes with time: new keys. */
-  const tend = async (name: DriverName, driver: CableDriver): Promise<boolean> => {
-    const { config, soon = false } = (await driver.tend?.()) ?? {};
-    if (config !== undefined) setStart(name, { config });
-    return soon;
-  };
-  const tendAll = async (): Promise<boolean> => {
-    let soon = false;
+  /** What comes with time, such as new keys; when to look again. */
+  const tendAll = async (): Promise<number> => {
+    let nextMs = WATCH_MS;
     for (const [name, driver] of drivers) {
-      const start = starts.get(name);
-      if (start !== undefined && 'config' in start && (await tend(name, driver))) soon = true;
+      if (!starts.isUp(name)) continue;
+      const { config, soonMs = WATCH_MS } = (await driver.tend?.()) ?? {};
+      if (config !== undefined) starts.set(name, { config });
+      nextMs = Math.min(nextMs, soonMs);
     }
-    return soon;
+    return nextMs;
+  };
+
+  let ruleAt = 0;
+  /** Routes and the backstop may have been removed by hand, or with a device. */
+  const repairRoutes = async () => {
+    if (ruleAt <= clock.now()) {
+      await ensureRule(host);
+      ruleAt = clock.now() + RULE_MS;
+    }
+    const { routes: found, rejected } = await readTable(host);
+    if (await backstop.verify(rejected)) logger.warn('the backstop was incomplete on the host and is in place again');
+    for (const entry of entries.values()) {
+      const { installed } = entry;
+      if (installed === undefined) continue;
+      const { device } = installed.driver.route(installed.cable);
+      if (installed.cable.remoteSubnets.every((subnet) => found.get(subnet)?.device === device)) continue;
+      // The device itself may be gone: then the cable is repaired first.
+      await setRoutes(installed).catch(() => {});
+      if (entry.installed !== installed && entry.installed !== undefined) await setRoutes(entry.installed);
+    }
   };
 
   /** Looks after daemons and ways; true when a report changed. */
   const look = async (): Promise<boolean> => {
     let changed = false;
     await endDrains();
+    await repairRoutes();
     for (const [name, driver] of drivers) {
-      const start = starts.get(name);
+      const start = starts.all.get(name);
       if (start === undefined) continue;
       const users = [...entries].filter(([, { installed }]) => installed?.driver === driver);
       if ('problem' in start || !(await driver.isAlive())) {
-        const isAgain = 'config' in (await startDriver(driver));
+        const isAgain = 'config' in (await starts.start(driver));
         if (isAgain && !('problem' in start)) logger.warn('cable driver was restarted', { driver: name });
         if (isAgain) for (const [cable, entry] of users) void queueAgain(cable, entry);
         changed = true;
@@ -335,31 +323,48 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
       .catch(() => {});
   };
 
+  const adopt = async (wanted: ReadonlyMap<string, WantedCable>) => {
+    // Removed while this gateway was not the active one.
+    const gone = [...entries].filter(([name]) => !wanted.has(name));
+    for (const [, entry] of gone) entry.wanted = undefined;
+    if (starts.all.size === 0) await startAll();
+    await Promise.all(gone.map(([name, entry]) => queue(name, entry)));
+    const routes = await readRoutes(host);
+    await removeStrays();
+    await releaseHolds((name) => !entries.has(name));
+    await Promise.all(
+      [...wanted].map(async ([name, each]) => {
+        const entry = entryOf(name);
+        if (entry.wanted !== each) return;
+        const driver = drivers.get(each.driver);
+        // Routes that lead where they should are not touched.
+        if (
+          driver !== undefined &&
+          each.cable.remoteSubnets.every((subnet) => routes.get(subnet)?.device === safeDevice(driver, each.cable))
+        )
+          entry.installed = { driver, cable: each.cable };
+        await queue(name, entry);
+      }),
+    );
+  };
+
+  /** Taking up all cables and giving them up never overlap. */
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    const mine = last.then(work);
+    last = mine.catch(() => {});
+    return mine;
+  };
+
   return {
     async start() {
       await startAll();
-      return new Map(starts);
+      return new Map(starts.all);
     },
-    async adopt(wanted) {
+    adopt(wanted) {
       // At once, so that a change that comes meanwhile is the newer one.
       for (const [name, each] of wanted) entryOf(name).wanted = each;
-      if (starts.size === 0) await startAll();
-      const routes = await readRoutes(host);
-      await removeStrays();
-      await Promise.all(
-        [...wanted].map(async ([name, each]) => {
-          const entry = entryOf(name);
-          if (entry.wanted !== each) return;
-          const driver = drivers.get(each.driver);
-          // Routes that lead where they should are not touched.
-          if (
-            driver !== undefined &&
-            each.cable.remoteSubnets.every((subnet) => routes.get(subnet)?.device === safeDevice(driver, each.cable))
-          )
-            entry.installed = { driver, cable: each.cable };
-          await queue(name, entry);
-        }),
-      );
+      return inTurn(() => adopt(wanted));
     },
     apply,
     reports: () =>
@@ -370,37 +375,53 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
       ),
     async reconfigure() {
       // A gateway that has given up its cables takes them up when it starts its drivers again.
-      if (starts.size === 0) return;
+      if (starts.all.size === 0) return;
       for (const driver of drivers.values()) {
-        const start = await startDriver(driver);
+        const start = await starts.start(driver);
         if ('problem' in start) continue;
         // What the new options do not concern is left alone by the driver.
         for (const [name, entry] of entries) if (entry.installed?.driver === driver) void queueAgain(name, entry);
       }
     },
     async watch(signal, changed) {
-      let lookAt = 0;
-      while (!signal.aborted) {
-        let soon = false;
-        try {
-          if (mayAct()) soon = await tendAll();
-          if (mayAct() && lookAt <= clock.now()) {
-            lookAt = clock.now() + WATCH_MS - WATCH_SOON_MS / 2;
-            if (await look()) changed();
-          }
-        } catch (error) {
-          logger.warn('the state of the cables could not be read', { problem: reasonOf(error) });
+      const every = async (work: () => Promise<number>) => {
+        while (!signal.aborted) {
+          const nextMs = await (mayAct() ? work() : Promise.resolve(WATCH_MS)).catch((error: unknown) => {
+            logger.warn('the state of the cables could not be read', { problem: reasonOf(error) });
+            return WATCH_MS;
+          });
+          await sleep(clock, nextMs, signal).catch(() => {});
         }
-        await sleep(clock, soon ? WATCH_SOON_MS : WATCH_MS, signal).catch(() => {});
-      }
+      };
+      // Keys do not wait until all cables have been looked at.
+      await Promise.all([
+        every(tendAll),
+        every(async () => {
+          if (await look()) changed();
+          return WATCH_MS;
+        }),
+      ]);
     },
+    standBy: () =>
+      inTurn(async () => {
+        const before = [...entries.values()];
+        entries.clear();
+        for (const entry of before) entry.wanted = undefined;
+        await Promise.all(before.map(({ work }) => work));
+        draining.clear();
+        await removeStrays();
+        await removeCableRoutes(host);
+        await releaseHolds(() => true);
+      }),
     async withdraw() {
       await Promise.all([...entries.values()].map(({ work }) => work));
       entries.clear();
       draining.clear();
-      await removeRoutes(host);
+      await removeCableRoutes(host);
       for (const driver of drivers.values()) await driver.cleanUp();
       starts.clear();
+      await backstop.remove();
+      await removeRoutes(host);
     },
   };
 }

@@ -3,6 +3,7 @@ import { ConfigMap, type Logger, reasonOf, sleep, systemClock } from '@capstan/k
 import {
   apply,
   type DerivationDefinition,
+  derivation,
   type Operator,
   operator,
   plan,
@@ -14,6 +15,8 @@ import {
   type SourceDefinition,
   sink,
 } from '@capstan/reconcile';
+import { createBackstopSink } from '../backstop/backstop-sink.ts';
+import type { Backstop } from '../drivers/backstop.ts';
 import { Broker, CablePolicies, Cluster, Endpoint, type EndpointSpec, Gateway, Submariner } from '../kinds/index.ts';
 import { createBrokerSync } from '../reconcilers/sync-broker.ts';
 import { createOwnedSync } from '../reconcilers/sync-owned.ts';
@@ -31,6 +34,8 @@ export interface GatewayOperatorOptions {
   /** The broker that this gateway was started for. */
   readonly brokerServer?: string;
   readonly engine: CableEngine;
+  /** Undefined where cables are simulated. */
+  readonly backstop?: Backstop | undefined;
   /** This gateway's own Endpoint; it changes with what its drivers publish. */
   readonly endpoint: SourceDefinition<EndpointSpec>;
   readonly logger: Logger;
@@ -38,6 +43,8 @@ export interface GatewayOperatorOptions {
   readonly onOpen: (mayAct: () => boolean) => void;
   /** Called with everything that is known of each remote Endpoint, whenever it changes. */
   readonly onPlans: (plans: ReadonlyMap<string, EndpointPlan>) => void;
+  /** Called when the Submariner resource of this cluster goes, or comes. */
+  readonly onInstalled: (isInstalled: boolean) => void;
 }
 
 /** The Lease of the active gateway. */
@@ -64,7 +71,11 @@ export function createGatewayOperator(options: GatewayOperatorOptions): Operator
       ...createOwnedSync(Endpoint, places),
       ...createBrokerSync(places),
     ],
-    sinks: [createCables(options, endpointPlan)],
+    sinks: [
+      createCables(options, endpointPlan),
+      createInstallation(options),
+      ...(options.backstop === undefined ? [] : [createBackstopSink(gateway, options.backstop)]),
+    ],
   });
 }
 
@@ -110,11 +121,6 @@ function createCables(
   endpointPlan: DerivationDefinition<EndpointPlan | undefined>,
 ): Sink<EndpointPlan | undefined, CableReport> {
   const plans = new Map<string, EndpointPlan>();
-  const withdraw = async () => {
-    plans.clear();
-    onPlans(plans);
-    await engine.withdraw();
-  };
   const take = async ({ changes, snapshot }: SinkBatch<EndpointPlan | undefined>, report: Report) => {
     if (snapshot) plans.clear();
     const wanted = new Map<string, WantedCable | undefined>();
@@ -147,8 +153,8 @@ function createCables(
     keys: Endpoint,
     reads: PLAN_READS,
     lease: 'operator',
-    // A passive gateway has no cables: traffic goes through the active one.
-    onLost: 'withdraw',
+    // Cables stay for the next process of this node, and while the API server is away. They go when another gateway is active.
+    onLost: 'keep',
     timeoutMs: 60_000,
     disturbs({ before, after }) {
       const [was, is] = [before?.wanted, after?.wanted];
@@ -158,8 +164,43 @@ function createCables(
     },
     open({ report, mayAct }) {
       onOpen(mayAct);
-      return { take: (batch) => (batch.withdrawal ? withdraw() : take(batch, report)) };
+      return { take: (batch) => take(batch, report) };
     },
+  });
+}
+
+const nameOf = ({ metadata }: Submariner) => ({
+  name: metadata.name,
+  isDeleted: metadata.deletionTimestamp !== undefined,
+});
+
+/** Whether the Submariner resource is there and stays; undefined for a key that is not one. */
+const installation = derivation<boolean | undefined>({
+  name: 'installation',
+  compute({ key, read }) {
+    const [namespace = '', name = ''] = key.split('/');
+    const found = read.get(Submariner, { namespace, name }, nameOf);
+    return found === undefined ? undefined : !found.isDeleted;
+  },
+});
+
+/** The gateway learns from it that it is uninstalled, also when its rights are removed before it ends. */
+function createInstallation({ gateway, onInstalled }: GatewayOperatorOptions): Sink<boolean | undefined> {
+  const known = new Map<string, boolean>();
+  return sink<boolean | undefined>({
+    name: 'installation',
+    of: installation,
+    keys: Submariner,
+    reads: [reading(Submariner, 'everywhere')],
+    lease: 'none',
+    open: () => ({
+      take({ changes }) {
+        for (const { key, after } of changes)
+          if (key.startsWith(`${gateway.namespace}/`)) known.set(key, after ?? false);
+        // A gateway that was started by hand has no such resource, and is not uninstalled by its absence.
+        if (known.size > 0) onInstalled([...known.values()].includes(true));
+      },
+    }),
   });
 }
 

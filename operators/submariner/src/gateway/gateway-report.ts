@@ -20,10 +20,24 @@ export interface ReportParts {
   readonly cables: ReadonlyMap<string, CableReport>;
   /** By the name of the cable. */
   readonly health: ReadonlyMap<string, Health>;
+  /** Whether the backstop rejects packets to these subnets outside of cables; undefined where cables are simulated. */
+  readonly isProtected?: ((subnets: readonly string[]) => boolean) | undefined;
 }
 
 export function gatewayStatusOf(parts: ReportParts): GatewayStatus {
-  const { version, isActive, isSimulated, endpoint, drivers, problems, brokerProblem, plans, cables, health } = parts;
+  const {
+    version,
+    isActive,
+    isSimulated,
+    endpoint,
+    drivers,
+    problems,
+    brokerProblem,
+    plans,
+    cables,
+    health,
+    isProtected,
+  } = parts;
   const failures = [
     ...[...drivers].flatMap(([name, start]) => ('problem' in start ? [`${name}: ${start.problem}`] : [])),
     ...problems,
@@ -31,7 +45,10 @@ export function gatewayStatusOf(parts: ReportParts): GatewayStatus {
   ];
   const connections = isActive
     ? [...plans.values()]
-        .map((plan) => connectionOf(plan, cables.get(plan.endpoint.cable_name), health.get(plan.endpoint.cable_name)))
+        .map((plan) => ({
+          ...connectionOf(plan, cables.get(plan.endpoint.cable_name), health.get(plan.endpoint.cable_name)),
+          ...(isProtected !== undefined && { protected: isProtected(plan.endpoint.subnets) }),
+        }))
         .toSorted((a, b) => (a.endpoint.cluster_id < b.endpoint.cluster_id ? -1 : 1))
     : [];
   return {

@@ -1,6 +1,7 @@
 // The program of a gateway: drivers, the operator of src/gateway on two worlds, health checks and the report.
-import { type Clock, connect, createClient, type Logger, reasonOf, sleep } from '@capstan/kube';
+import { type Client, type Clock, connect, createClient, type Logger, reasonOf, sleep } from '@capstan/kube';
 import { createManager } from '@capstan/reconcile';
+import { type Backstop, createBackstop } from '../drivers/backstop.ts';
 import { createDrivers } from '../drivers/create-drivers.ts';
 import type { LocalEnd } from '../drivers/driver.ts';
 import { createHost, type Host, type Programs } from '../host/index.ts';
@@ -20,6 +21,7 @@ import { createMemberHeartbeat } from './member-heartbeat.ts';
 import { openDatagrams } from './nat/datagrams.ts';
 import { createNatDiscovery, type NatDiscovery } from './nat/discovery.ts';
 import { withNodeSettings } from './node-settings.ts';
+import { activeNode, gatewayIdentity, hasLostNode } from './role.ts';
 import { createSimulatedEngine } from './simulated-engine.ts';
 import { cableNameOf, type EndpointPlan, localEndpoint } from './wanted-cable.ts';
 
@@ -35,6 +37,8 @@ export interface RunGatewayOptions {
   readonly networkNamespace?: string;
   readonly programs?: Partial<Programs>;
   readonly runDir?: string;
+  /** Folder of what must survive a reboot; by default the run directory that is given, else /var/lib/submariner. */
+  readonly stateDir?: string;
   readonly wireguardDevice?: string;
   /** Creates a bridge with an address of the pod network where there is none: for namespaces of this machine. */
   readonly createsPodNetwork?: boolean;
@@ -44,16 +48,20 @@ export interface RunGatewayOptions {
 }
 
 const REPORT_MS = 1000;
+const ROLE_MS = 1000;
 const TOKEN_CHECK_MS = 60_000;
+const STATE_DIR = '/var/lib/submariner';
 
 export async function runGateway(options: RunGatewayOptions): Promise<void> {
   const { env, clock, logger, signal, isSimulated = false, version } = options;
   const { namespace, nodeName } = options.configuration;
+  const host = isSimulated ? undefined : hostOf(options);
+  // Before anything that needs the API server: it may be reached through the network that is being protected.
+  const backstop = host === undefined ? undefined : await restoredBackstop(host, options);
   const client = createClient({ transport: await connect({ env, clock }), clock, logger });
   const node = await withNodeSettings(client, options.configuration);
   const { configuration } = node;
   const { clusterID } = configuration;
-  const host = isSimulated ? undefined : hostOf(options);
   if (host !== undefined && options.createsPodNetwork === true) await ensurePodNetwork(configuration, host);
   const local = await localEnd(configuration, host);
   const files = createGatewayFiles({ ...configuration, clock });
@@ -83,6 +91,7 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
   let mayAct = () => false;
   let hasStarted = false;
   const engine = engineOf({ ...options, configuration }, host, local, files, nat, {
+    backstop,
     onStarts(starts) {
       drivers.set(starts);
       if (hasStarted) endpoint.set(endpointOf(starts));
@@ -92,6 +101,7 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
   hasStarted = true;
   endpoint.set(endpointOf(drivers.get()));
   let plans: ReadonlyMap<string, EndpointPlan> = new Map();
+  let isInstalled = true;
   const operator = createGatewayOperator({
     gateway,
     brokerNamespace: configuration.broker.namespace,
@@ -106,6 +116,10 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
     onPlans: (next) => {
       plans = new Map(next);
     },
+    onInstalled: (next) => {
+      isInstalled = next;
+    },
+    backstop,
   });
   const broker = await connectBroker(configuration, clock);
   const brokerState = watchBroker(broker, clock);
@@ -124,6 +138,7 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
       plans,
       cables: engine.reports(),
       health: checks.current(),
+      isProtected: backstop === undefined ? undefined : (subnets) => backstop.isInForce(subnets),
     });
   const metricParts = (): MetricParts => ({
     local: endpoint.get(),
@@ -139,6 +154,7 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
     systemNamespace: namespace,
     clusterSecrets: false,
     leaderElection: { name: GATEWAY_LEASE, times: leaseTimes(env) },
+    identity: gatewayIdentity(nodeName),
     watchNamespaces: [namespace],
     ...(configuration.metricsPort > 0 && !isSimulated && { metricsAddress: `:${configuration.metricsPort}` }),
     onMetrics: (registry) => {
@@ -164,6 +180,8 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
   });
   const { secret, folder } = configuration.broker;
   let wasActive = false;
+  /** Whether cables of this node, also those of an earlier process, are known to be gone. */
+  let standsBy = false;
   const duties: readonly Duty[] = [
     {
       everyMs: REPORT_MS,
@@ -176,6 +194,19 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
         // The report of a gateway that was active before goes at once.
         wasActive = mayAct();
         await heartbeat.beat(wasActive);
+      },
+    },
+    {
+      everyMs: ROLE_MS,
+      problem: 'it is not known whether another gateway is active',
+      async run() {
+        if (mayAct()) standsBy = false;
+        if (mayAct() || standsBy) return;
+        const node = await activeNode(client, { namespace, name: GATEWAY_LEASE });
+        if (node === undefined || node === nodeName || mayAct()) return;
+        logger.info('another gateway is active: the cables of this node are removed', { node });
+        await engine.standBy();
+        standsBy = true;
       },
     },
     {
@@ -223,10 +254,46 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
     life.abort();
     checks.stop();
     nat?.close();
+    const reason = await reasonToLeave(client, nodeName, () => isInstalled);
+    if (reason !== undefined) {
+      logger.info('the cables of this node are removed', { reason });
+      await engine
+        .withdraw()
+        .catch((error: unknown) => logger.error('cables are left on the host', { problem: reasonOf(error) }));
+    } else logger.info('the cables of this node stay for the next gateway');
     await writer.remove().catch(() => {});
     await heartbeat.end();
     await Promise.all([client.close(), broker?.close()]);
   }
+}
+
+/** Removes what a gateway left on this host: for one that was started by hand, and for nodes that no gateway runs on any more. */
+export async function cleanUpGateway(options: RunGatewayOptions): Promise<void> {
+  const host = hostOf(options);
+  const backstop = await restoredBackstop(host, options);
+  const files = createGatewayFiles({ ...options.configuration, clock: options.clock });
+  const local = await localEnd(options.configuration, host);
+  const engine = engineOf(options, host, local, files, undefined, { backstop, onStarts: () => {} });
+  await engine.withdraw();
+}
+
+/** Why nothing of this gateway may stay on the node; undefined where another gateway process comes after it. */
+async function reasonToLeave(
+  client: Client,
+  nodeName: string,
+  isInstalled: () => boolean,
+): Promise<string | undefined> {
+  if (!isInstalled()) return 'Submariner is uninstalled';
+  // Without an answer they stay: removing them would interrupt traffic, and open what must be closed.
+  const isLost = await hasLostNode(client, nodeName).catch(() => false);
+  return isLost ? `node ${nodeName} is no longer one for gateways` : undefined;
+}
+
+async function restoredBackstop(host: Host, { stateDir, runDir, logger }: RunGatewayOptions): Promise<Backstop> {
+  const backstop = createBackstop({ host, stateDir: stateDir ?? runDir ?? STATE_DIR });
+  // Without it the gateway goes on: each cable that needs it reports the problem, and is not brought up.
+  await backstop.restore().catch((error: unknown) => logger.error('the backstop is not in place', { error }));
+  return backstop;
 }
 
 /** What a gateway does from time to time, first at once; an error is reported and does not end it. */
@@ -267,7 +334,7 @@ async function natDiscovery(
   try {
     return await createNatDiscovery({
       local: { clusterID, cableName: cableNameOf({ clusterID, local }), privateIP: local.privateIP },
-      open: (onDatagram) => openDatagrams(host, discoveryPort, onDatagram),
+      open: (onDatagram) => openDatagrams({ host, port: discoveryPort, clock, logger }, onDatagram),
       clock,
       logger,
     });
@@ -284,6 +351,7 @@ function engineOf(
   files: GatewayFiles,
   nat: NatDiscovery | undefined,
   hooks: {
+    readonly backstop: Backstop | undefined;
     readonly onStarts: (starts: ReadonlyMap<string, DriverStart>) => void;
   },
 ): CableEngine {
@@ -305,11 +373,18 @@ function engineOf(
     logger,
     ...(nat !== undefined && { locate: (cable) => nat.locate(cable), forget: (cable) => nat.forget(cable) }),
     onStarts: hooks.onStarts,
+    ...(hooks.backstop !== undefined && { backstop: hooks.backstop }),
     ...(drainMs !== undefined && { drainMs }),
   });
 }
 
-/** As the original names them, in seconds; 15, 10 and 2 by default. */
+/**
+ * Shorter than the usual 15 s, 10 s and 2 s: while the lease of a dead gateway runs, the cluster has no cables. A lease that lapses
+ * while no other gateway takes it, as when the API server is slow, changes nothing on the host.
+ */
+const LEASE_TIMES = { leaseMs: 4000, renewMs: 3000, retryMs: 1000 };
+
+/** As the original names them, in seconds; 4, 3 and 1 by default. */
 function leaseTimes(env: Readonly<Record<string, string | undefined>>) {
   const ms = (name: string) => {
     const seconds = Number(env[`LEADERSHIP_${name}`]);
@@ -317,6 +392,7 @@ function leaseTimes(env: Readonly<Record<string, string | undefined>>) {
   };
   const [leaseMs, renewMs, retryMs] = [ms('LEASEDURATION'), ms('RENEWDEADLINE'), ms('RETRYPERIOD')];
   return {
+    ...LEASE_TIMES,
     ...(leaseMs !== undefined && { leaseMs }),
     ...(renewMs !== undefined && { renewMs }),
     ...(retryMs !== undefined && { retryMs }),

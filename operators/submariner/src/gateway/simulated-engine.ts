@@ -40,6 +40,10 @@ export function createSimulatedEngine(drivers: readonly DriverName[]): CableEngi
       new Promise((resolve) =>
         signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
       ),
+    standBy() {
+      cables.clear();
+      return Promise.resolve();
+    },
     withdraw() {
       cables.clear();
       return Promise.resolve();

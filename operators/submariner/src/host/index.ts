@@ -1,3 +1,4 @@
 export * from './errors.ts';
 export * from './host.ts';
+export * from './owned-link.ts';
 export * from './step.ts';

@@ -28,6 +28,10 @@ export const CONNECTION_FIELDS = {
     description: 'The policy that chose the driver, with the index of its rule.',
   }),
   usingCableDriver: string({ optional: true }),
+  protected: boolean({
+    optional: true,
+    description: 'Packets to its subnets are rejected on the gateway while no encrypted cable carries them.',
+  }),
   latencyRTT: object(
     {
       last: string({ optional: true }),

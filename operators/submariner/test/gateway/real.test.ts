@@ -1,7 +1,10 @@
 // The whole of it on real cables: three clusters that joined by subctl, gateways as processes in network namespaces.
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Cluster, MEMBER_NAMESPACE } from '../../src/kinds/index.ts';
+import { readRejected } from '../../src/drivers/routes.ts';
+import { Cluster, MEMBER_NAMESPACE, Submariner } from '../../src/kinds/index.ts';
 import { ping, pingOutage } from '../cables/traffic.ts';
 import { createUnderlay, skip, type TestGateway, type Underlay } from '../cables/underlay.ts';
 import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess, until } from './set.ts';
@@ -110,9 +113,28 @@ describe('three clusters on real cables', { skip }, () => {
     for (const each of await Promise.all(more)) assert.deepEqual(each, { sent: 100, received: 100 });
   });
 
-  test('leave nothing behind when a gateway is stopped', async () => {
+  test('are replaced in order without a loss: a gateway that is stopped leaves its cables to its successor', async () => {
+    const pings = ['west', 'north'].map((to) =>
+      pingOutage(network('east'), network(to).address, { count: 2000, intervalMs: 5 }),
+    );
+    await gateways.get('east')?.kill('SIGTERM');
+    gateways.set('east', await set.gateway('east', network('east')));
+    await become('east', 'north vxlan connected, west ipsec connected', 15_000);
+    for (const { received } of await Promise.all(pings)) assert.ok(received >= 1995, `${received} of 2,000 answers`);
+  });
+
+  test('leave nothing behind when Submariner is uninstalled', async () => {
+    await set.client('north').delete(Submariner, { namespace: MEMBER_NAMESPACE, name: 'submariner' });
+    await until('the gateway has seen it', 10_000, async () => {
+      const found = await set.client('north').find(Submariner, { namespace: MEMBER_NAMESPACE, name: 'submariner' });
+      return found === undefined || found.metadata.deletionTimestamp !== undefined;
+    });
     await gateways.get('north')?.kill('SIGTERM');
-    const links = (await network('north').host().query('ip', 'link', 'show')).map(({ ifname }) => String(ifname));
+    const host = network('north').host();
+    const links = (await host.query('ip', 'link', 'show')).map(({ ifname }) => String(ifname));
     assert.deepEqual(links.toSorted(), ['cni0', 'lo', 'veth0']);
+    assert.deepEqual([...(await readRejected(host))], []);
+    assert.deepEqual(await host.query('ip', 'rule', 'show', 'pref', '100'), []);
+    assert.equal(existsSync(join(network('north').runDir, 'backstop.json')), false);
   });
 });

@@ -15,10 +15,13 @@ export interface VolumeSources extends Facts {
 
 export type VolumeContent = { files: Map<string, FileContent> } | { missing: string };
 
-/** How a volume is provided: `files` are written and kept up to date, `empty` is a folder for the pod's own use. */
+/**
+ * How a volume is provided: `files` are written and kept up to date, `empty` is a folder for the pod's own use. A folder of the
+ * host that may be created is such a one too: pods of this node never see the machine's own.
+ */
 export function volumeKind(volume: Volume): 'files' | 'empty' | undefined {
   if (volume.configMap ?? volume.secret ?? volume.downwardAPI ?? volume.projected) return 'files';
-  return volume.emptyDir === undefined ? undefined : 'empty';
+  return volume.emptyDir === undefined && volume.hostPath?.type !== 'DirectoryOrCreate' ? undefined : 'empty';
 }
 
 /** The files of a volume of the kind `files`. */
