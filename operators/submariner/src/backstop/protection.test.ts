@@ -6,7 +6,7 @@ import { plan, reading, reconciler } from '@capstan/reconcile';
 import { planOf } from '@capstan/testing';
 import type { Backstop } from '../drivers/backstop.ts';
 import { Broker, CablePolicies, Cluster, Endpoint, type EndpointSpec } from '../kinds/index.ts';
-import { RESOLVED_ANNOTATION } from '../resolution/agreement.ts';
+import { RESOLVED_ANNOTATION } from '../sync/published-outcomes.ts';
 import { takeProtections } from './backstop-sink.ts';
 import { closedNetworks, createProtection, type Protection } from './protection.ts';
 

@@ -6,12 +6,13 @@ import { canonicalCidr, contains, isCidr, overlaps, rangeOf } from '../drivers/a
 import type { LocalEnd } from '../drivers/driver.ts';
 import { Broker, Cluster, Endpoint, type EndpointSpec } from '../kinds/index.ts';
 import { isEncrypted } from '../policy/driver-names.ts';
-import { disagreementOf, publishedFor, RESOLVED_ANNOTATION } from '../resolution/agreement.ts';
+import { disagreementOf } from '../resolution/agreement.ts';
 import { clusterFacts } from '../resolution/cluster-labels.ts';
 import type { Offer } from '../resolution/decision.ts';
 import { offerOfEndpoint } from '../resolution/endpoint-offer.ts';
 import { policySet } from '../resolution/pair-fold.ts';
 import { decideFor } from '../resolution/resolver.ts';
+import { publishedFor, RESOLVED_ANNOTATION } from '../sync/published-outcomes.ts';
 
 /** The gateway whose node is protected. */
 export interface ProtectedGateway {

@@ -44,7 +44,7 @@ export interface GatewayOperatorOptions {
   /** Called with everything that is known of each remote Endpoint, whenever it changes. */
   readonly onPlans: (plans: ReadonlyMap<string, EndpointPlan>) => void;
   /** Called when the Submariner resource of this cluster goes, or comes. */
-  readonly onInstalled: (isInstalled: boolean) => void;
+  readonly onInstalled?: (isInstalled: boolean) => void;
 }
 
 /** The Lease of the active gateway. */
@@ -198,7 +198,7 @@ function createInstallation({ gateway, onInstalled }: GatewayOperatorOptions): S
         for (const { key, after } of changes)
           if (key.startsWith(`${gateway.namespace}/`)) known.set(key, after ?? false);
         // A gateway that was started by hand has no such resource, and is not uninstalled by its absence.
-        if (known.size > 0) onInstalled([...known.values()].includes(true));
+        if (known.size > 0) onInstalled?.([...known.values()].includes(true));
       },
     }),
   });
