@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, findCondition, Secret, type Secret as SecretObject } from '@capstan/kube';
-import { operator } from '../operator.ts';
-import { type Minter, mint, type Plan, plan } from '../plan/index.ts';
-import { chunked, derivation, fact, fold, index, source } from '../read/index.ts';
-import { type Context, reading, reconciler } from '../reconciler.ts';
-import { type Sink, sink } from '../sinks/index.ts';
-import { onRuntime, ref, Thing, thing } from './runtime.test-support.ts';
+import { operator } from '../../operator.ts';
+import { type Minter, mint, type Plan, plan } from '../../plan/index.ts';
+import { chunked, derivation, fact, fold, index, source } from '../../read/index.ts';
+import { type Context, reading, reconciler } from '../../reconciler.ts';
+import { type Sink, sink } from '../../sinks/index.ts';
+import { onRuntime, ref, Thing, thing } from '../runtime.test-support.ts';
 
 /** What is thrown: an error, nothing, and an object of which nothing can be read. */
 const THROWN: Record<string, () => unknown> = {

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, findCondition, Secret } from '@capstan/kube';
-import { CAUSE_ANNOTATION } from '../marks.ts';
-import { operator } from '../operator.ts';
-import { apply, type EventInput, type Plan, plan } from '../plan/index.ts';
-import { derivation, fact, fold, index } from '../read/index.ts';
-import { type Context, reading, reconciler } from '../reconciler.ts';
-import { parseCause } from '../why/index.ts';
-import { onRuntime, ref, replacing, Thing, thing } from './runtime.test-support.ts';
+import { CAUSE_ANNOTATION } from '../../marks.ts';
+import { operator } from '../../operator.ts';
+import { apply, type EventInput, type Plan, plan } from '../../plan/index.ts';
+import { derivation, fact, fold, index } from '../../read/index.ts';
+import { type Context, reading, reconciler } from '../../reconciler.ts';
+import { parseCause } from '../../why/index.ts';
+import { onRuntime, ref, replacing, Thing, thing } from '../runtime.test-support.ts';
 
 type Cyclic = { self?: Cyclic; seen?: string };
 

@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { findCondition, Secret, type Secret as SecretObject } from '@capstan/kube';
 import type { VirtualClock } from '@capstan/testing';
-import { operator } from '../operator.ts';
-import { type Minter, mint, plan } from '../plan/index.ts';
-import { derivation, fact, source } from '../read/index.ts';
-import { reconciler } from '../reconciler.ts';
-import { type Sink, type SinkBatch, sink } from '../sinks/index.ts';
-import { onRuntime, type RunningRuntime, ref, Thing, thing } from './runtime.test-support.ts';
+import { operator } from '../../operator.ts';
+import { type Minter, mint, plan } from '../../plan/index.ts';
+import { derivation, fact, source } from '../../read/index.ts';
+import { reconciler } from '../../reconciler.ts';
+import { type Sink, type SinkBatch, sink } from '../../sinks/index.ts';
+import { onRuntime, type RunningRuntime, ref, Thing, thing } from '../runtime.test-support.ts';
 
 const never = () => new Promise<never>(() => {});
 const valueOf = ({ spec }: Thing) => spec.value;
