@@ -30,7 +30,7 @@ let builtins: BuiltinTypes | undefined;
 export function testServer(options: Partial<ApiServerOptions> = {}): TestServer {
   const clock = manualClock();
   builtins ??= loadBuiltins();
-  const server = createApiServer({ clock, random: seeded(7), freeze: true, builtins, ...options });
+  const server = createApiServer({ clock, random: seeded(7), builtins, ...options });
   const transport = server.transport({ userAgent: 'test/1.0' });
   const send: TestServer['send'] = (method, path, body, more = {}) =>
     transport.request({ method, path, ...(body !== undefined && { body }), ...more });

@@ -85,8 +85,6 @@ export interface ApiServerOptions {
   watchBufferLimit?: number;
   /** Whether namespaced objects need their namespace; default true. */
   checkNamespaces?: boolean;
-  /** Freezes stored objects, for tests; default false. */
-  freeze?: boolean;
   /** Default: memory only. */
   storage?: Storage;
   /** Looks at every write, before the webhooks do; default none. */
@@ -166,7 +164,6 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const store = createStore({
     storage,
     historyLimit,
-    freeze: options.freeze ?? false,
     ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
   });
   const builtins = options.builtins ?? loadBuiltins();

@@ -1,13 +1,17 @@
 import {
   type ApiRequest,
   type ApiResponse,
+  freezeDeep,
   type Transport,
   TransportError,
   type WatchEvent,
   type WatchStream,
 } from '@capstan/kube';
 
-/** A transport that calls the server in this process. Nothing is copied: the one that gets a value must not change it. */
+/**
+ * A transport that calls the server in this process. Nothing is copied: answers share their objects with the server and with
+ * other clients, and are frozen.
+ */
 export function inProcessTransport(
   address: string,
   handle: (request: ApiRequest) => Promise<ApiResponse | WatchStream>,
@@ -28,7 +32,7 @@ export function inProcessTransport(
     async request(request) {
       const answer = await call(request);
       if (isResponse(answer))
-        return isTextStream(answer.body) ? { ...answer, body: await textOf(answer.body) } : answer;
+        return { ...answer, body: isTextStream(answer.body) ? await textOf(answer.body) : freezeDeep(answer.body) };
       throw new TransportError('malformed', address, {
         message: 'a watch was asked for as a plain request',
         remedy: 'use watch()',
@@ -76,7 +80,10 @@ function breakable(stream: WatchStream, lost: () => Error | undefined): WatchStr
         if (broken) return { done: true, value: undefined };
         const next = await iterator.next();
         const error = lost();
-        if (!error) return next;
+        if (!error) {
+          for (const event of next.done ? [] : next.value) freezeDeep(event.object);
+          return next;
+        }
         broken = true;
         await iterator.return?.();
         throw error;

@@ -45,7 +45,7 @@ export interface StageOptions {
 
 export async function createStage(options: StageOptions): Promise<Stage> {
   const { clock, random, nodes = [{}], logger = silentLogger } = options;
-  const server = createApiServer({ clock, random, builtins: sharedBuiltins(), freeze: true });
+  const server = createApiServer({ clock, random, builtins: sharedBuiltins() });
   const client = createClient({ transport: server.transport(), clock, random, logger });
   const between = options.between ?? ((transport) => transport);
   const common = () => {

@@ -166,6 +166,11 @@ export const PlanErrors = catalogue('plan', {
     message: `the reconciler ${reconciler} returned ${what} instead of a plan`,
     remedy: 'return plan({…}), or released() from release',
   }),
+  ChangedShared: (name: string, cause: Error) => ({
+    cause,
+    message: `${name} changes a value that others read too: ${cause.message}`,
+    remedy: 'copy the value before you change it: {...value}, value.toSorted(), structuredClone(value)',
+  }),
   NotPure: (name: string, what: string) => ({
     message: `${name} is not pure: it was run twice on the same input, and ${what}`,
     remedy: 'compute from what is read alone: no clock (read.reached), no randomness (mint), no state between runs',

@@ -45,7 +45,6 @@ export async function createTestCluster({
     clock,
     random,
     builtins: sharedBuiltins(),
-    freeze: true,
     ...(rbac ? { authorization: 'RBAC' } : {}),
   });
   const client = createClient({ transport: server.transport(), clock, random, logger: silentLogger });

@@ -87,7 +87,7 @@ export async function createSyncPlace(): Promise<SyncPlace> {
           ...createBrokerSync(places),
         ],
       });
-      const runtime = createRuntime({ operators: [program], clock, random, logger: silentLogger, freeze: true });
+      const runtime = createRuntime({ operators: [program], clock, random, logger: silentLogger, checkFields: true });
       runtime.setDigestKey({ id: 'test', bytes: new Uint8Array(32) });
       runtime.addWorld({ name: '', client: clientOf(local), namespace: MEMBER_NAMESPACE });
       const comeBack = () => {

@@ -17,7 +17,6 @@ const MIB = 1024 * 1024;
 async function serve(t: TestContext, options: Partial<HttpServerOptions> = {}) {
   const { server, ok } = testServer({
     authorization: 'RBAC',
-    freeze: false,
     staticTokens: [
       { token: 'admin', user: ADMIN },
       { token: 'nothing', user: { name: 'jane', groups: ['system:authenticated'] } },

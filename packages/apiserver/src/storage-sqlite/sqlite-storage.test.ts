@@ -33,7 +33,7 @@ describe('SQLite storage', () => {
       fc.asyncProperty(fc.array(write, { maxLength: 60 }), fc.integer({ min: 1, max: 20 }), async (writes, retain) => {
         const path = join(root, `${(run += 1)}.db`);
         const storage = sqliteStorage({ path, retain });
-        const store = createStore({ storage, historyLimit: 1000, freeze: false });
+        const store = createStore({ storage, historyLimit: 1000 });
         for (const [index, { resource, key, remove, flush }] of writes.entries()) {
           if (remove) store.remove(resource, key);
           else store.put(resource, key, object(String(index)));
@@ -41,7 +41,7 @@ describe('SQLite storage', () => {
         }
         await storage.close();
         const reopened = sqliteStorage({ path, retain });
-        const again = createStore({ storage: reopened, historyLimit: 1000, freeze: false });
+        const again = createStore({ storage: reopened, historyLimit: 1000 });
         assert.equal(again.revision, store.revision);
         for (const resource of ['x', 'y']) assert.deepEqual(again.list(resource, ''), store.list(resource, ''));
         const { compacted } = again.history;
@@ -67,7 +67,7 @@ describe('SQLite storage', () => {
     const deferred: (() => void)[] = [];
     const path = join(folder(t), 'state.db');
     const storage = sqliteStorage({ path, defer: (call) => void deferred.push(call) });
-    const store = createStore({ storage, historyLimit: 10, freeze: false });
+    const store = createStore({ storage, historyLimit: 10 });
     assert.equal(storage.flush(), undefined);
     store.put('x', 'a', object('1'));
     const first = storage.flush();
@@ -87,7 +87,7 @@ describe('SQLite storage', () => {
       path: join(folder(t), 'state.db'),
       defer: (call) => void deferred.push(call),
     });
-    const store = createStore({ storage, historyLimit: 10, freeze: false });
+    const store = createStore({ storage, historyLimit: 10 });
     const stored = store.put('x', 'a', object('a'));
     deferred.shift()?.();
     assert.equal(storage.jsonOf?.(stored), JSON.stringify(stored));
@@ -99,7 +99,7 @@ describe('SQLite storage', () => {
   it('forgets the replaced and the removed, and never goes back to a revision', async (t) => {
     const path = join(folder(t), 'state.db');
     const storage = sqliteStorage({ path, retain: 5 });
-    const store = createStore({ storage, historyLimit: 10, freeze: false });
+    const store = createStore({ storage, historyLimit: 10 });
     for (let count = 0; count < 60; count += 1) {
       store.put('x', 'same', object(String(count)));
       await storage.flush();
@@ -165,13 +165,13 @@ describe('a file that cannot be used', () => {
     it(`is reported and left as it is when it is damaged ${where}`, async (t) => {
       const path = join(folder(t), 'state.db');
       const storage = sqliteStorage({ path });
-      const store = createStore({ storage, historyLimit: 10, freeze: false });
+      const store = createStore({ storage, historyLimit: 10 });
       for (let count = 0; count < 50; count += 1) store.put('x', String(count), object(`find-me${'.'.repeat(400)}`));
       await storage.close();
       const bytes = readFileSync(path);
       writeFileSync(path, damage(bytes));
       const before = readFileSync(path);
-      assert.throws(() => createStore({ storage: sqliteStorage({ path }), historyLimit: 10, freeze: false }), {
+      assert.throws(() => createStore({ storage: sqliteStorage({ path }), historyLimit: 10 }), {
         message: /state\.db is damaged: .*; nothing in it has been changed; restore a copy/,
       });
       assert.deepEqual(readFileSync(path), before);

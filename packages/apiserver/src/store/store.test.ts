@@ -12,7 +12,7 @@ describe('the store', () => {
   it('bounds its history in bytes: large objects leave less of the past, on the disk too', () => {
     const compactions: number[] = [];
     const storage: Storage = { ...memoryStorage(), compact: (revision) => void compactions.push(revision) };
-    const store = createStore({ storage, historyLimit: 1000, historyBytes: 1_000_000, freeze: false });
+    const store = createStore({ storage, historyLimit: 1000, historyBytes: 1_000_000 });
     for (let count = 0; count < 100; count += 1) store.put('x', 'a', object('x'.repeat(50_000)));
     assert.ok(store.history.length <= 20, `${store.history.length} events`);
     assert.ok(store.history.length >= 9, `${store.history.length} events`);
@@ -28,7 +28,7 @@ describe('the store', () => {
     const write = fc.record({ resource: fc.constantFrom('x', 'y'), key, remove: fc.boolean() });
     fc.assert(
       fc.property(fc.array(write, { maxLength: 40 }), (writes) => {
-        const store = createStore({ storage: memoryStorage(), historyLimit: 100, freeze: true });
+        const store = createStore({ storage: memoryStorage(), historyLimit: 100 });
         const past = new Map([[store.revision, [] as string[]]]);
         const model = new Map<string, string>();
         for (const [index, { resource, key, remove }] of writes.entries()) {

@@ -1,6 +1,7 @@
 // The heart: every object of the cluster in memory, one revision for all of them, and the recent past. Everything here is
-// synchronous, so a read followed by a write without an await between them is a transaction.
-import type { UnknownObject } from '@capstan/kube';
+// synchronous, so a read followed by a write without an await between them is a transaction. Clients in this process get the
+// stored objects themselves, so these are frozen.
+import { freezeDeep, type UnknownObject } from '@capstan/kube';
 import { ApiServerErrors, expired, LIST_TOO_OLD, tooLargeResourceVersion } from '../errors.ts';
 import { createHistory, type History, type StoreEvent } from './history.ts';
 import type { Storage } from './storage.ts';
@@ -38,20 +39,22 @@ export interface StoreOptions {
   historyLimit: number;
   /** Of the history, about; default 32 MiB. */
   historyBytes?: number;
-  /** Freezes everything that is stored, so that tests find code that changes shared objects. */
-  freeze: boolean;
 }
 
 const HISTORY_BYTES = 32 * 1024 * 1024;
 
 export function createStore(options: StoreOptions): Store {
-  const { storage, historyLimit, historyBytes = HISTORY_BYTES, freeze } = options;
+  const { storage, historyLimit, historyBytes = HISTORY_BYTES } = options;
   const tables = new Map<string, Table>();
   const listeners = new Map<string | undefined, Set<(event: StoreEvent) => void>>();
   const loaded = storage.load();
   let revision = loaded.revision;
   const history = createHistory({ events: historyLimit, bytes: historyBytes }, loaded.compacted ?? revision);
-  for (const event of loaded.events ?? []) history.add(event);
+  for (const event of loaded.events ?? []) {
+    freezeDeep(event.object);
+    freezeDeep(event.previous);
+    history.add(event);
+  }
 
   const tableOf = (resource: string) => {
     let table = tables.get(resource);
@@ -61,7 +64,7 @@ export function createStore(options: StoreOptions): Store {
     }
     return table;
   };
-  for (const { resource, key, object } of loaded.objects) tableOf(resource).set(key, object);
+  for (const { resource, key, object } of loaded.objects) tableOf(resource).set(key, freezeDeep(object));
 
   /** Those since everything was durable. */
   let unkept: StoreEvent[] = [];
@@ -99,7 +102,7 @@ export function createStore(options: StoreOptions): Store {
 
   const stamp = (object: UnknownObject): UnknownObject => {
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
-    return freeze ? deepFreeze(stored) : stored;
+    return freezeDeep(stored);
   };
 
   return {
@@ -184,11 +187,4 @@ function keysThen(now: readonly string[], earlier: ReadonlyMap<string, UnknownOb
   const present = new Set(now);
   const gone = [...earlier.keys()].filter((key) => !present.has(key));
   return gone.length === 0 ? now : [...now, ...gone].sort(compareKeys);
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
-  Object.freeze(value);
-  for (const part of Object.values(value)) deepFreeze(part);
-  return value;
 }

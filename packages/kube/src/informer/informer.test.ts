@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createRandom, createVirtualClock, type VirtualClock } from '@capstan/testing';
 import { ConfigMap } from '../builtin/index.ts';
+import { isRefusedChange } from '../json/index.ts';
 import { silentLogger } from '../logger.ts';
 import type { InformerOptions } from './informer.ts';
 import { createIngest } from './ingest.ts';
@@ -18,6 +19,39 @@ const start = (
 const things = (count: number) => (server: ScriptedServer) => {
   for (let i = 0; i < count; i++) server.put(`t${String(i).padStart(4, '0')}`, { value: i });
 };
+
+describe('what an informer holds', () => {
+  it('cannot be changed by a reader, from lists, watches and own writes', async () => {
+    const { clock, server, informer, stop } = await start(things(2));
+    const refuses = (key: string) => {
+      const object = informer.get(key) as unknown as { spec: { value?: number }; metadata: { labels?: object } };
+      assert.throws(() => (object.spec.value = -1), isRefusedChange);
+      assert.throws(() => Object.assign(object, { added: true }), isRefusedChange);
+      assert.throws(() => Object.assign(object.metadata, { name: 'changed' }), isRefusedChange);
+    };
+    refuses('default/t0000');
+    server.put('t0001', { value: 5 });
+    server.put('watched', { value: 6 });
+    await clock.settle();
+    refuses('default/t0001');
+    refuses('default/watched');
+    informer.observeWrite(server.put('own', { value: 7 }));
+    refuses('default/own');
+    assert.throws(() => (informer.list() as Thing[]).pop(), isRefusedChange);
+    assert.equal(informer.list().length, 4);
+    await stop();
+  });
+
+  it('is frozen also where a trim and another version share parts of it', async () => {
+    const trim = (object: Thing): Thing => ({ ...object, spec: { ...object.spec } });
+    const { clock, server, informer, stop } = await start(things(1), { trim });
+    server.put('t0000', { value: 1 });
+    await clock.settle();
+    const [held] = informer.list();
+    assert.ok(held && Object.isFrozen(held) && Object.isFrozen(held.spec) && Object.isFrozen(held.metadata));
+    await stop();
+  });
+});
 
 describe('an informer that begins', () => {
   it('lists in pages and watches from the version of the list', async () => {

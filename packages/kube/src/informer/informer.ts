@@ -26,6 +26,8 @@ export interface InformerOptions<T extends KubeObject> extends Selection {
    * its argument. Default: nothing.
    */
   trim?: (object: T) => T;
+  /** False leaves what the cache holds open to changes by its readers: only for measuring what freezing costs. Default true. */
+  freeze?: boolean;
   /** Of managedFields only entries whose manager begins with one of these are kept. Default: none are. */
   ownManagers?: readonly string[];
   clock: Clock;
@@ -74,7 +76,7 @@ export interface InformerView<T extends KubeObject> {
   isFresh(maxAgeMs: number): boolean;
   state(): InformerState;
   get(key: ObjectKey): T | undefined;
-  /** All objects in the order of their keys; the array is shared, do not change it. */
+  /** All objects in the order of their keys. The array and the objects are shared, and frozen. */
   list(): readonly T[];
   readonly size: number;
   /** The answer to an own write enters the copy at once, unless the copy is newer; what the watch brings later and is older is ignored. */

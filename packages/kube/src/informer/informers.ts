@@ -16,6 +16,8 @@ export interface InformersOptions {
   logger: Logger;
   /** See InformerOptions. */
   ownManagers?: readonly string[];
+  /** See InformerOptions. */
+  freeze?: boolean;
   pageSize?: number;
   streaming?: boolean;
   /** What the cache of a kind drops; one for all its users, since they share it. Default: nothing but others' managedFields. */

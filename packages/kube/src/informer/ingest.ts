@@ -1,4 +1,4 @@
-import { equal, internTexts, share } from '../json/index.ts';
+import { equal, freezeDeep, internTexts, share } from '../json/index.ts';
 import type { Kind } from '../kind.ts';
 import type { Logger } from '../logger.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '../object.ts';
@@ -8,6 +8,7 @@ import { malformed } from './failure.ts';
 // something is dropped, the object and its metadata are copied, the rest is shared. Unchanged parts of the previous
 // version keep their reference, so that an edit of one field costs one field, and `===` says "unchanged". Objects that come
 // one after the other are often siblings (pods of one ReplicaSet, Services of one template): what they have in common is kept once.
+// The cache is shared by its readers, so what it keeps is frozen; with the in-process transport that includes what the server holds.
 
 export interface Ingest<T extends KubeObject> {
   /** Throws a Malformed failure when this is no object of the API. */
@@ -25,11 +26,12 @@ export interface IngestOptions<T extends KubeObject> {
   metadataOnly?: boolean;
   ownManagers?: readonly string[];
   trim?: (object: T) => T;
+  freeze?: boolean;
   logger: Logger;
 }
 
 export function createIngest<T extends KubeObject>(options: IngestOptions<T>): Ingest<T> {
-  const { kind, metadataOnly = false, ownManagers = [], trim, logger } = options;
+  const { kind, metadataOnly = false, ownManagers = [], trim, freeze = true, logger } = options;
   let hasReportedTrim = false;
   let sibling: T | undefined;
 
@@ -79,6 +81,7 @@ export function createIngest<T extends KubeObject>(options: IngestOptions<T>): I
       // The kind's type is the server's promise; nothing here could check it.
       sibling = share(previous ?? sibling, trimmed(object as T));
       if (previous === undefined) internTexts(sibling, UNIQUE);
+      if (freeze) freezeDeep(sibling);
       return sibling;
     },
   };

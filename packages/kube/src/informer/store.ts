@@ -150,7 +150,7 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
     entries: () => objects.entries(),
     list() {
       sortedKeys ??= [...objects.keys()].sort();
-      sorted ??= sortedKeys.map((key) => objects.get(key)).filter((object) => object !== undefined);
+      sorted ??= Object.freeze(sortedKeys.map((key) => objects.get(key)).filter((object) => object !== undefined));
       return sorted;
     },
 

@@ -1,6 +1,7 @@
 export * from './canonical.ts';
 export * from './diff.ts';
 export * from './equal.ts';
+export * from './freeze.ts';
 export * from './interned.ts';
 export * from './is-record.ts';
 export * from './json-patch.ts';

@@ -258,7 +258,7 @@ export interface EngineOptions {
   readonly sliceMs?: number;
   /** A wave runs so many nodes of new objects at least, also while changes wait: each wave costs something itself. Default: 64. */
   readonly leastNewcomers?: number;
-  /** Freezes values and results deeply, so that tests find who changes them in place. Default: false. */
+  /** Freezes values and results deeply, so that a reader that changes one gets an error. False is for measuring what it costs. Default: true. */
   readonly freeze?: boolean;
   /** Called once when changes become pending. */
   onPending?(): void;

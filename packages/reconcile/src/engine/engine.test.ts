@@ -14,7 +14,7 @@ interface Item {
 const clock: Clock = { now: () => 0, after: () => ({ cancel() {} }), yield: () => Promise.resolve() };
 
 function setUp(options: Partial<EngineOptions> = {}) {
-  const engine = createEngine({ clock, freeze: true, ...options });
+  const engine = createEngine({ clock, ...options });
   const items = engine.table<Item>({ name: 'Item' });
   items.synced();
   return { engine, items };

@@ -143,7 +143,7 @@ function newGraph(options: EngineOptions): Graph {
     clock: options.clock,
     sliceMs: options.sliceMs ?? 10,
     leastNewcomers: options.leastNewcomers ?? 64,
-    freeze: options.freeze ?? false,
+    freeze: options.freeze ?? true,
     retain: options.retain ?? true,
     maxRuns: options.maxRuns ?? 100,
     onPending: options.onPending?.bind(options),

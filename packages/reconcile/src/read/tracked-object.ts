@@ -64,7 +64,7 @@ export function trackedObject(tracker: Tracker, table: Table<KubeObject>, key: s
   const { name, namespace, uid, generation, creationTimestamp, deletionTimestamp } = metadata;
   const view = {
     ...content,
-    metadata: {
+    metadata: Object.freeze({
       name,
       ...(namespace === undefined ? {} : { namespace }),
       uid,
@@ -86,10 +86,11 @@ export function trackedObject(tracker: Tracker, table: Table<KubeObject>, key: s
       get resourceVersion() {
         return tracker.get(table, key, resourceVersionOf);
       },
-    },
+    }),
     get status() {
       return tracker.get(table, key, statusOf);
     },
   };
-  return view;
+  // Its own parts are new in each run. They are frozen so that a change of them is an error as well, and not without effect.
+  return Object.freeze(view);
 }

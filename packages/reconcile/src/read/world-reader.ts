@@ -25,6 +25,7 @@ import type { SinkRegistry, SinkReport } from '../sinks/sink-tables.ts';
 import type { Facts, Instants, Sources } from '../sources/index.ts';
 import type { World } from '../worlds/world.ts';
 import type { WorldSet } from '../worlds/world-set.ts';
+import { explainingChanges } from './changed-value.ts';
 import type { DerivationDefinition } from './derivation.ts';
 import type { FactDefinition, FactState } from './fact.ts';
 import type { AggregateDefinition } from './fold.ts';
@@ -369,9 +370,9 @@ function bindDerivation<R>({ sources, world, operator }: BindingPlace, definitio
         if (before === undefined) checkPlain(`the result of ${definition.name}`, value);
         return marked(value, run.sensitive);
       };
-      return sources.purely === undefined
-        ? compute()
-        : sources.purely(`the derivation ${definition.name}`, compute, isSame);
+      const name = `the derivation ${definition.name}`;
+      const explained = () => explainingChanges(name, compute);
+      return sources.purely === undefined ? explained() : sources.purely(name, explained, isSame);
     },
     ...(isSame === undefined ? {} : { equals: isSame }),
     ...(definition.onCycle ? { onCycle: (members) => definition.onCycle?.(members) } : {}),

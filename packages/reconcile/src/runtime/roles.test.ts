@@ -104,7 +104,7 @@ async function inPlace(check: (place: Place) => Promise<void>): Promise<void> {
     clientOf: (cluster) => createClient({ transport: cluster.transport(), clock, random, logger: silentLogger }),
     async program({ operator: given = exporting, local, logger = silentLogger } = {}) {
       const home = local ?? (await place.cluster());
-      const runtime = createRuntime({ operators: [given], clock, random, logger, freeze: true });
+      const runtime = createRuntime({ operators: [given], clock, random, logger, checkFields: true });
       runtime.setDigestKey({ id: 'test', bytes: new Uint8Array(32) });
       runtime.addWorld({ name: '', client: place.clientOf(home) });
       runtime.completeWorlds('member');

@@ -70,7 +70,7 @@ export async function onRuntime(
   const random = createRandom(1);
   const cluster = await createTestCluster({ clock, random, operators: rest.operators ?? operators });
   await given?.(cluster.client);
-  const runtime = createRuntime({ operators, clock, random, logger: silentLogger, freeze: true, ...rest });
+  const runtime = createRuntime({ operators, clock, random, logger: silentLogger, checkFields: true, ...rest });
   runtime.setDigestKey({ id: 'test', bytes: new Uint8Array(32) });
   const own = createClient({ transport: cluster.transport(), clock, random, logger: silentLogger });
   runtime.addWorld({ name: '', client: through(own, clock) });

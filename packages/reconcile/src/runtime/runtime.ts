@@ -53,11 +53,13 @@ export interface RuntimeOptions {
   observe?: RuntimeObserver;
   /** Gets a span for every key that is worked on; none by default. */
   tracer?: Tracer;
-  /** Freezes what the engine holds, and throws where a field is read that is not declared: for tests. */
+  /** Throws where a field is read that is not declared: for tests. */
+  checkFields?: boolean;
+  /** False leaves what readers share open to changes: only for measuring what freezing costs. Default true. */
   freeze?: boolean;
   /**
    * Runs every reconcile and every derivation twice and compares: one that depends on the clock, on randomness or on an earlier
-   * run gets an error on its resource at the first run. Freezes as well. Off by default, because it costs a second run of each.
+   * run gets an error on its resource at the first run. Off by default, because it costs a second run of each.
    */
   checkPurity?: boolean;
   /** Remembers why keys of sinks were delivered, for `why`; true by default. It costs memory for every key. */
@@ -155,7 +157,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { random, logger, operators } = options;
   const purity = options.checkPurity ? createPurity(options.clock) : undefined;
   const clock = purity?.clock ?? options.clock;
-  const { serveFirst = false } = options;
+  const { serveFirst = false, freeze = true } = options;
   const gatherUntil = clock.now() + GATHER_LIMIT_MS;
   let isGathering = serveFirst;
   const waves = createWaves({
@@ -178,7 +180,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const key = owner === undefined ? undefined : digestKey.peek(owner);
       return key === undefined ? '' : causeDigest(value, key, seen);
     },
-    ...(options.freeze || options.checkPurity ? { freeze: true } : {}),
+    freeze,
   });
   const declarations = operators.flatMap(({ reconcilers, sinks = [] }) => [...reconcilers, ...sinks]);
   const worlds = createWorldSet(engine, rolesOf(declarations));
@@ -288,7 +290,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         random,
         logger: name === '' ? logger : logger.with({ world: name }),
         requirements: options.whole ? whole(needed) : needed,
-        guard: options.freeze ?? false,
+        guard: options.checkFields ?? false,
+        freeze,
         onView(kind, object, error) {
           const place = worlds.get(name);
           const key = keyOfObject(object);

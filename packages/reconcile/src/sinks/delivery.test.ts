@@ -6,11 +6,11 @@ import { createEngine, type Derivation } from '../engine/index.ts';
 import { operator } from '../operator.ts';
 import { derivation } from '../read/index.ts';
 import { createDelivery } from './delivery.ts';
-import { sink } from './sink.ts';
+import { type SinkBatch, sink } from './sink.ts';
 import { createSinkRegistry } from './sink-tables.ts';
 
 /** A delivery that has sent its snapshot; `edit` is a change of a key that a wave publishes. */
-async function started() {
+async function started(answer: (batch: SinkBatch<string>) => void = () => {}) {
   const clock = createVirtualClock();
   const batches: string[][] = [];
   const definition = sink<string, string>({
@@ -18,7 +18,12 @@ async function started() {
     of: derivation<string>({ name: 'route', compute: () => '' }),
     keys: derivation<readonly string[]>({ name: 'keys', compute: () => [] }),
     lease: 'none',
-    open: () => ({ take: ({ changes }) => void batches.push(changes.map(({ key }) => key)) }),
+    open: () => ({
+      take(batch) {
+        batches.push(batch.changes.map(({ key }) => key));
+        answer(batch);
+      },
+    }),
   });
   const engine = createEngine({ clock });
   const delivery = createDelivery({
@@ -47,10 +52,23 @@ async function started() {
     await clock.settle();
     return batches.splice(0).flat();
   };
-  return { delivery, edit, endWave };
+  return { clock, delivery, edit, endWave };
 }
 
 describe('a delivery', () => {
+  test('keeps its keys when a sink changes the batch that it takes', async () => {
+    let isChanging = false;
+    const { clock, edit, endWave } = await started(({ changes }) => {
+      if (isChanging) (changes as unknown[]).splice(0);
+    });
+    isChanging = true;
+    edit('a');
+    assert.deepEqual(await endWave(), ['a']);
+    isChanging = false;
+    await clock.advance(60_000);
+    assert.deepEqual(await endWave(), ['a']);
+  });
+
   test('waits for the next wave when an object moves to another key, so that both keys go out together', async () => {
     const { delivery, edit, endWave } = await started();
     edit('old');

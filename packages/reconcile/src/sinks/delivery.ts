@@ -242,7 +242,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         continue;
       }
       before.set(key, was);
-      changes.push({ key, before: was, after });
+      changes.push(Object.freeze({ key, before: was, after }));
     }
     if (batch.snapshot) {
       needsSnapshot = false;
@@ -271,7 +271,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     changes: readonly SinkChange<unknown>[],
     snapshot: boolean,
   ): Promise<ReadonlyMap<string, unknown>> {
-    return (await sessions.take({ changes, snapshot, withdrawal: false }, acting.signal)).failed;
+    return (await sessions.take({ changes: Object.freeze(changes), snapshot, withdrawal: false }, acting.signal)).failed;
   }
 
   function settle(

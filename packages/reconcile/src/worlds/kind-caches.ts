@@ -42,6 +42,8 @@ export interface KindCachesOptions {
   guard?: boolean;
   /** Called when an object could not be normalised, and when it can be again. */
   onView?: OnView;
+  /** Whether caches are frozen; true by default. */
+  freeze?: boolean;
 }
 
 export interface KindCaches {
@@ -97,6 +99,7 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
     random: options.random,
     logger,
     ownManagers: [FIELD_MANAGER_PREFIX],
+    ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
     ...(options.guard ? {} : { trim: (kind, object) => filterOf(kind)?.(object) ?? object }),
     isOptional: (kind) => options.requirements.get(kindId(kind))?.optional === true,
     ...(options.observe ? { observe: options.observe } : {}),

@@ -1,7 +1,6 @@
-import { interned } from '@capstan/kube/cluster';
+import { freezeDeep, interned } from '@capstan/kube/cluster';
 import type { Demand, Table, TableOptions } from '../engine-types.ts';
 import { EngineErrors } from './errors.ts';
-import { freezeDeep } from './freeze.ts';
 import {
   CELL,
   type Cell,

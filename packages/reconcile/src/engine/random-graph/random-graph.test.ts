@@ -53,7 +53,6 @@ async function runSeed(seed: number): Promise<void> {
     clock: steppingClock(() => betweenSlices()),
     sliceMs: 3,
     leastNewcomers: 1,
-    freeze: true,
     retain,
     onWarning,
   });
@@ -158,7 +157,7 @@ function compare(
   retain: boolean,
   batch: number,
 ): void {
-  const fresh = createEngine({ clock: steppingClock(() => {}), freeze: true, retain: false });
+  const fresh = createEngine({ clock: steppingClock(() => {}), retain: false });
   const freshSchema = buildSchema(fresh, seed);
   for (const _ of replay(freshSchema, model)) fresh.flushSync();
   fresh.flushSync();

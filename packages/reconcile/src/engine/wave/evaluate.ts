@@ -1,8 +1,7 @@
-import { equal, share } from '@capstan/kube/cluster';
+import { equal, freezeDeep, share } from '@capstan/kube/cluster';
 import { asError, settledResult } from '../../guard.ts';
 import type { Projection } from '../engine-types.ts';
 import { EngineErrors } from '../graph/errors.ts';
-import { freezeDeep } from '../graph/freeze.ts';
 import {
   type Cycle,
   type DerivationState,

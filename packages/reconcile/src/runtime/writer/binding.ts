@@ -42,6 +42,7 @@ import {
   released,
   type StatusInput,
 } from '../../plan/index.ts';
+import { explainingChanges } from '../../read/changed-value.ts';
 import { collectSensitive } from '../../read/sensitive.ts';
 import { finalizersOf, statusOf, trackedObject, wholeOf } from '../../read/tracked-object.ts';
 import { declaredIn, digestOf, type ReadSources, type Run, WorldReader } from '../../read/world-reader.ts';
@@ -137,7 +138,10 @@ export function bindReconciler(
         // Nothing is removed because a function failed on an object that would have kept it.
         return keptOnce(tracker.incomplete && planned.prune ? { ...planned, prune: false } : planned, world);
       };
-      return sources.purely === undefined ? compute() : sources.purely(`the reconciler ${reconciler.name}`, compute);
+      const explained = () => explainingChanges(`the reconciler ${reconciler.name}`, compute);
+      return sources.purely === undefined
+        ? explained()
+        : sources.purely(`the reconciler ${reconciler.name}`, explained);
     },
   });
 

@@ -76,7 +76,7 @@ export interface EvaluateOptions extends EvaluatedWorld {
 export function evaluate(options: EvaluateOptions): Evaluation[] {
   const { operator } = options;
   const purity = createPurity(options.clock);
-  const engine = createEngine({ clock: purity.clock, freeze: true });
+  const engine = createEngine({ clock: purity.clock });
   const sources = sourcesOf(engine, options, purity);
   const world = sources.worlds.get('');
   if (world === undefined) throw new TypeError('there is always a world without a name');
