@@ -2,16 +2,23 @@
 // Linux an executable for this machine.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { bundle } from './build/bundle.ts';
 import { buildLibraryPackages } from './build/library-packages.ts';
 import { buildProgramPackage } from './build/program-package.ts';
 import { buildExecutable, executableName } from './executable/build-executable.ts';
 
-// With --to FOLDER: the folder of the programs' package alone.
-const to = process.argv.includes('--to') ? process.argv.at(-1) : undefined;
+// With --to FOLDER: the folder of the programs' package alone. With --program FILE --to FOLDER: one program, bundled in the same way.
+const { to, program } = parseArgs({ options: { to: { type: 'string' }, program: { type: 'string' } } }).values;
 const root = dirname(import.meta.dirname);
 const dist = join(root, 'dist');
 const folder = join(dist, 'capstan');
+if (to !== undefined && program !== undefined) {
+  const entries = { [basename(program).replace(/\.\w+$/, '')]: resolve(program) };
+  await bundle({ entries, folder: to, folderAt: (path) => `${path}/`, constants: {} });
+  process.exit(0);
+}
 if (to !== undefined) {
   await buildProgramPackage(root, to);
   process.exit(0);

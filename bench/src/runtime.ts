@@ -2,6 +2,7 @@ import type { Bench } from './bench.ts';
 import { checks } from './runtime/checks.ts';
 import { deafWatch } from './runtime/deaf-watch.ts';
 import { fill } from './runtime/fill.ts';
+import { guard } from './runtime/guard.ts';
 import { hotKeys } from './runtime/hot-keys.ts';
 import { ingress } from './runtime/ingress.ts';
 import { lists } from './runtime/lists.ts';
@@ -17,6 +18,20 @@ import { wakeUp } from './runtime/wake-up.ts';
 export const runtime: Bench = {
   name: 'runtime',
   summary: 'informers, the incremental engine and reconciles that change nothing',
-  parts: [wakeUp, ingress, ingressPath, lists, pairs, noChange, memory, sharedCaches, fill, hotKeys, deafWatch, checks],
+  parts: [
+    wakeUp,
+    ingress,
+    ingressPath,
+    lists,
+    pairs,
+    noChange,
+    memory,
+    sharedCaches,
+    fill,
+    hotKeys,
+    deafWatch,
+    checks,
+    guard,
+  ],
   peerParts: [peer5000, peer20000, peerReal],
 };

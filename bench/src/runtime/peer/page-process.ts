@@ -1,5 +1,5 @@
 // The operator of page-operator.ts as a program of its own. Arguments: the kubeconfig, the namespace to
-// watch, the milliseconds of work in each reconcile.
+// watch, the milliseconds of work in each reconcile, and `open` for a program that does not freeze what readers share.
 import { enableCompileCache } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 
@@ -9,7 +9,7 @@ setFlagsFromString('--semi-space-growth-factor=1');
 const { createManager } = await import('@capstan/reconcile');
 const { createPageOperator } = await import('./page-operator.ts');
 
-const [kubeconfig = '', namespace = '', workMs = '0'] = process.argv.slice(2);
+const [kubeconfig = '', namespace = '', workMs = '0', guard] = process.argv.slice(2);
 const stopping = new AbortController();
 process.once('SIGTERM', () => stopping.abort());
 await createManager({
@@ -19,6 +19,7 @@ await createManager({
   leaderElection: false,
   // As in a pod.
   compactHeap: true,
+  freeze: guard !== 'open',
   onEvent({ type }) {
     if (type === 'ready') process.stdout.write('{"event":"started"}\n');
   },

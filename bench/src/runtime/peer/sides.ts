@@ -1,15 +1,15 @@
 // The two operators as processes: Capstan's, and the one on controller-runtime that `npm run setup:real` builds. Each works in
 // a namespace of its own, so that both can run at the same time on one server.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { childStarted } from '../../measure/child-started.ts';
 
 /** One of the two programs. */
 export interface Side {
-  readonly name: 'capstan' | 'controller-runtime';
+  readonly name: 'capstan' | 'capstan-open' | 'controller-runtime';
   command(kubeconfig: string): readonly [program: string, ...args: string[]];
 }
 
@@ -21,18 +21,23 @@ export interface RunningSide {
 
 export const PEER = 'controller-runtime';
 
-/** Capstan's; each reconcile takes so many milliseconds more. */
-export function capstanSide(workMs = 0): Side {
+/**
+ * Capstan's, bundled as `npm run build` bundles the programs and an image has them. Each reconcile takes so many milliseconds more.
+ * The open one does not freeze what readers share.
+ */
+export function capstanSide(workMs = 0, isOpen = false): Side {
+  const name = isOpen ? 'capstan-open' : 'capstan';
   return {
-    name: 'capstan',
+    name,
     command: (kubeconfig) => [
       process.execPath,
       '--disable-warning=ExperimentalWarning',
       ...(process.env['CAPSTAN_BENCH_NODE_FLAGS']?.split(' ').filter(Boolean) ?? []),
-      join(import.meta.dirname, 'page-process.ts'),
+      builtProgram(),
       kubeconfig,
-      'capstan',
+      name,
       String(workMs),
+      ...(isOpen ? ['open'] : []),
     ],
   };
 }
@@ -77,5 +82,19 @@ function goProgram(): string {
   const real = process.env['CAPSTAN_REAL'] ?? join(homedir(), '.cache', 'capstan', 'real');
   return join(real, 'controller-runtime', 'page-operator');
 }
+
+/** Built once in a process; the folder goes with it. */
+function builtProgram(): string {
+  if (built !== undefined) return built;
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-page-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const root = join(import.meta.dirname, '../../../..');
+  const args = ['--program', join(import.meta.dirname, 'page-process.ts'), '--to', folder];
+  execFileSync(process.execPath, [join(root, 'scripts/build.ts'), ...args], { cwd: root, stdio: 'pipe' });
+  built = join(folder, 'page-process.js');
+  return built;
+}
+
+let built: string | undefined;
 
 const isOver = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null;

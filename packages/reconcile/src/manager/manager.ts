@@ -78,6 +78,8 @@ export interface ManagerOptions {
   metricsAddress?: string | undefined;
   /** Run every reconcile twice and compare, for operators in development: see RuntimeOptions.checkPurity. Default false. */
   checkPurity?: boolean;
+  /** False leaves what readers share open to changes: only for measuring what freezing costs. Default true. */
+  freeze?: boolean;
   /**
    * Run V8 so that it needs little memory beside the caches; it holds for the whole process. `start`: only until the caches
    * are full and nothing is left to do. Default true in a pod, where memory is counted, and false elsewhere.
@@ -198,6 +200,7 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
       observe: runtimeObserver(metrics),
       tracer: tracing.tracer,
       ...(options.checkPurity ? { checkPurity: true } : {}),
+      ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
     });
     for (const { name } of operators.filter(readsSensitive)) {
       const where = { namespace: systemNamespace, operator: name, signal };
