@@ -143,7 +143,7 @@ class History {
       ],
     });
     const { clock, random } = this;
-    const runtime = createRuntime({ operators: [program], clock, random, logger: silentLogger, freeze: true });
+    const runtime = createRuntime({ operators: [program], clock, random, logger: silentLogger, checkFields: true });
     const clientOf = ({ cluster }: Side) =>
       createClient({ transport: cluster.transport(), clock, random, logger: silentLogger });
     runtime.setDigestKey({ id: 'test', bytes: new Uint8Array(32) });

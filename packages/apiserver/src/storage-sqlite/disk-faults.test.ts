@@ -47,7 +47,7 @@ const bytesOf = (path: string) =>
 
 const stateOf = (path: string) => {
   const storage = sqliteStorage({ path });
-  const store = createStore({ storage, historyLimit: 1000, freeze: false });
+  const store = createStore({ storage, historyLimit: 1000 });
   return { storage, revision: store.revision, objects: store.list('x', '').map(({ object: one }) => one) };
 };
 
@@ -56,7 +56,7 @@ async function killed(t: TestContext) {
   const root = folder(t);
   const path = join(root, 'killed.db');
   const storage = sqliteStorage({ path: join(root, 'state.db') });
-  const store = createStore({ storage, historyLimit: 1000, freeze: false });
+  const store = createStore({ storage, historyLimit: 1000 });
   for (let count = 0; count < 120; count += 1) {
     store.put('x', `key-${count % 50}`, object(`key-${count % 50}`, `${count} ${'.'.repeat(300)}`));
     await storage.flush();
@@ -187,7 +187,7 @@ test('on a full disk reads go on, and a write that was refused never takes effec
 test('a refused write that reached the log all the same is not read after a crash', async (t) => {
   const path = join(folder(t), 'state.db');
   const storage = sqliteStorage({ path });
-  const store = createStore({ storage, historyLimit: 10, freeze: false });
+  const store = createStore({ storage, historyLimit: 10 });
   store.put('x', 'kept', object('kept', 'a'));
   await storage.flush();
   const { revision } = store;
