@@ -163,7 +163,7 @@ describe('a reconciler that changes', () => {
       reconcile({ object, read }) {
         const own = structuredClone(read.get(ConfigMap, ref('shared'))?.data ?? {});
         own['text'] = 'changed';
-        const sorted = [...read.list(ConfigMap)].sort();
+        const sorted = [...read.list(ConfigMap)].toReversed();
         return plan({ status: { seen: `${own['text']} ${sorted.length} ${{ ...object.spec, value: 'own' }.value}` } });
       },
     });

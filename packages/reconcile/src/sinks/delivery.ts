@@ -271,7 +271,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     changes: readonly SinkChange<unknown>[],
     snapshot: boolean,
   ): Promise<ReadonlyMap<string, unknown>> {
-    return (await sessions.take({ changes: Object.freeze(changes), snapshot, withdrawal: false }, acting.signal)).failed;
+    return (await sessions.take({ changes: Object.freeze(changes), snapshot, withdrawal: false }, acting.signal))
+      .failed;
   }
 
   function settle(

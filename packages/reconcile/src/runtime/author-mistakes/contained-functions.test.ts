@@ -405,7 +405,7 @@ describe('a function that throws is contained:', () => {
         });
         const operators = [operator({ name: 'test', kinds: [Thing], reconcilers: [watching], sinks })];
         const observe = { failed: (what: string) => void failed.push(what) };
-        await onRuntime({ operators, observe, freeze: false }, async ({ client, clock }) => {
+        await onRuntime({ operators, observe, checkFields: false }, async ({ client, clock }) => {
           await client.create(Thing, thing('good', 'one'));
           await clock.advance(5000);
           await client.create(Thing, thing('bad', AT_REMOVAL.has(name) ? 'one' : 'fine'));

@@ -82,7 +82,7 @@ describe('the resource shows the error of', () => {
             : plan({ status: { seen: context.object.spec.value } }),
       });
       const operators = [operator({ name: 'test', kinds: [Thing], reconcilers: [faulty] })];
-      await onRuntime({ operators, freeze: false }, async ({ client, clock }) => {
+      await onRuntime({ operators, checkFields: false }, async ({ client, clock }) => {
         await client.create(Thing, thing('a', 'bad'));
         await client.create(Thing, thing('b', 'fine'));
         await clock.advance(5000);
@@ -200,7 +200,7 @@ test('a plan that lacks an object on which an index fails removes nothing', asyn
       }),
   });
   const operators = [operator({ name: 'test', kinds: [Thing], reconcilers: [each] })];
-  await onRuntime({ operators, freeze: false }, async ({ client, clock }) => {
+  await onRuntime({ operators, checkFields: false }, async ({ client, clock }) => {
     for (const name of ['owner', 'a', 'b']) await client.create(Thing, thing(name, 'fine'));
     await clock.advance(10_000);
     assert.ok(await client.find(ConfigMap, ref('of-a')));
