@@ -152,6 +152,13 @@ function checkNoPromise({ status, progress, memory, conditions }: PlanInput): vo
     ...(conditions ?? []).map((condition, at) => [`conditions[${at}]`, condition] as const),
   ];
   for (const [field, value] of parts) if (isPromise(value)) throw PlanErrors.PromiseIn(field);
+  // Before anything walks through the plan: comparing or freezing such a value would not end.
+  for (const [field, value] of [
+    ['status', status],
+    ['progress', progress],
+    ['memory', memory],
+  ] as const)
+    if (value !== undefined) checkPlain(`the plan's ${field}`, value);
   for (const { type, details } of conditions ?? [])
     if (details !== undefined) checkPlain(`the condition ${type}`, details);
 }
