@@ -120,14 +120,21 @@ describe('a package with', () => {
     });
   });
 
-  test('a type that a user installed by hand takes it over with its data', async () => {
+  test('a type that a user installed by hand uses it with its data, and leaves it when the package goes', async () => {
     const registry = fakeRegistry();
     registry.push(GOOD, [meta('Provider'), crd('Bucket')]);
     await staged(
       { registry, objects: [[CustomResourceDefinition, crd('Bucket')], provider('example', { package: GOOD })] },
       async (stage) => {
         await allReady(stage);
-        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
+        assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.message, '');
+        const ref = { name: crd('Bucket').metadata.name ?? '' };
+        const { uid } = (await stage.client.get(CustomResourceDefinition, ref)).metadata;
+        await stage.client.delete(Provider, { name: 'example' });
+        await stage.collected();
+        const { metadata } = await stage.client.get(CustomResourceDefinition, ref);
+        assert.deepEqual([metadata.uid, metadata.deletionTimestamp], [uid, undefined]);
+        assert.equal(metadata.labels?.['capstan.dev/inventory'], undefined, 'it is given back');
       },
     );
   });

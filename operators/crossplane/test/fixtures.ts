@@ -152,6 +152,8 @@ export interface Scene {
   settings?: Partial<Settings>;
   /** Default: all. */
   watchNamespaces?: readonly string[];
+  /** The ruling under which objects that were not created on the stage may go: see StageOptions. */
+  ruled?: string;
   /** Gets the Events: `TYPE KIND REASON: NOTE`. */
   readonly reported?: string[];
 }
@@ -165,7 +167,7 @@ export const startOfStage = () => (chosenServer() === 'real' ? Date.now() : Date
 
 /** Runs a check on a cluster in which Crossplane has come to rest. */
 export async function staged(
-  { registry, objects = [], settings, watchNamespaces, reported }: Scene,
+  { registry, objects = [], settings, watchNamespaces, ruled, reported }: Scene,
   check: (stage: Stage) => Promise<void>,
 ): Promise<void> {
   const start = startOfStage();
@@ -173,6 +175,7 @@ export async function staged(
   const stage = await createStage({
     operators: [operatorWith({ registry, settings: { now: () => clock.now(), ...settings } })],
     ...(watchNamespaces && { world: { watchNamespaces } }),
+    ...(ruled && { ruled }),
     ...(reported && {
       runtime: {
         notify: (_world, _operator, { kind }, { type = 'Normal', reason, note }) =>

@@ -25,6 +25,26 @@ export * from './manager/index.ts';
 export * from './marks.ts';
 export * from './metrics/index.ts';
 export * from './operator.ts';
+export {
+  type Action,
+  type Adoption,
+  allows,
+  type Claimant,
+  type ControlledByOurs,
+  claimantOf,
+  type Decision,
+  decide,
+  type Intent,
+  isMarked,
+  type Marked,
+  type Mode,
+  type Ownership,
+  type Permit,
+  type Provenance,
+  type Ruled,
+  type Standing,
+  standingOf,
+} from './ownership/index.ts';
 export * from './plan/index.ts';
 export * from './preview/index.ts';
 export * from './queue/index.ts';

@@ -4,6 +4,8 @@
 export const INVENTORY_LABEL = 'capstan.dev/inventory';
 /** On every child, for people: `reconciler Kind.group namespace/name` of the owner. */
 export const OWNER_ANNOTATION = 'capstan.dev/owner';
+/** On objects that were there before us and that a plan keeps as its own: they are given back, never deleted. */
+export const ADOPTED_ANNOTATION = 'capstan.dev/adopted';
 /** On every applied child: the digest of what was sent last. */
 export const APPLIED_ANNOTATION = 'capstan.dev/applied';
 /** On what a plan changed: which inputs changed, and the path from them. Never a value of a Secret. */

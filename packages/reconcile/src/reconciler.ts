@@ -2,6 +2,7 @@
 import { type Kind, type KubeObject, kindId, type LabelSelector, type ObjectRef } from '@capstan/kube/cluster';
 import type { Digest } from './digest.ts';
 import { parsePath } from './field-path.ts';
+import type { Marked, Standing } from './ownership/index.ts';
 import type { Plan } from './plan/index.ts';
 import type { Derived, Reader } from './read/reader.ts';
 
@@ -12,6 +13,8 @@ export interface Context<T extends KubeObject = KubeObject, M = unknown> {
   readonly read: Reader;
   readonly digest: Digest;
   readonly memory: Memory<M>;
+  /** How an object of a declared kind stands to the object that is reconciled: `own`, `free`, `others`, … */
+  standing(kind: Kind, ref: ObjectRef): Standing['is'];
 }
 
 /**
@@ -101,6 +104,8 @@ export interface WriteDeclaration {
   readonly extraVerbs?: readonly ('escalate' | 'bind')[];
   /** All that it is granted, where the usual verbs would be more than it needs (to make what is never changed or removed). */
   readonly onlyVerbs?: readonly ('create' | 'update' | 'patch' | 'delete')[];
+  /** For removals of objects that another program of the operator created: the evidence by which they are known. */
+  readonly createdBy?: Marked;
 }
 
 /** Declares a read with a reach other than the kind's usual one (Secrets and ConfigMaps `referenced`, the rest `everywhere`). */
@@ -117,7 +122,7 @@ export function reading(
 export function writing(
   kind: Kind,
   what: WriteDeclaration['what'],
-  options: Pick<WriteDeclaration, 'in' | 'extraVerbs' | 'onlyVerbs'> = {},
+  options: Pick<WriteDeclaration, 'in' | 'extraVerbs' | 'onlyVerbs' | 'createdBy'> = {},
 ): WriteDeclaration {
   return { kind, what, ...options };
 }

@@ -32,6 +32,10 @@ export const TestingErrors = catalogue('testing', {
     message: `the real control plane was not ready after ${ms} ms; its last output: ${detail}`,
     remedy: 'check whether the machine is overloaded, then try again',
   }),
+  NotCreated: (lines: readonly string[]) => ({
+    message: `the program removed or replaced objects that it did not create: ${lines.join(', ')}`,
+    remedy: 'leave objects of others alone, or name the ruling with the option `ruled` of the stage',
+  }),
   Denied: (requests: readonly string[]) => ({
     message: `the server denied what the program did under its own account: ${requests.join('; ')}`,
     remedy: "declare it in the reconciler's reads and writes, from which its role is generated",

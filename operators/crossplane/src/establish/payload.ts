@@ -85,7 +85,7 @@ export function createPayloads({ settings, contents, runtimes, installed }: Part
         commonAnnotations: active.spec.commonAnnotations,
         target: 'problem' in target ? undefined : target,
       });
-      const refused = firstRefusal(read, objects, identity);
+      const refused = firstRefusal(read, kind, objects, identity);
       if (refused !== undefined) return { ...NOTHING, revision, problem: refused };
       return assembled(
         read,
@@ -171,9 +171,15 @@ const ownersOf = ({ metadata }: KubeObject) => ({
   })),
 });
 
-function claimOn({ references, inventory, owner }: ReturnType<typeof ownersOf>, uid: string | undefined): Claim {
+function claimOn(
+  { references, inventory, owner }: ReturnType<typeof ownersOf>,
+  of: Pick<PackageKind, 'package'>,
+  { name = '', uid }: PackageObject['metadata'],
+): Claim {
   const controller = references.find((reference) => reference.controller);
-  const isOurs = references.some((reference) => reference.uid === uid);
+  // One that was there before the package has no owner reference to it.
+  const isAdopted = controller === undefined && owner?.endsWith(` ${kindId(of.package)} ${name}`) === true;
+  const isOurs = isAdopted || references.some((reference) => reference.uid === uid);
   if (isOurs) return { isOurs, by: undefined };
   if (controller !== undefined) return { isOurs, by: `${controller.kind} ${controller.name}` };
   return { isOurs, by: inventory === undefined ? undefined : (owner ?? 'another owner') };
@@ -182,6 +188,7 @@ function claimOn({ references, inventory, owner }: ReturnType<typeof ownersOf>, 
 /** Why the first object that cannot be installed cannot. */
 function firstRefusal(
   read: Reader,
+  of: PackageKind,
   objects: readonly PayloadObject[],
   { metadata }: PackageObject,
 ): string | undefined {
@@ -190,7 +197,7 @@ function firstRefusal(
     if (isOptionalKind(kind) && read.access(kind) !== 'served')
       return `${name} cannot be installed, because ${kind.apiVersion} is not served; install the CustomResourceDefinition of ${kindId(kind)}`;
     const found = read.get(kind, { name: object.metadata.name ?? '' }, ownersOf);
-    const claim = found === undefined ? undefined : claimOn(found, metadata.uid);
+    const claim = found === undefined ? undefined : claimOn(found, of, metadata);
     if (claim?.by !== undefined)
       return `${name} is already controlled by ${claim.by}; uninstall that, or take the object away from it, before installing this package`;
   }

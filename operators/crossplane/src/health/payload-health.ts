@@ -1,6 +1,6 @@
 // Whether a revision's objects are installed and served.
 import { type CustomResourceDefinition, findCondition, type KubeObject } from '@capstan/kube';
-import type { Reader } from '@capstan/reconcile';
+import { ADOPTED_ANNOTATION, type Reader } from '@capstan/reconcile';
 import type { Payload } from '../establish/payload.ts';
 import type { Health } from './conditions.ts';
 
@@ -26,7 +26,8 @@ export function payloadHealth(read: Reader, payload: Payload, revisionUid: strin
   for (const { kind, object } of payload.objects) {
     const name = object.metadata.name ?? '';
     const found = read.get(kind, { name }, stateOf);
-    const isOurs = found?.controller === revisionUid;
+    // A type that was there before the package has no controller.
+    const isOurs = found?.controller === revisionUid || found?.isAdopted === true;
     refs.push({
       apiVersion: object.apiVersion,
       kind: object.kind,
@@ -57,6 +58,7 @@ const NOT_SERVED = 'it is not served yet';
 
 const stateOf = (object: KubeObject) => ({
   uid: object.metadata.uid,
+  isAdopted: object.metadata.annotations?.[ADOPTED_ANNOTATION] !== undefined,
   controller: object.metadata.ownerReferences?.find(({ controller }) => controller)?.uid,
   problem: object.kind === 'CustomResourceDefinition' ? crdProblem(object as CustomResourceDefinition) : undefined,
 });

@@ -5,7 +5,6 @@ import {
   formatPointer,
   type Kind,
   type KubeObject,
-  kindId,
   type OwnerReference,
   Secret,
   Service,
@@ -17,6 +16,7 @@ import {
   type ChildObject,
   createOnly,
   type GroupInput,
+  isMarked,
   keep,
   mint,
   OWNER_ANNOTATION,
@@ -43,12 +43,12 @@ import {
   type Workload,
 } from '../runtime/index.ts';
 import type { Settings } from '../settings.ts';
-import { type AccountsInUse, RUNTIME_ACCOUNT_LABEL } from '../workload/accounts.ts';
+import { type AccountsInUse, RUNTIME_ACCOUNT, RUNTIME_ACCOUNT_LABEL } from '../workload/accounts.ts';
 import type { Certificates } from '../workload/certificates.ts';
 import { accountsByOwner, ownerKey, refOf, servicesByOwner } from '../workload/owned-objects.ts';
 import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 import { isSettled } from '../workload/settled.ts';
-import { successionOf } from '../workload/succession.ts';
+import { type Succession, successionOf } from '../workload/succession.ts';
 import { derivedReads } from './payload.ts';
 import { accountReads } from './service-accounts.ts';
 
@@ -72,7 +72,7 @@ export function createRuntimeReconciler(
       writing(Service, 'both'),
       writing(workload.kind, 'both'),
     ],
-    reconcile({ object, read }) {
+    reconcile({ object, read, standing }) {
       if (isPaused(object)) return plan({ prune: false });
       const revisions = revisionsOf(read, kind, object);
       const active = activeRevision(revisions);
@@ -103,8 +103,16 @@ export function createRuntimeReconciler(
       // Written first; the next look finds them to be ours.
       if (adopted.length > 0) return plan({ prune: false, patches: adopted });
       const theirs = upstreamService(read, object, uids, rendered);
-      const account = accountOf(read, kind, object, active, rendered, inUse);
-      const next = successionOf(read, workload, rendered.workload);
+      const account = accountOf(read, kind, object, active, uids, rendered, inUse);
+      const current = refOf(rendered.workload as KubeObject);
+      const { controller } = read.get(workload.kind, current, claimOf) ?? {};
+      // Only a workload that was created for this package is replaced; any other is shared or reported.
+      const isReplaceable =
+        standing(workload.kind, current) === 'own' || (controller !== undefined && uids.has(controller.uid));
+      const wanted = successionOf(read, workload, rendered.workload);
+      const next: Succession =
+        isReplaceable || wanted.step === 'apply' ? wanted : { step: 'apply', workload: rendered.workload };
+      const fromUpstream = { controllers: [...uids], ruling: RULING };
       const oldWorkloads = next.step === 'bridge' ? without(old.workloads, next.workload.metadata.name) : old.workloads;
       const replaced = next.step === 'apply' ? [] : [keep(workload.kind, refOf(rendered.workload as KubeObject))];
       const groups: GroupInput[] = [
@@ -120,10 +128,7 @@ export function createRuntimeReconciler(
         },
         {
           name: 'service and account',
-          children: [
-            ...owned(read, kind, object, active, Service, serviceOf(read, rendered, isOver)),
-            ...account.children,
-          ],
+          children: [owned(kind, active, uids, Service, serviceOf(read, rendered, isOver)), ...account.children],
           patches: account.patches,
         },
         {
@@ -138,6 +143,7 @@ export function createRuntimeReconciler(
                   rendered,
                   [...old.services, ...(theirs === undefined ? [] : [keep(Service, refOf(theirs), UNTIL_READY)])],
                   authority,
+                  [...uids],
                 ),
         },
         {
@@ -145,12 +151,12 @@ export function createRuntimeReconciler(
           open: isPayloadReady && account.isThere,
           waitingFor: isPayloadReady ? 'its service account' : 'the objects of the package to be installed',
           preflight: true,
-          children: next.step === 'remove' ? [] : owned(read, kind, object, active, workload.kind, next.workload),
-          removals: next.step === 'remove' ? [remove(workload.kind, next.old)] : [],
+          children: next.step === 'remove' ? [] : [owned(kind, active, uids, workload.kind, next.workload)],
+          removals: next.step === 'remove' ? [remove(workload.kind, next.old, { provenance: fromUpstream })] : [],
         },
         // The Service of the revision leads to its pods by now.
         ...(theirs !== undefined && isOver && isPayloadReady
-          ? [{ name: 'service of upstream', removals: [remove(Service, theirs)] }]
+          ? [{ name: 'service of upstream', removals: [remove(Service, theirs, { provenance: fromUpstream })] }]
           : []),
       ];
       return plan({ groups });
@@ -168,6 +174,7 @@ export function createRuntimeReconciler(
     { service }: RuntimeObjects,
     old: readonly Child[],
     authority: string,
+    controllers: readonly string[],
   ): Child[] {
     if (kind.runtime === undefined) return [];
     const needs = tlsNeeds({
@@ -179,7 +186,10 @@ export function createRuntimeReconciler(
       clusterDomain: settings.clusterDomain,
     });
     return needs.map(({ secretName, inputs }) =>
-      mint(Secret, { namespace, name: secretName }, certificates.minters.leaf, inputs, { adopts: 'referring' }),
+      mint(Secret, { namespace, name: secretName }, certificates.minters.leaf, inputs, {
+        adopts: 'referring',
+        controllers,
+      }),
     );
   }
 }
@@ -230,11 +240,16 @@ function withoutRendered(found: Found, rendered: RuntimeObjects): Found {
   };
 }
 
+/** Names the objects of upstream's package manager that go on as ours, or go when ours have taken their place. */
+const RULING = 'docs/decisions/0031-ownership.md';
+
 const UNTIL_READY = { until: 'what replaces it is ready' };
 
-const claimOf = ({ metadata }: KubeObject) => ({
+const claimOf = (object: KubeObject) => claimIn(object, object.metadata);
+
+const claimIn = (object: KubeObject, metadata: KubeObject['metadata']) => ({
   maker: metadata.annotations?.[OWNER_ANNOTATION],
-  isCreated: metadata.labels?.[RUNTIME_ACCOUNT_LABEL] === 'true',
+  isCreated: isMarked(object, RUNTIME_ACCOUNT),
   owners: (metadata.ownerReferences ?? []).map(({ apiVersion, uid, controller }) => ({ apiVersion, uid, controller })),
   references: metadata.ownerReferences ?? [],
   controller: metadata.ownerReferences?.find(({ controller }) => controller),
@@ -242,27 +257,22 @@ const claimOf = ({ metadata }: KubeObject) => ({
 
 /**
  * Ours, unless an object of that name was there before and nothing controls it: then it gets our fields and stays its
- * owner's. One that something else controls is a conflict, which the runtime reports.
+ * owner's. One that something else controls, or another package has, is a conflict. The runtime decides which it is.
  */
 function owned<T extends KubeObject>(
-  read: Reader,
   packageKind: PackageKind,
-  { metadata }: PackageObject,
   active: RevisionView,
+  revisions: ReadonlySet<string>,
   of: Kind<T>,
   object: ChildObject<T>,
-): Child[] {
-  const { namespace = '', name = '' } = object.metadata;
-  const claim = read.get(of, { namespace, name }, claimOf);
-  if (claim !== undefined) {
-    const { maker, owners } = claim;
-    const isOthers = maker !== undefined && !maker.endsWith(` ${kindId(packageKind.package)} ${metadata.name ?? ''}`);
-    const isMine = !isOthers && owners.some(({ uid }) => uid === metadata.uid);
-    if (!isMine && owners.every((owner) => !owner.controller)) return [share(of, object)];
-  }
+): Child {
   const controller = ownerReference(packageKind.revision, active, true);
   const whole = { ...object, metadata: { ...object.metadata, ownerReferences: [controller] } };
-  return [apply(of, whole as ChildObject<T>, { controls: false })];
+  return apply(of, whole as ChildObject<T>, {
+    controls: false,
+    adopts: 'shared',
+    controllers: [...revisions],
+  });
 }
 
 /**
@@ -332,6 +342,7 @@ function accountOf(
   kind: PackageKind,
   object: PackageObject,
   active: RevisionView,
+  revisions: ReadonlySet<string>,
   { serviceAccount }: RuntimeObjects,
   inUse: AccountsInUse,
 ): PlannedAccount {
@@ -344,7 +355,7 @@ function accountOf(
   );
   const isMine = claim?.maker !== undefined || claim?.owners.some(({ uid }) => uid === object.metadata.uid);
   if (isControlled || (isOwn && (claim === undefined || isMine)))
-    return { children: owned(read, kind, object, active, ServiceAccount, serviceAccount), patches: [], isThere: true };
+    return { children: [owned(kind, active, revisions, ServiceAccount, serviceAccount)], patches: [], isThere: true };
   // The mark is no package's: it stays when the first of them leaves before the next has come.
   if (claim === undefined) {
     const marked = { metadata: { namespace, name, labels: { [RUNTIME_ACCOUNT_LABEL]: 'true' } } };
@@ -369,7 +380,9 @@ function accountOf(
   }
   const fields = (part: string, values: Readonly<Record<string, string>>) =>
     Object.entries(values).map(([key, value]) => ({ path: formatPointer(['metadata', part, key]), value }));
-  const set = [...fields('labels', labels), ...fields('annotations', annotations)];
+  // The mark of accounts that were created for packages is not a template's to give.
+  const { [RUNTIME_ACCOUNT_LABEL]: _mark, ...given } = labels;
+  const set = [...fields('labels', given), ...fields('annotations', annotations)];
   return {
     children: [keep(ServiceAccount, { namespace, name })],
     patches: set.length === 0 ? [] : [patch(ServiceAccount, { namespace, name }, set)],

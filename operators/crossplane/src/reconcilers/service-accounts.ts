@@ -3,7 +3,7 @@ import { plan, type Reconciler, reading, reconciler, remove, writing } from '@ca
 import { LOCK_NAME, Lock } from '../kinds/index.ts';
 import { PACKAGE_KINDS, runtimeFor } from '../packages/package-kind.ts';
 import type { Settings } from '../settings.ts';
-import { type AccountsInUse, runtimeAccounts } from '../workload/accounts.ts';
+import { type AccountsInUse, RUNTIME_ACCOUNT, runtimeAccounts } from '../workload/accounts.ts';
 import { derivedReads } from './payload.ts';
 
 /** Removes accounts that were created for packages and that no package wants any more. */
@@ -21,7 +21,10 @@ export function createServiceAccountReconciler(settings: Settings, inUse: Accoun
       if (created.length === 0) return plan({ held: false });
       const uses = read.derived(inUse, '');
       const abandoned = created.filter(({ metadata }) => uses[metadata.name] === undefined);
-      return plan({ held: false, removals: abandoned.map((account) => remove(ServiceAccount, account)) });
+      return plan({
+        held: false,
+        removals: abandoned.map((account) => remove(ServiceAccount, account, { provenance: RUNTIME_ACCOUNT })),
+      });
     },
   });
 }

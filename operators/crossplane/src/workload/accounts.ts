@@ -2,7 +2,7 @@
 // and a plain owner reference over it, and it exists while the plan of any package wants it. What no plan wants is removed in
 // one place (reconcilers/service-accounts.ts), whatever the order was in which packages left it.
 import { type LocalObjectReference, ServiceAccount } from '@capstan/kube';
-import { type DerivationDefinition, derivation, type Reader } from '@capstan/reconcile';
+import { type DerivationDefinition, derivation, fieldManager, isMarked, type Reader } from '@capstan/reconcile';
 import { PACKAGE_KINDS, type PackageKind, type PackageObject, runtimeFor } from '../packages/package-kind.ts';
 import { isPaused } from '../packages/paused.ts';
 import { contentKey } from '../packages/revision-content.ts';
@@ -15,6 +15,12 @@ import { isSettled } from './settled.ts';
 
 /** On accounts that were created for packages; accounts of users do not have it, and are never removed. */
 export const RUNTIME_ACCOUNT_LABEL = 'pkg.crossplane.io/runtime-account';
+
+/** The runtime reconcilers create such accounts. One that a user labelled by hand is the user's. */
+export const RUNTIME_ACCOUNT = {
+  label: RUNTIME_ACCOUNT_LABEL,
+  managers: PACKAGE_KINDS.map(({ name }) => fieldManager('crossplane', `${name}-runtime`)),
+};
 
 export interface AccountUse {
   /** Packages whose plan wants it, by uid, in their order. */
@@ -114,11 +120,14 @@ const packageOf = ({ apiVersion, kind, metadata, spec }: PackageObject): Package
 
 /** Accounts that were created for packages, with what is needed to remove them. */
 export function runtimeAccounts(read: Reader, namespace: string) {
-  return read.list(ServiceAccount, { namespace, labels: `${RUNTIME_ACCOUNT_LABEL}=true` }, accountIdentity);
+  return read
+    .list(ServiceAccount, { namespace, labels: `${RUNTIME_ACCOUNT_LABEL}=true` }, accountIdentity)
+    .filter((account) => account !== undefined);
 }
 
-const accountIdentity = ({ apiVersion, kind, metadata }: ServiceAccount) => ({
-  apiVersion,
-  kind,
-  metadata: { namespace: metadata.namespace ?? '', name: metadata.name ?? '', uid: metadata.uid ?? '' },
-});
+const accountIdentity = (account: ServiceAccount) => {
+  if (!isMarked(account, RUNTIME_ACCOUNT)) return undefined;
+  const { apiVersion, kind, metadata } = account;
+  const { namespace = '', name = '', uid = '' } = metadata;
+  return { apiVersion, kind, metadata: { namespace, name, uid } };
+};

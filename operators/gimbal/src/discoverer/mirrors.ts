@@ -1,8 +1,8 @@
 // What was discovered from a backend, as objects here: removed with the backend, and only what a discoverer made.
 import { EndpointSlice, Endpoints, type Kind, type KubeObject, Service } from '@capstan/kube';
-import { type Reader, type Removal, remove } from '@capstan/reconcile';
-import { MIRROR_ANNOTATION } from '../discover/mirror/metadata.ts';
+import { isMarked, type Reader, type Removal, remove } from '@capstan/reconcile';
 import { labelValue } from '../discover/names/discovered-name.ts';
+import { CREATED_BY } from '../discover/sync/local-record.ts';
 import { BACKEND_LABEL } from '../kinds/index.ts';
 
 /** Removals of all that a backend's discoverer has created. Services first: no client is sent to one without addresses. */
@@ -12,13 +12,14 @@ export function removalsOf(read: Reader, backend: string, writeEndpoints: boolea
   return kinds.flatMap((kind) =>
     read
       .list(kind, { labels }, createdFrom)
-      .flatMap((created) => (created === undefined ? [] : [remove(kind, created)])),
+      .flatMap((created) => (created === undefined ? [] : [remove(kind, created, { provenance: CREATED_BY })])),
   );
 }
 
 /** What names an object that a discoverer made; undefined for any other. */
-const createdFrom = ({ apiVersion, kind, metadata }: KubeObject): KubeObject | undefined => {
-  const { namespace, name, uid, annotations } = metadata;
-  if (annotations?.[MIRROR_ANNOTATION] === undefined || name === undefined || uid === undefined) return undefined;
+const createdFrom = (object: KubeObject): KubeObject | undefined => {
+  const { apiVersion, kind, metadata } = object;
+  const { namespace, name, uid } = metadata;
+  if (!isMarked(object, CREATED_BY) || name === undefined || uid === undefined) return undefined;
   return { apiVersion, kind, metadata: { ...(namespace === undefined ? {} : { namespace }), name, uid } };
 };

@@ -34,6 +34,7 @@ import {
 } from '@capstan/reconcile';
 import { acceptance, backendFields, backendNamed, type NamedBackend } from '../backend/backend.ts';
 import { shortHash } from '../credentials/hash.ts';
+import { CREATED_BY } from '../discover/sync/local-record.ts';
 import { discovererDeployment } from '../discoverer/deployment.ts';
 import { type DeploymentHealth, deploymentHealth, POD_READ, type PodHealth, podHealth } from '../discoverer/health.ts';
 import { removalsOf } from '../discoverer/mirrors.ts';
@@ -80,11 +81,14 @@ export function createDiscovererReconciler(settings: Settings, routes: Clearing)
       ClusterRole,
       ClusterRoleBinding,
       Lease,
-      writing(Service, 'others'),
-      writing(EndpointSlice, 'others'),
+      writing(Service, 'others', { createdBy: CREATED_BY }),
+      writing(EndpointSlice, 'others', { createdBy: CREATED_BY }),
       // For the sake of discoverers: what they are granted the operator must have.
       writing(Namespace, 'others', { onlyVerbs: ['create'] }),
-      writing(Endpoints, 'others', writeEndpoints ? {} : { onlyVerbs: ['delete'] }),
+      writing(Endpoints, 'others', {
+        createdBy: CREATED_BY,
+        ...(writeEndpoints ? {} : { onlyVerbs: ['delete'] }),
+      }),
     ],
     primary: false,
     reconcile({ object, read, digest }) {

@@ -18,18 +18,27 @@ import { DiscoveryBackend } from '../../src/index.ts';
 import { HTTPProxy, install, proxy } from '../maintenance/fixtures.ts';
 import { backendOf, FIRST, mirror, played, podOf, ref, secretOf } from './fixtures.ts';
 
+/** The discoverer, a program of its own, creates mirrors. */
+const DISCOVERED = { fieldManager: 'gimbal-discoverer' };
+
 async function given(client: Client): Promise<void> {
   await install(client, 'http-proxy');
   for (const one of [mirror('east-web'), mirror('east-mine', false), mirror('west-web', true, 'west')])
-    await client.create(Service, one);
+    await client.create(Service, one, DISCOVERED);
+  // A copy of a mirror that a user made: it is left alone.
+  await client.create(Service, mirror('copy'), { fieldManager: 'kubectl' });
   const { labels, annotations } = mirror('east-web').metadata;
-  await client.create(EndpointSlice, {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: { ...ref('east-web-1'), labels: { ...labels }, annotations: { ...annotations } },
-    addressType: 'IPv4',
-    endpoints: [],
-  });
+  await client.create(
+    EndpointSlice,
+    {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { ...ref('east-web-1'), labels: { ...labels }, annotations: { ...annotations } },
+      addressType: 'IPv4',
+      endpoints: [],
+    },
+    DISCOVERED,
+  );
   await client.create(HTTPProxy, proxy('shop', { 'east-web': 60, 'west-web': 40 }));
 }
 
@@ -59,7 +68,7 @@ describe('a backend that is deleted', () => {
       assert.equal(await client.find(Lease, ref('gimbal-discoverer-east')), undefined);
       assert.deepEqual(await stage.copies(), []);
       assert.ok(await client.find(Secret, ref('east-kubecfg')), 'the Secret is its owner’s');
-      assert.deepEqual(await servicesOf(client), ['east-mine', 'west-web'], 'and so is what no discoverer made');
+      assert.deepEqual(await servicesOf(client), ['copy', 'east-mine', 'west-web'], 'and so is what no discoverer made');
       assert.equal(await client.find(EndpointSlice, ref('east-web-1')), undefined);
       assert.deepEqual(await routeOf(client), ['west-web:40']);
       const order = ['deployments/', 'httpproxies/', 'services/east-web', 'discoverybackends/east'].map((what) =>
@@ -99,7 +108,7 @@ describe('a backend that is deleted', () => {
       await client.delete(DiscoveryBackend, ref('east'));
       await stage.restart();
       assert.equal(await client.find(DiscoveryBackend, ref('east')), undefined);
-      assert.deepEqual(await servicesOf(client), ['east-mine', 'west-web']);
+      assert.deepEqual(await servicesOf(client), ['copy', 'east-mine', 'west-web']);
     }));
 
   test('in maintenance takes its references along, and the bookkeeping too', () =>
@@ -121,7 +130,7 @@ describe('a backend that is deleted', () => {
       await stage.settle();
       assert.equal(await client.find(DiscoveryBackend, ref('east')), undefined);
       assert.deepEqual(await routeOf(client), ['east-web:60', 'west-web:40']);
-      assert.deepEqual(await servicesOf(client), ['east-mine', 'east-web', 'west-web']);
+      assert.deepEqual(await servicesOf(client), ['copy', 'east-mine', 'east-web', 'west-web']);
       assert.equal(await stage.deployment(), undefined);
     }));
 
@@ -133,7 +142,7 @@ describe('a backend that is deleted', () => {
       await stage.settle();
       assert.equal(await client.find(DiscoveryBackend, ref('east')), undefined);
       assert.equal(await stage.deployment(), undefined);
-      assert.deepEqual(await servicesOf(client), ['east-mine', 'east-web', 'west-web']);
+      assert.deepEqual(await servicesOf(client), ['copy', 'east-mine', 'east-web', 'west-web']);
     }));
 
   test('removes Endpoints too, where they are written', () =>
@@ -141,11 +150,15 @@ describe('a backend that is deleted', () => {
       {
         writeEndpoints: true,
         async given(client) {
-          await client.create(Endpoints, {
-            ...mirror('east-web'),
-            kind: 'Endpoints',
-            spec: undefined,
-          } as unknown as Endpoints);
+          await client.create(
+            Endpoints,
+            {
+              ...mirror('east-web'),
+              kind: 'Endpoints',
+              spec: undefined,
+            } as unknown as Endpoints,
+            DISCOVERED,
+          );
         },
       },
       async (stage) => {
@@ -180,7 +193,7 @@ test('one that lost its name runs no discoverer, holds nothing, and cleans nothi
     await client.delete(DiscoveryBackend, loser);
     await stage.settle();
     assert.equal(await client.find(DiscoveryBackend, loser), undefined);
-    assert.deepEqual(await servicesOf(client), ['east-mine', 'east-web', 'west-web']);
+    assert.deepEqual(await servicesOf(client), ['copy', 'east-mine', 'east-web', 'west-web']);
     assert.ok(await stage.deployment());
     assert.deepEqual(await routeOf(client), ['east-web:60', 'west-web:40']);
   }));

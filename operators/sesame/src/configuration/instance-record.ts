@@ -27,6 +27,8 @@ export interface InstanceRecord {
 }
 
 export const INSTANCE_LABEL = 'projectsesame.io/instance';
+/** The field manager of a replica that writes its Lease. */
+export const INSTANCE_MANAGER = 'sesame-serve';
 export const INSTANCE_ANNOTATION = 'projectsesame.io/instance-state';
 
 /** At most so many refusals are reported; the others are in the metrics. */

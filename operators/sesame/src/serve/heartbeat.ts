@@ -5,6 +5,7 @@ import {
   formatRecord,
   INSTANCE_ANNOTATION,
   INSTANCE_LABEL,
+  INSTANCE_MANAGER,
   type InstanceRecord,
   LEASE_SECONDS,
   RENEW_MS,
@@ -85,7 +86,7 @@ export function heartbeatSink(
           },
           spec: { holderIdentity: pod, leaseDurationSeconds: LEASE_SECONDS, renewTime: formatMicroTime(clock.now()) },
         };
-        await client().apply(Lease, lease, { fieldManager: 'sesame-serve', force: true, signal: within });
+        await client().apply(Lease, lease, { fieldManager: INSTANCE_MANAGER, force: true, signal: within });
       };
       const renew = () => {
         timer?.cancel();

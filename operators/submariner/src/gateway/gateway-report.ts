@@ -110,6 +110,9 @@ function connectionOf(
   };
 }
 
+/** The field manager of gateways: what they wrote is known by it. */
+export const GATEWAY_MANAGER = 'submariner-gateway';
+
 /** Writes the Gateway object when its status differs from what was written last. */
 export function createGatewayWriter(client: Client, ref: { readonly namespace: string; readonly name: string }) {
   let written = '';
@@ -122,7 +125,7 @@ export function createGatewayWriter(client: Client, ref: { readonly namespace: s
       });
       if (text === written) return;
       const object = { apiVersion: Gateway.apiVersion, kind: 'Gateway', metadata: ref, status };
-      await client.apply(Gateway, object, { fieldManager: 'submariner-gateway', force: true });
+      await client.apply(Gateway, object, { fieldManager: GATEWAY_MANAGER, force: true });
       written = text;
     },
     /** Another gateway may have taken this one for dead: then it is written again. */

@@ -1,6 +1,7 @@
 // The plan that removes the traces of the sync from a cluster that has left: copies go, and its own policies become plain objects.
 import type { KubeObject, ObjectMeta } from '@capstan/kube';
 import { type GroupInput, type Patch, patch, type Reader, type Removal, remove } from '@capstan/reconcile';
+import { SYNCED } from '../sync/content.ts';
 import { clearedMetadata, isCopy, SYNCED_KINDS } from './clear-member.ts';
 
 const wholeOf = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => ({ apiVersion, kind, metadata });
@@ -15,7 +16,8 @@ export function localCleanup(read: Reader, namespace: string): readonly GroupInp
       const fields = fieldsOf(metadata);
       const ref = { namespace, name: metadata.name ?? '' };
       if (fields.length > 0) patches.push(patch(kind, ref, fields, { restore: false, explained: false }));
-      if (isCopy(kind.kind, metadata) && metadata.deletionTimestamp === undefined) removals.push(remove(kind, object));
+      if (isCopy(kind.kind, metadata) && metadata.deletionTimestamp === undefined)
+        removals.push(remove(kind, object, SYNCED));
     }
   if (patches.length + removals.length === 0) return undefined;
   return [

@@ -133,6 +133,9 @@ const validSpecOf = (policy: CablePolicies) => (readPolicy(policy).problems.leng
 
 const renewedAt = ({ spec }: Lease) => (spec?.renewTime === undefined ? undefined : Date.parse(spec.renewTime));
 
+/** Members write these objects themselves. The ruling on members that are not heard of any more names them. */
+const EXPIRED = { provenance: { ruling: 'docs/decisions/0031-ownership.md' } } as const;
+
 /** Everything of a member that vanished; its role and bindings are owned by its account. */
 function removalsOf(cluster: Cluster, read: Reader, namespace: string) {
   const id = cluster.spec.cluster_id;
@@ -140,10 +143,10 @@ function removalsOf(cluster: Cluster, read: Reader, namespace: string) {
   const account = read.get(ServiceAccount, { namespace, name: accountOf(id) });
   const heartbeat = read.get(Lease, { namespace, name: heartbeatOf(id) });
   return [
-    ...endpoints.map((endpoint) => remove(Endpoint, endpoint)),
-    remove(Cluster, cluster),
-    ...(account === undefined ? [] : [remove(ServiceAccount, account)]),
-    ...(heartbeat === undefined ? [] : [remove(Lease, heartbeat)]),
+    ...endpoints.map((endpoint) => remove(Endpoint, endpoint, EXPIRED)),
+    remove(Cluster, cluster, EXPIRED),
+    ...(account === undefined ? [] : [remove(ServiceAccount, account, EXPIRED)]),
+    ...(heartbeat === undefined ? [] : [remove(Lease, heartbeat, EXPIRED)]),
   ];
 }
 

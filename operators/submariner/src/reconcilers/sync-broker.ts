@@ -2,6 +2,7 @@
 // broker is away. The copy carries the origin label; nothing is deployed for it.
 import { createOnly, patch, plan, type Reconciler, reading, reconciler, remove, writing } from '@capstan/reconcile';
 import { BROKER_ORIGIN, Broker, LAST_DEFAULT_ANNOTATION, ORIGIN_LABEL, Submariner } from '../kinds/index.ts';
+import { SYNCED } from '../sync/content.ts';
 import { annotationFields, BROKER_ROLE, isLeaving, type SyncPlaces } from './sync-policies.ts';
 
 const LOCAL_WORLD = '';
@@ -55,7 +56,11 @@ export function createBrokerSync(places: SyncPlaces): Reconciler[] {
       if (object.metadata.namespace !== namespace || labels?.[ORIGIN_LABEL] === undefined || there === undefined)
         return plan({ held: false, prune: false });
       const original = there.get(Broker, { namespace: brokerNamespace, name }, nameOf);
-      return plan({ held: false, prune: false, removals: original === undefined ? [remove(Broker, object)] : [] });
+      return plan({
+        held: false,
+        prune: false,
+        removals: original === undefined ? [remove(Broker, object, SYNCED)] : [],
+      });
     },
   });
   return [imported, local];

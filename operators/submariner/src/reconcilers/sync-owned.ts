@@ -13,9 +13,17 @@ import {
   writing,
 } from '@capstan/reconcile';
 import { Cluster, OWNER_ANNOTATION, Submariner } from '../kinds/index.ts';
-import { baseAnnotations, EXPORT, type SyncObject } from '../sync/content.ts';
+import { baseAnnotations, EXPORT, SYNCED, type SyncObject } from '../sync/content.ts';
 import { isDuplicate, syncOwned } from '../sync/sync-owned.ts';
-import { annotationFields, BROKER_ROLE, copyOf, fieldsOf, isLeaving, type SyncPlaces } from './sync-policies.ts';
+import {
+  annotationFields,
+  BROKER_ROLE,
+  copyOf,
+  fieldsOf,
+  isLeaving,
+  SYNCED,
+  type SyncPlaces,
+} from './sync-policies.ts';
 
 interface Owned extends KubeObject {
   metadata: ObjectMeta;
@@ -107,7 +115,7 @@ export function createOwnedSync<T extends Owned>(kind: DefinedKind<T>, places: S
           ),
         );
       }
-      const removals = actions.deleteMember ? [remove(kind, object)] : [];
+      const removals = actions.deleteMember ? [remove(kind, object, SYNCED)] : [];
       return plan({ held: false, prune: false, children, patches, removals, conditions });
     },
   });
@@ -140,7 +148,7 @@ export function createOwnedSync<T extends Owned>(kind: DefinedKind<T>, places: S
       const actions = syncOwned({ local: clusterID, isOwn: isOwn(object), member, broker });
       // Ours, and not here any more: an Endpoint of an earlier gateway.
       if (actions.deleteBroker !== undefined)
-        return plan({ held: false, prune: false, removals: [remove(kind, object)] });
+        return plan({ held: false, prune: false, removals: [remove(kind, object, SYNCED)] });
       if (actions.toMember === undefined) return plan({ held: false, prune: false });
       const copy = copyOf(
         { namespace, name },

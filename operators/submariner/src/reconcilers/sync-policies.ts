@@ -34,6 +34,7 @@ import {
   EXPORT_FINALIZER,
   isOriginal,
   SYNC_FINALIZER,
+  SYNCED,
 } from '../sync/content.ts';
 import { IN_FORCE } from '../sync/in-force.ts';
 import { originOf, type SyncActions, type SyncReport, syncPolicy } from '../sync/sync-policy.ts';
@@ -134,7 +135,11 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
       if (sides.broker === undefined) return released();
       if (actions.releaseBroker) return plan({ held: true, prune: false, patches: [releaseExport(sides.broker)] });
       if (actions.deleteBroker === undefined) return released();
-      return plan({ held: true, prune: false, removals: [remove(CablePolicies, sides.broker, { in: BROKER_ROLE })] });
+      return plan({
+        held: true,
+        prune: false,
+        removals: [remove(CablePolicies, sides.broker, { in: BROKER_ROLE, ...SYNCED })],
+      });
     },
   });
 
@@ -236,7 +241,7 @@ function writesOf(
     const fields = annotationFields(inForceMark(inForce.onBroker));
     return { patches: [patch(CablePolicies, there, fields, { ...SILENT, in: BROKER_ROLE })] };
   }
-  if (actions.deleteMember) return { removals: [remove(CablePolicies, member)] };
+  if (actions.deleteMember) return { removals: [remove(CablePolicies, member, SYNCED)] };
   return {};
 }
 
@@ -246,7 +251,7 @@ function planOfAlias(alias: CablePolicies, sides: Parameters<typeof syncPolicy>[
   const isNeeded =
     sides.member !== undefined &&
     (actions.report.reason === 'NameConflict' || actions.report.reason === 'MemberPoliciesNotAllowed');
-  if (!isNeeded) return plan({ held: false, removals: [remove(CablePolicies, alias)] });
+  if (!isNeeded) return plan({ held: false, removals: [remove(CablePolicies, alias, SYNCED)] });
   const { toMember } = actions;
   if (toMember?.asAlias !== true) return plan({ held: false, prune: false });
   const { namespace = '', name = '' } = alias.metadata;

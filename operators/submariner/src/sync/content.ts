@@ -153,3 +153,6 @@ function parseLabels(text: string): Record<string, string> {
     return {};
   }
 }
+
+/** A copy follows its original, and a deletion on any member is honoured everywhere. */
+export const SYNCED = { provenance: { ruling: 'docs/decisions/0031-ownership.md' } } as const;

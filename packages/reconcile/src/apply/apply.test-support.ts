@@ -1,8 +1,8 @@
 // What the tests of writes share: a cluster, and a target that remembers what the caches were shown. Only *.test.ts import it.
 import { type Client, type Kind, type KubeObject, keyOfObject } from '@capstan/kube';
 import { createRandom, createTestCluster, createVirtualClock, type VirtualClock } from '@capstan/testing';
-import type { Ownership } from '../diff/child-body.ts';
 import { inventoryId } from '../inventory.ts';
+import type { Ownership } from '../ownership/index.ts';
 import type { Target } from './perform.ts';
 
 export const MANAGER = 'capstan.test.web';

@@ -21,6 +21,7 @@ import {
   type StatusWrite,
   type WriteSet,
 } from '../diff/index.ts';
+import { CLAIMANT, granted } from '../ownership/ownership.test-support.ts';
 import type { EventInput } from '../plan/index.ts';
 import { ownershipOf } from './apply.test-support.ts';
 import { carryOut, createKeyState, type Job } from './carry-out.ts';
@@ -39,6 +40,7 @@ const body = (name: string, data: Record<string, string> = {}) => ({
 });
 const applying = (name: string, exists = true, data = {}): ApplyWrite => ({
   verb: 'apply',
+  may: granted(exists ? 'update' : 'create'),
   kind: ConfigMap,
   ref: ref(name),
   body: body(name, data),
@@ -51,6 +53,9 @@ const deleting = (name: string, uid = name): DeleteWrite => ({
   ref: ref(name),
   uid,
   because: 'pruned',
+  may: granted('delete'),
+  intent: { mode: 'unplanned' },
+  claimant: CLAIMANT,
 });
 const group = (writes: readonly ChildWrite[], given: Partial<PendingGroup> = {}): PendingGroup => ({
   name: 'group',
@@ -480,6 +485,7 @@ describe('a quiet period', () => {
           [
             {
               verb: 'patch',
+              may: granted('update'),
               kind: ConfigMap,
               ref: ref('p'),
               uid: 'p',
@@ -795,6 +801,7 @@ describe('a write that fails', () => {
   test('that another client has the fields is reported, and not tried again before the object changes', async () => {
     const sharing: ChildWrite = {
       verb: 'share',
+      may: granted('update'),
       kind: ConfigMap,
       ref: ref('s'),
       body: body('s'),
@@ -821,6 +828,7 @@ describe('a write that fails', () => {
   test('that may pass counts more than one that does not', async () => {
     const sharing: ChildWrite = {
       verb: 'share',
+      may: granted('update'),
       kind: ConfigMap,
       ref: ref('s'),
       body: body('s'),

@@ -12,7 +12,6 @@ import {
   kindId,
   reasonOf,
 } from '@capstan/kube/cluster';
-import type { Ownership } from '../diff/child-body.ts';
 import {
   type ChildWrite,
   type DeleteWrite,
@@ -26,6 +25,7 @@ import {
 } from '../diff/index.ts';
 import { plainDigest } from '../digest.ts';
 import { ApplyErrors } from '../errors.ts';
+import type { Ownership } from '../ownership/index.ts';
 import type { EventInput, StatusInput } from '../plan/index.ts';
 import { mergeStatus } from '../plan/status.ts';
 import { backOff, done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';

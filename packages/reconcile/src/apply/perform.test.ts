@@ -5,7 +5,7 @@ import { childWrite } from '../diff/child-diff.ts';
 import { inputOf } from '../diff/diff.test-support.ts';
 import { type ChildWrite, diff, type MintWrite, type PatchWrite, type WithdrawWrite } from '../diff/index.ts';
 import { inventoryOf, sharingManager } from '../inventory.ts';
-import { CAUSE_ANNOTATION, HELD_ANNOTATION } from '../marks.ts';
+import { CAUSE_ANNOTATION, HELD_ANNOTATION, INVENTORY_LABEL } from '../marks.ts';
 import {
   apply,
   type Child,
@@ -33,6 +33,8 @@ const configMap = (name: string, data: Record<string, string> = {}): ConfigMap =
 interface Stage extends Place {
   readonly met: string[];
   readonly performance: Performance;
+  /** A child of the owner that the reconciler created. */
+  own(name: string, metadata?: KubeObject['metadata']): Promise<ConfigMap>;
   /** The write that is left for a child, given what is there. */
   writeFor(child: Child, objects?: readonly KubeObject[]): ChildWrite;
   /** The writes that are left for a plan, given what is there. */
@@ -57,6 +59,15 @@ function staged(check: (stage: Stage) => Promise<void>): Promise<void> {
       ...place,
       met,
       performance,
+      own: (name, metadata = {}) =>
+        place.client.create(
+          ConfigMap,
+          {
+            ...configMap(name),
+            metadata: { ...at(name), ...metadata, labels: { [INVENTORY_LABEL]: ownership.inventory } },
+          },
+          { fieldManager: MANAGER },
+        ),
       writeFor(child, objects = []) {
         const { write } = childWrite(child, inputOf({ ownership, objects }));
         assert.ok(write, 'there is something to write');
@@ -365,8 +376,8 @@ describe('a patch', () => {
 
 describe('a delete', () => {
   test('removes exactly the object that was seen', () =>
-    staged(async ({ client, performance, writesFor, shown }) => {
-      const seen = await client.create(ConfigMap, configMap('x'));
+    staged(async ({ client, own, performance, writesFor, shown }) => {
+      const seen = await own('x');
       const [write] = writesFor({ removals: [remove(ConfigMap, seen)] }, [seen]);
       assert.equal(await perform(write as ChildWrite, performance), true);
       assert.equal(await client.find(ConfigMap, at('x')), undefined);
@@ -378,8 +389,8 @@ describe('a delete', () => {
     }));
 
   test('of one that is gone already is none', () =>
-    staged(async ({ client, performance, writesFor, shown }) => {
-      const seen = await client.create(ConfigMap, configMap('x'));
+    staged(async ({ client, own, performance, writesFor, shown }) => {
+      const seen = await own('x');
       const [write] = writesFor({ removals: [remove(ConfigMap, seen)] }, [seen]);
       await client.delete(ConfigMap, at('x'));
       assert.equal(await perform(write as ChildWrite, performance), false);
@@ -387,14 +398,37 @@ describe('a delete', () => {
     }));
 
   test('of one that lingers shows it as it goes', () =>
-    staged(async ({ client, performance, writesFor, seen }) => {
-      const held = await client.create(ConfigMap, {
-        ...configMap('x'),
-        metadata: { ...at('x'), finalizers: ['a.dev/b'] },
-      });
+    staged(async ({ own, performance, writesFor, seen }) => {
+      const held = await own('x', { finalizers: ['a.dev/b'] });
       const [write] = writesFor({ removals: [remove(ConfigMap, held)] }, [held]);
       assert.equal(await perform(write as ChildWrite, performance), true);
       assert.ok(seen.get('ConfigMap default/x')?.metadata.deletionTimestamp);
+    }));
+
+  test('of one that has changed since is judged again, and made while it is still ours', () =>
+    staged(async ({ client, own, performance, writesFor }) => {
+      const seen = await own('x');
+      const [write] = writesFor({ removals: [remove(ConfigMap, seen)] }, [seen]);
+      await client.patch(ConfigMap, at('x'), 'merge', { data: { more: 'of it' } });
+      assert.equal(await perform(write as ChildWrite, performance), true);
+      assert.equal(await client.find(ConfigMap, at('x')), undefined);
+    }));
+
+  test('of one that another controller has taken since is none', () =>
+    staged(async ({ client, own, performance, writesFor }) => {
+      const seen = await own('x');
+      const [write] = writesFor({ removals: [remove(ConfigMap, seen)] }, [seen]);
+      const other = await client.create(ConfigMap, configMap('other'));
+      const reference = {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        name: 'other',
+        uid: other.metadata.uid,
+        controller: true,
+      };
+      await client.patch(ConfigMap, at('x'), 'merge', { metadata: { ownerReferences: [reference] } });
+      assert.equal(await perform(write as ChildWrite, performance), false);
+      assert.ok(await client.find(ConfigMap, at('x')));
     }));
 });
 
@@ -535,8 +569,8 @@ describe('when the lease is lost while a write is being prepared', () => {
     }));
 
   test('a patch, a removal and a share are not sent', () =>
-    staged(async ({ client, performance, writesFor, writeFor, shown }) => {
-      const existing = await client.create(ConfigMap, configMap('theirs', { x: '1' }));
+    staged(async ({ client, own, performance, writesFor, writeFor, shown }) => {
+      const existing = await own('theirs');
       const lost = { ...performance, mayWrite: () => false };
       const writes = [
         ...writesFor({ patches: [patch(ConfigMap, at('theirs'), [{ path: '/data/x', value: '2' }])] }, [existing]),

@@ -28,7 +28,8 @@ import {
 } from '../diff/index.ts';
 import { ApplyErrors } from '../errors.ts';
 import { AuthorErrors } from '../guard.ts';
-import { CAUSE_ANNOTATION, HELD_ANNOTATION } from '../marks.ts';
+import { CAUSE_ANNOTATION, HELD_ANNOTATION, INVENTORY_LABEL } from '../marks.ts';
+import { allows, decide } from '../ownership/index.ts';
 import { within } from '../within.ts';
 import { LeaseLost, WriteConflict } from './outcome.ts';
 
@@ -66,7 +67,8 @@ export async function perform(write: ChildWrite, performance: Performance): Prom
   switch (write.verb) {
     case 'apply': {
       if (!write.exists && (await isTaken(kind, ref, performance))) return false;
-      const options = { fieldManager: manager, force: true, signal };
+      // One that has appeared since is met by a refusal: nothing is taken from it.
+      const options = { fieldManager: manager, force: write.exists, signal };
       // What we sent and got back is kept once, for the plan and for the cache.
       return send(write, performance, async () =>
         sharedParts(write.body, await client.apply(kind, withCause(write.body, cause), options)),
@@ -248,6 +250,7 @@ async function share(
 async function withdraw(write: WithdrawWrite, performance: Performance): Promise<boolean> {
   const { target, signal } = performance;
   const { kind, ref, manager, uid, resourceVersion } = write;
+  if (write.keepsFields) return leave(write, performance);
   // Without the version, an object that is gone would be recreated, empty.
   const bare = { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { ...ref, uid, resourceVersion } };
   try {
@@ -268,11 +271,19 @@ async function leave({ kind, ref, ...write }: WithdrawWrite, performance: Perfor
   // A list without entries would count as one that the client does not know of; one empty entry clears it.
   const managedFields = others.length === 0 ? [{}] : others;
   const { resourceVersion } = write;
-  const metadata = { resourceVersion, managedFields, annotations: { [write.annotation]: null } };
+  const marks = Object.keys(current?.metadata.annotations ?? {}).filter((name) => name.startsWith(MARKS));
+  const annotations = Object.fromEntries(
+    [...(write.keepsFields ? marks : []), write.annotation].map((name) => [name, null]),
+  );
+  const labels = write.keepsFields ? { labels: { [INVENTORY_LABEL]: null } } : {};
+  const metadata = { resourceVersion, managedFields, annotations, ...labels };
   return send({ kind, ref, ...write }, performance, () =>
     target.client.patch(kind, ref, 'merge', { metadata }, { fieldManager: write.manager, signal }),
   );
 }
+
+/** The annotations of the runtime begin with it. */
+const MARKS = 'capstan.dev/';
 
 async function patch(write: PatchWrite, performance: Performance, options: WriteOptions): Promise<boolean> {
   const { target, cause, signal } = performance;
@@ -301,22 +312,39 @@ function causeOperation({ causeAt }: PatchWrite, cause: string | undefined): rea
     : [{ op: 'add', path: formatPointer([...path, CAUSE_ANNOTATION]), value: cause }];
 }
 
+/** Deletes exactly the object that was judged. One that has changed since is judged again by the same rule. */
 async function remove(write: DeleteWrite, performance: Performance): Promise<boolean> {
   const { target, signal } = performance;
-  const { kind, ref, uid } = write;
-  const options = { propagationPolicy: 'Background', preconditions: { uid }, signal } as const;
-  askLease(performance);
-  try {
-    const lingering = await target.client.delete(kind, ref, options);
-    observe(write, lingering?.metadata?.deletionTimestamp ? lingering : undefined, performance);
-    return true;
-  } catch (error) {
-    if (!isNotFound(error) && !isConflict(error)) throw error;
-    // Gone already, or another object by now has the name: either way ours is no more.
-    observe(write, isNotFound(error) ? undefined : await target.client.find(kind, ref, { signal }), performance);
-    return false;
+  const { kind, ref, uid, intent, claimant } = write;
+  let { resourceVersion } = write;
+  for (let attempt = 1; ; attempt++) {
+    const preconditions = { uid, ...(resourceVersion !== undefined && { resourceVersion }) };
+    askLease(performance);
+    try {
+      const lingering = await target.client.delete(kind, ref, {
+        propagationPolicy: 'Background',
+        preconditions,
+        signal,
+      });
+      observe(write, lingering?.metadata?.deletionTimestamp ? lingering : undefined, performance);
+      return true;
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+      // Gone already, another object by now has the name, or it is newer than the one that was judged.
+      const current = isNotFound(error) ? undefined : await target.client.find(kind, ref, { signal });
+      const isSame =
+        current !== undefined && current.metadata.uid === uid && current.metadata.deletionTimestamp === undefined;
+      if (!isSame || attempt === MAX_JUDGED || !allows(decide(intent, current, claimant), 'delete')) {
+        observe(write, current, performance);
+        return false;
+      }
+      ({ resourceVersion } = current.metadata);
+    }
   }
 }
+
+/** An object that changes faster than this is deleted with the next attempt of its key. */
+const MAX_JUDGED = 3;
 
 /** Sends a write to an object that is there, and shows the answer. */
 async function send(write: ChildWrite, performance: Performance, call: () => Promise<KubeObject>): Promise<boolean> {

@@ -2,8 +2,9 @@
 // where Kubernetes' garbage collector can follow it.
 import { canonicalJson, type KubeObject, type OwnerReference } from '@capstan/kube/cluster';
 import { plainDigest } from '../digest.ts';
-import { describeOwner, type InventoryId, type InventoryOwner } from '../inventory.ts';
+import { describeOwner } from '../inventory.ts';
 import {
+  ADOPTED_ANNOTATION,
   APPLIED_ANNOTATION,
   CAUSE_ANNOTATION,
   HELD_ANNOTATION,
@@ -14,14 +15,8 @@ import {
   TEMPLATE_ANNOTATION,
   TEMPLATE_HISTORY_ANNOTATION,
 } from '../marks.ts';
+import type { Ownership } from '../ownership/index.ts';
 import type { AppliedChild } from '../plan/index.ts';
-
-export interface Ownership {
-  readonly inventory: InventoryId;
-  readonly owner: InventoryOwner;
-  /** The owner itself. */
-  readonly object: KubeObject;
-}
 
 /** A digest from which the content cannot be guessed: of a Secret that we apply, in its own annotation. */
 export type KeyedDigest = (content: unknown) => string;
@@ -37,10 +32,19 @@ export interface ChildBody {
 /** How many templates are remembered: as many revisions as a Deployment keeps by default. */
 const TEMPLATE_HISTORY = 10;
 
-/** The planned child with marks and owner reference, and its digest. Yielded fields do not count in the digest. */
-export function childBody(child: AppliedChild, ownership: Ownership, keyed: KeyedDigest = plainDigest): ChildBody {
+/**
+ * The planned child with marks and owner reference, and its digest. Yielded fields do not count in the digest. An adopted one
+ * gets no owner reference: Kubernetes' garbage collector would delete it with its owner.
+ */
+export function childBody(
+  child: AppliedChild,
+  ownership: Ownership,
+  keyed: KeyedDigest = plainDigest,
+  isAdopted = false,
+): ChildBody {
   const template = withTemplateMark(child.object);
-  const marked = withMarks(template.object, ownership, child);
+  const whole = withMarks(template.object, ownership, child);
+  const marked = isAdopted ? withoutOwners(whole) : whole;
   const digestOf = child.kind.sensitive ? keyed : plainDigest;
   const digest = digestOf(withoutPaths(marked, child.yields));
   return { body: marked, digest, template: template.digest };
@@ -147,6 +151,12 @@ function withMarks(
       ...(ownerReferences.length > 0 ? { ownerReferences } : {}),
     },
   };
+}
+
+function withoutOwners(object: KubeObject): KubeObject {
+  const { ownerReferences: _owners, ...metadata } = object.metadata;
+  const annotations = { ...metadata.annotations, [ADOPTED_ANNOTATION]: 'true' };
+  return { ...object, metadata: { ...metadata, annotations } };
 }
 
 /** The object without the fields at these paths (`spec.replicas`); shares what it does not change. */

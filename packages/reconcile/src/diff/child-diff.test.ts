@@ -340,8 +340,13 @@ describe('a minted child', () => {
     make: () => assert.fail('a diff makes nothing'),
   };
   const child = (size = 1) => mint(Secret, metadata, token, { size });
-  const secret = (size: number, labels: Record<string, string> = { [INVENTORY_LABEL]: OWNED.inventory }) =>
-    theirs({ apiVersion: 'v1', kind: 'Secret', metadata: { ...metadata, labels }, data: { size: String(size) } });
+  const secret = (size: number, labels?: Record<string, string>) => {
+    const data = { size: String(size) };
+    const common = { apiVersion: 'v1', kind: 'Secret', data };
+    return labels === undefined
+      ? live({ ...common, metadata: { ...metadata, labels: { [INVENTORY_LABEL]: OWNED.inventory } } })
+      : theirs({ ...common, metadata: { ...metadata, labels } });
+  };
 
   test('is made when it is not there', () => {
     assert.deepEqual(
@@ -368,6 +373,11 @@ describe('a minted child', () => {
     assert.deepEqual(verdict(child(), [secret(1, {})]), {});
     const { write, note, waitsFor } = verdict(child(), [secret(2, {})]);
     assert.deepEqual([write, note?.about, waitsFor], [undefined, 'conflict', note?.message]);
+  });
+
+  test('that carries our label and was not created by us is not replaced', () => {
+    const { write, note } = verdict(child(), [secret(2, { [INVENTORY_LABEL]: OWNED.inventory })]);
+    assert.deepEqual([write, note?.about], [undefined, 'conflict']);
   });
 
   test('of another owner is a conflict even while it is valid: it would go with that one', () => {

@@ -2,14 +2,15 @@
 import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube/cluster';
 import { plainDigest } from '../digest.ts';
 import { guarded, secretly } from '../guard.ts';
-import { describeOwner, inventoryOf, sharingManager } from '../inventory.ts';
+import { sharingManager } from '../inventory.ts';
 import {
+  ADOPTED_ANNOTATION,
   APPLIED_ANNOTATION,
-  OWNER_ANNOTATION,
   PREVIEWED_ANNOTATION,
   PREVIEWED_VERSION,
   TEMPLATE_ANNOTATION,
 } from '../marks.ts';
+import { allows, appliedEntry, claimantOf, decide, type Permit } from '../ownership/index.ts';
 import type { AppliedChild, Child, CreatedChild, MintedChild, Minter, SharedChild } from '../plan/index.ts';
 import {
   bodyToSend,
@@ -17,13 +18,12 @@ import {
   childBody,
   heldFrom,
   marksFor,
-  type Ownership,
   templateHistory,
   templateMark,
   withoutPaths,
 } from './child-body.ts';
 import { type DiffInput, describe, type KnownChild, sharedAnnotation } from './input.ts';
-import { appliedEntry, takenFields } from './ownership.ts';
+import { takenFields } from './ownership.ts';
 import { isPaused, pausedNote } from './pause.ts';
 import type { ChildWrite, Note } from './writes.ts';
 
@@ -33,6 +33,8 @@ export interface ChildVerdict {
   readonly note?: Note;
   /** What must happen, besides the write, before the child is as planned: later groups and pruning wait for it. */
   readonly waitsFor?: string;
+  /** Whether the owner must be held, because the child outlives it and carries fields or marks of ours. */
+  readonly holds?: true;
 }
 
 const SETTLED: ChildVerdict = {};
@@ -48,7 +50,7 @@ export function childWrite(child: Child, input: DiffInput): ChildVerdict {
     case 'apply':
       return applied(child, observed, input);
     case 'createOnly':
-      return created(child, observed, input.ownership);
+      return created(child, observed, input);
     case 'mint':
       return minted(child, observed, input);
     case 'share':
@@ -70,58 +72,73 @@ function conflict(message: string): ChildVerdict {
  * server fills in or normalises is no difference.
  */
 function applied(child: AppliedChild, observed: KubeObject | undefined, input: DiffInput): ChildVerdict {
-  const { ownership, manager } = input;
-  const known = knownChild(child, input);
+  const { manager } = input;
   const { kind, ref } = child;
+  const decision = decide(intentOf(child), observed, claimantOf(input.ownership, manager));
+  if ('conflict' in decision) return conflict(`${describe(kind, ref)} ${decision.conflict}`);
+  if (allows(decision, 'share')) return { ...sharedInstead(child, input, decision), holds: true };
+  if (!allows(decision, 'create', 'update', 'takeOver', 'adopt')) return SETTLED;
+  const { may } = decision;
+  const isAdopted = may === 'adopt' || observed?.metadata.annotations?.[ADOPTED_ANNOTATION] !== undefined;
+  const held = isAdopted ? ({ holds: true } as const) : undefined;
+  const known = knownChild(child, input, isAdopted);
   if (observed === undefined) {
-    return {
-      write: {
-        verb: 'apply',
-        kind,
-        ref,
-        body: bodyToSend(createdFrom(known, child, input), undefined),
-        exists: false,
-        taken: [],
-      },
-    };
+    const body = bodyToSend(createdFrom(known, child, input), undefined);
+    return { write: { verb: 'apply', may, kind, ref, body, exists: false, taken: [] } };
   }
-  const claim = foreignClaim(observed, ownership, manager, child);
-  if (claim !== undefined) return conflict(`${describe(kind, ref)} ${claim}`);
   const entry = appliedEntry(observed, manager);
   if (known.template !== undefined && isRolledBack(observed, known.template, entry)) {
-    const held = heldFrom(observed);
-    if (held === undefined || held === known.template) return heldBack(child, known.template, held !== undefined);
+    const from = heldFrom(observed);
+    if (from === undefined || from === known.template)
+      return { ...heldBack(child, known.template, from !== undefined), ...held };
   }
 
   const isSame = observed.metadata.annotations?.[APPLIED_ANNOTATION] === known.digest;
-  if (isSame && isCheckedAndOurs(known, entry)) return SETTLED;
+  if (isSame && isCheckedAndOurs(known, entry)) return held ?? SETTLED;
   const sent = createdFrom(known, child, input);
   const body = withoutTakenYields(sent.body, child.yields, entry);
   const taken = isSame ? takenOf(known, body, entry, child.yields) : NONE;
   if (isSame && taken.length === 0) {
     known.body = undefined;
-    return SETTLED;
+    return held ?? SETTLED;
   }
   const toSend = bodyToSend({ ...sent, body }, observed);
-  const write = { verb: 'apply', kind, ref, body: toSend, exists: true, taken } as const;
-  if (taken.length === 0) return { write };
+  const write = { verb: 'apply', may, kind, ref, body: toSend, exists: true, taken } as const;
+  if (taken.length === 0) return { write, ...held };
   const message = `${describe(kind, ref)}: ${taken.join(', ')} changed by another field manager and taken back`;
-  return { write, note: { about: 'taken', message } };
+  return { write, note: { about: 'taken', message }, ...held };
 }
 
-function knownChild(child: AppliedChild, { known, ownership, keyed }: DiffInput): KnownChild {
+function intentOf({ adopts, controls, controllers, object }: AppliedChild) {
+  const { ownerReferences = [] } = object.metadata;
+  const planned = ownerReferences.filter(({ controller }) => controller).map(({ uid }) => uid);
+  return { mode: 'exact', adopts, controls, controllers: [...controllers, ...planned] } as const;
+}
+
+/** An object that was there before and that nothing controls: it gets our fields and stays what it is. */
+function sharedInstead(
+  { kind, ref, object }: AppliedChild,
+  input: DiffInput,
+  { may }: { readonly may: Permit<'share'> },
+): ChildVerdict {
+  const { ownerReferences: _owners, ...metadata } = object.metadata;
+  const child = { how: 'share', kind, ref, object: { ...object, metadata } } as const;
+  return sharedVerdict(child, input.observed.object(kind, ref), input, may);
+}
+
+function knownChild(child: AppliedChild, { known, ownership, keyed }: DiffInput, isAdopted: boolean): KnownChild {
   const owner = ownership.object.metadata.uid;
   const remembered = known?.get(child);
-  if (remembered !== undefined && remembered.owner === owner) return remembered;
-  const { body, digest, template } = childBody(child, ownership, keyed);
-  const fresh: KnownChild = { owner, digest, template, body, checked: undefined };
+  if (remembered !== undefined && remembered.owner === owner && remembered.isAdopted === isAdopted) return remembered;
+  const { body, digest, template } = childBody(child, ownership, keyed, isAdopted);
+  const fresh: KnownChild = { owner, isAdopted, digest, template, body, checked: undefined };
   known?.set(child, fresh);
   return fresh;
 }
 
 function createdFrom(known: KnownChild, child: AppliedChild, { ownership, keyed }: DiffInput): ChildBody {
   const { digest, template } = known;
-  known.body ??= childBody(child, ownership, keyed).body;
+  known.body ??= childBody(child, ownership, keyed, known.isAdopted).body;
   return { body: known.body, digest, template };
 }
 
@@ -187,61 +204,26 @@ function withoutTakenYields(
   );
 }
 
-/** Why an existing object is not ours to apply, or undefined when it is. */
-export function foreignClaim(
-  observed: KubeObject,
-  ownership: Ownership,
-  manager: string,
-  { controls, adopts }: Pick<AppliedChild, 'controls' | 'adopts'> = { controls: true, adopts: false },
-): string | undefined {
-  const inventory = inventoryOf(observed);
-  if (inventory === ownership.inventory) return undefined;
-  if (inventory !== undefined) return OTHER_OWNER;
-  const { ownerReferences = [] } = observed.metadata;
-  if (!controls && ownerReferences.some(({ uid }) => uid === ownership.object.metadata.uid)) return undefined;
-  const controller = ownerReferences.find((reference) => reference.controller);
-  if (controller !== undefined) {
-    const isOurs = controller.uid === ownership.object.metadata.uid;
-    return isOurs ? undefined : `is controlled by ${controller.kind} ${controller.name}: rename one of the two`;
-  }
-  // Our label was removed. The field manager is that of all owners of the reconciler: the annotation shows which one.
-  const owner = observed.metadata.annotations?.[OWNER_ANNOTATION];
-  const isAdopted =
-    adopts === 'referring' ? ownerReferences.some(({ uid }) => uid === ownership.object.metadata.uid) : adopts;
-  if (appliedEntry(observed, manager) === undefined && isAdopted) return undefined;
-  if (appliedEntry(observed, manager) === undefined)
-    return 'exists already and was not created for this resource; remove or rename it';
-  return owner === undefined || owner === describeOwner(ownership.owner) ? undefined : OTHER_OWNER;
-}
-
-const OTHER_OWNER = 'belongs to another owner of this control plane: give one of the two another name';
-
-function created(child: CreatedChild, observed: KubeObject | undefined, ownership: Ownership): ChildVerdict {
-  if (observed !== undefined) return SETTLED;
+function created(child: CreatedChild, observed: KubeObject | undefined, input: DiffInput): ChildVerdict {
+  const { ownership, manager } = input;
+  const decision = decide({ mode: 'createOnly' }, observed, claimantOf(ownership, manager));
+  if (!allows(decision, 'create')) return SETTLED;
   const body = child.owned ? merged(child.object, marksFor(ownership, child.ref)) : child.object;
-  return { write: { verb: 'create', kind: child.kind, ref: child.ref, body } };
+  return { write: { verb: 'create', may: decision.may, kind: child.kind, ref: child.ref, body } };
 }
 
 function minted(child: MintedChild, observed: KubeObject | undefined, input: DiffInput): ChildVerdict {
-  const { kind, ref, minter, inputs } = child;
-  const marks = marksFor(input.ownership, ref);
-  if (observed === undefined) return { write: { verb: 'mint', kind, ref, minter, inputs, marks, existing: undefined } };
-  const inventory = inventoryOf(observed);
-  // It would go with its owner.
-  if (inventory !== undefined && inventory !== input.ownership.inventory)
-    return conflict(`${describe(kind, ref)} ${OTHER_OWNER}`);
+  const { kind, ref, minter, inputs, adopts, controllers } = child;
   const time = { reached: (instant: number | string) => input.observed.reached(instant) };
-  if (isPreviewed(observed, inputs) || isValid(child, observed, time)) return SETTLED;
-  // One that a user provided is used while it is valid and never replaced.
-  const owner = input.ownership.object.metadata.uid;
-  const isAdopted = child.adopts === 'referring' && observed.metadata.ownerReferences?.some(({ uid }) => uid === owner);
-  if (inventory === undefined && isAdopted !== true) {
-    return conflict(
-      `${describe(kind, ref)} does not fit its purpose and was not created by this control plane; replace or remove it`,
-    );
-  }
-  const { uid = '', resourceVersion = '' } = observed.metadata;
-  return { write: { verb: 'mint', kind, ref, minter, inputs, marks, existing: { uid, resourceVersion } } };
+  const serves = () => observed !== undefined && (isPreviewed(observed, inputs) || isValid(child, observed, time));
+  const intent = { mode: 'mint', adopts, controllers, isValid: serves } as const;
+  const decision = decide(intent, observed, claimantOf(input.ownership, input.manager));
+  if ('conflict' in decision) return conflict(`${describe(kind, ref)} ${decision.conflict}`);
+  if (!allows(decision, 'create', 'replace')) return SETTLED;
+  const { uid = '', resourceVersion = '' } = observed?.metadata ?? {};
+  const existing = observed === undefined ? undefined : { uid, resourceVersion };
+  const marks = marksFor(input.ownership, ref);
+  return { write: { verb: 'mint', may: decision.may, kind, ref, minter, inputs, marks, existing } };
 }
 
 /** Asks the minter, whose errors do not show what a Secret holds. */
@@ -270,13 +252,23 @@ function isPreviewed({ metadata }: KubeObject, inputs: unknown): boolean {
 
 /** Others' fields are never forced: what another field manager took from a shared object stays theirs, and is reported. */
 function shared(child: SharedChild, observed: KubeObject | undefined, input: DiffInput): ChildVerdict {
-  const { kind, ref, object } = child;
+  const decision = decide({ mode: 'shared' }, observed, claimantOf(input.ownership, input.manager));
+  if ('conflict' in decision) return conflict(`${describe(child.kind, child.ref)} ${decision.conflict}`);
+  return sharedVerdict(child, observed, input, decision.may);
+}
+
+function sharedVerdict(
+  { kind, ref, object }: SharedChild,
+  observed: KubeObject | undefined,
+  input: DiffInput,
+  may: Permit<'create' | 'update' | 'share'>,
+): ChildVerdict {
   const annotation = sharedAnnotation(input.ownership);
   const manager = sharingManager(input.manager, input.ownership.inventory);
   const digest = plainDigest(object);
   if (observed?.metadata.annotations?.[annotation] !== digest) {
     const body = merged(object, { annotations: { [annotation]: digest } });
-    return { write: { verb: 'share', kind, ref, body, manager, seen: seenOf(observed) } };
+    return { write: { verb: 'share', may, kind, ref, body, manager, seen: seenOf(observed) } };
   }
   const taken = takenFields(object, appliedEntry(observed, manager));
   if (taken.length === 0) return SETTLED;

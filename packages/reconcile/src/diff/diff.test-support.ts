@@ -1,8 +1,8 @@
 // What the tests of diffs share: an owner, objects as a server would show them, and a look at them. Only *.test.ts import it.
 import { ConfigMap, type KubeObject, keyOf, keyOfObject, kindId, type ManagedFieldsEntry } from '@capstan/kube';
 import { inventoryId, inventoryOf } from '../inventory.ts';
+import type { Ownership } from '../ownership/index.ts';
 import { plan } from '../plan/index.ts';
-import type { Ownership } from './child-body.ts';
 import type { DiffInput, Observed } from './input.ts';
 
 export const MANAGER = 'capstan.test.web';

@@ -7,7 +7,7 @@ import { childWrite } from './child-diff.ts';
 import { FINALIZER, inputOf, live, OWNED, ownershipOf, type Scene, theirs, verbsOf } from './diff.test-support.ts';
 import { diff, statusOnly } from './diff.ts';
 import { originalAnnotation, sharedAnnotation } from './input.ts';
-import { type ApplyWrite, isSettled, type WithdrawWrite } from './writes.ts';
+import { type ApplyWrite, type DeleteWrite, isSettled, type WithdrawWrite } from './writes.ts';
 
 const at = (name: string, namespace = 'default') => ({ name, namespace });
 const child = (name: string, namespace?: string) => apply(ConfigMap, { metadata: at(name, namespace) });
@@ -92,16 +92,29 @@ describe('groups', () => {
 });
 
 describe('removals', () => {
-  const seen = foreign('x');
+  const seen = applied(child('x'));
   const removing = plan({ removals: [remove(ConfigMap, seen)] });
 
   test('concern exactly the object that was seen', () => {
     const { groups } = writesOf({ plan: removing, objects: [seen] });
-    assert.deepEqual(groups[0]?.writes, [
-      { verb: 'delete', kind: ConfigMap, ref: at('x'), uid: 'uid-of-x', because: 'removed' },
-    ]);
-    assert.deepEqual(writesOf({ plan: removing, objects: [foreign('x', { uid: 'another' })] }).groups, []);
+    const [write] = (groups[0]?.writes ?? []) as readonly DeleteWrite[];
+    assert.deepEqual(
+      [verbsOf(groups[0]?.writes ?? []), write?.uid, write?.because],
+      [['delete ConfigMap x'], 'uid-of-x', 'removed'],
+    );
+    assert.deepEqual(
+      writesOf({ plan: removing, objects: [applied(child('x'), { uid: 'another' })] }).groups.flatMap(
+        (group) => group.writes,
+      ),
+      [],
+    );
     assert.deepEqual(writesOf({ plan: removing }).groups, []);
+  });
+
+  test('of an object that was not created by the operator are a conflict', () => {
+    const users = foreign('x');
+    const { groups, notes } = writesOf({ plan: plan({ removals: [remove(ConfigMap, users)] }), objects: [users] });
+    assert.deepEqual([groups.flatMap(({ writes }) => writes), notes[0]?.about], [[], 'conflict']);
   });
 
   test('wait until the object is gone', () => {
@@ -111,7 +124,7 @@ describe('removals', () => {
 
   test('spare a paused object', () => {
     const annotations = { [PAUSED_ANNOTATION]: 'true' };
-    const { groups, notes } = writesOf({ plan: removing, objects: [foreign('x', { annotations })] });
+    const { groups, notes } = writesOf({ plan: removing, objects: [applied(child('x'), { annotations })] });
     assert.deepEqual([groups, notes[0]?.about], [[], 'paused']);
   });
 });
@@ -129,10 +142,25 @@ describe('pruning', () => {
         foreign('strange'),
       ],
     });
-    assert.deepEqual(prune, [
-      { verb: 'delete', kind: prune[0]?.kind, ref: at('old'), uid: 'uid-of-old', because: 'pruned' },
-    ]);
+    assert.deepEqual(
+      [verbsOf(prune), prune.map(({ uid, because }) => [uid, because])],
+      [['delete ConfigMap old'], [['uid-of-old', 'pruned']]],
+    );
     assert.equal(inventory, 3);
+  });
+
+  test('leaves a copy of a child that a user made, labels and all', () => {
+    const { managedFields: _ours, ...metadata } = applied(child('old')).metadata;
+    const copy = { ...applied(child('old')), metadata: { ...metadata, name: 'copy' } };
+    const { prune, groups } = writesOf({ plan: plan(), objects: [copy] });
+    assert.deepEqual([prune, groups], [[], []]);
+  });
+
+  test('leaves a child that another controller has taken since', () => {
+    const taken = applied(child('old'), {
+      ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'uid-x', controller: true }],
+    });
+    assert.deepEqual(writesOf({ plan: plan(), objects: [taken] }).prune, []);
   });
 
   test('waits until all groups are done, so that the new is there before the old goes', () => {

@@ -2,9 +2,10 @@
 // evaluated again exactly when the plan, a child, the inventory or the owner's status changes, so drift needs no resync.
 import { type Kind, type KubeObject, refOf } from '@capstan/kube/cluster';
 import { sharingManager } from '../inventory.ts';
-import { PAUSED_ANNOTATION } from '../marks.ts';
+import { ADOPTED_ANNOTATION, PAUSED_ANNOTATION } from '../marks.ts';
+import { allows, claimantOf, decide, type Ownership, type Permit } from '../ownership/index.ts';
 import { type Child, type Group, type Patch, type Plan, placeOf, type Removal } from '../plan/index.ts';
-import { type Ownership, ownerReference } from './child-body.ts';
+import { ownerReference } from './child-body.ts';
 import { type ChildVerdict, childWrite } from './child-diff.ts';
 import {
   type DiffInput,
@@ -40,10 +41,12 @@ export function diff(input: DiffInput): WriteSet {
 
   const notes: Note[] = [];
   const groups: PendingGroup[] = [];
+  let holds = false;
   /** What is left of a group, and what must happen besides: everything after it waits for both. */
   const add = (verdicts: readonly ChildVerdict[], group: Omit<PendingGroup, 'writes'>) => {
     const writes = verdicts.flatMap(({ write }) => write ?? []);
     notes.push(...verdicts.flatMap(({ note }) => note ?? []));
+    holds ||= verdicts.some((verdict) => verdict.holds);
     if (writes.length > 0 || !group.open) groups.push({ ...group, writes });
     const waitsFor = verdicts.flatMap((verdict) => verdict.waitsFor ?? []);
     if (waitsFor.length > 0)
@@ -55,23 +58,26 @@ export function diff(input: DiffInput): WriteSet {
     if (!open) notes.push({ about: 'waiting', message: waitingFor ?? `${name} is held back` });
     add(groupVerdicts(group, input), { name, quietMs, quietAtCreation, preflight, open, waitingFor });
   }
-  if (plan.prune) add(givenBack(input), { ...UNCONDITIONAL, name: 'give back' });
-
   const inventory = plan.prune ? observed.inventory() : [];
-  const planned = plannedChildren(plan);
-  const unplanned = inventory.filter(({ kind, object }) => !planned.has(identity(kind, object.metadata)));
+  const unplanned = unplannedOf(input, inventory);
+  if (plan.prune) add([...givenBack(input), ...unplanned.givenBack], { ...UNCONDITIONAL, name: 'give back' });
+
   const isDone = groups.length === 0;
   const away = plan.prune && (isDeleting || isHeld) ? (observed.awayWorlds?.() ?? []) : [];
-  const isEmpty = isDone && unplanned.length === 0 && away.length === 0;
+  const isEmpty = isDone && unplanned.deleted.length === 0 && away.length === 0;
   if (isDeleting && away.length > 0) notes.push({ about: 'away', message: waitsForWorlds(away) });
-  const prunable = isDone ? unplanned.filter(({ object }) => object.metadata.deletionTimestamp === undefined) : [];
+  const prunable = isDone
+    ? unplanned.deleted.filter(({ object }) => object.metadata.deletionTimestamp === undefined)
+    : [];
   for (const { kind, object } of prunable) if (isPaused(object)) notes.push(pausedNote(kind, refOf(object)));
   const shown = shownBy(input, notes);
 
   return settledOnce({
-    finalizer: finalizerChange(input, { isHeld, isDeleting, isEmpty }),
+    finalizer: finalizerChange(input, { isHeld, isDeleting, isEmpty, holds }),
     groups,
-    prune: prunable.filter(({ object }) => !isPaused(object)).map(pruneWrite),
+    prune: prunable
+      .filter(({ object }) => !isPaused(object))
+      .map((one) => deleteWrite(one, input, { mode: 'unplanned' }, 'pruned')),
     inventory: inventory.length,
     status: statusWrite(input, shown.conditions),
     events: plan.events,
@@ -124,13 +130,19 @@ function unlessAway(kind: Kind, input: DiffInput, verdict: (input: DiffInput) =>
 }
 
 /** Gone is gone: one that has taken the name since stays, and one that lingers is waited for. */
-function removalVerdict(removal: Removal, { observed }: DiffInput): ChildVerdict {
-  const { kind, ref, uid } = removal;
-  const target = observed.object(kind, ref);
-  if (target?.metadata.uid !== uid) return {};
+function removalVerdict(removal: Removal, input: DiffInput): ChildVerdict {
+  const { kind, ref, uid, provenance } = removal;
+  const target = input.observed.object(kind, ref);
+  const intent = { mode: 'remove', uid, ...(provenance && { provenance }) } as const;
+  const decision = decide(intent, target, claimantOf(input.ownership, input.manager));
+  if ('conflict' in decision) {
+    const message = `${describe(kind, ref)} ${decision.conflict}`;
+    return { waitsFor: message, note: { about: 'conflict', message } };
+  }
+  if (target === undefined || !allows(decision, 'delete')) return {};
   if (isPaused(target)) return { note: pausedNote(kind, ref) };
   if (target.metadata.deletionTimestamp !== undefined) return { waitsFor: `${describe(kind, ref)} to be deleted` };
-  return { write: { verb: 'delete', kind, ref, uid, because: 'removed' } };
+  return { write: deleteWrite({ kind, object: target, may: decision.may }, input, intent, 'removed') };
 }
 
 /** Others' objects that carry marks of ours and that the plan no longer mentions. */
@@ -152,10 +164,48 @@ function givenBack(input: DiffInput): ChildVerdict[] {
     if (!isRestored && !isWithdrawn) return [];
     if (isPaused(object)) return [{ note: pausedNote(kind, ref), waitsFor: pausedNote(kind, ref).message }];
     return [
-      ...(isRestored ? [{ write: restoreWrite(kind, object, place) }] : []),
+      ...(isRestored ? restored(kind, object, place) : []),
       ...(isWithdrawn ? [{ write: withdrawWrite(kind, object, place) }] : []),
     ];
   });
+}
+
+function restored(kind: Kind, object: KubeObject, place: DiffInput): ChildVerdict[] {
+  const write = restoreWrite(kind, object, place);
+  return write === undefined ? [] : [{ write }];
+}
+
+interface Unplanned {
+  /** Objects that we created. */
+  readonly deleted: readonly { kind: Kind; object: KubeObject; may: Permit<'delete'> }[];
+  /** Objects that were there before us. */
+  readonly givenBack: readonly ChildVerdict[];
+}
+
+/** Objects that carry our label and that the plan does not mention; one that a user copied ours to is neither of the two. */
+function unplannedOf(input: DiffInput, inventory: readonly { kind: Kind; object: KubeObject }[]): Unplanned {
+  const planned = plannedChildren(input.plan);
+  const deleted: { kind: Kind; object: KubeObject; may: Permit<'delete'> }[] = [];
+  const givenBack: ChildVerdict[] = [];
+  for (const { kind, object } of inventory) {
+    if (planned.has(identity(kind, object.metadata))) continue;
+    const { ownership, manager } = inputFor(input, kind);
+    const decision = decide({ mode: 'unplanned' }, object, claimantOf(ownership, manager));
+    if (allows(decision, 'delete')) deleted.push({ kind, object, may: decision.may });
+    else if (allows(decision, 'giveBack')) {
+      const note = pausedNote(kind, refOf(object));
+      if (isPaused(object)) givenBack.push({ note, waitsFor: note.message });
+      else if (object.metadata.deletionTimestamp === undefined)
+        givenBack.push({ write: giveBackWrite(kind, object, manager) });
+    }
+  }
+  return { deleted, givenBack };
+}
+
+function giveBackWrite(kind: Kind, object: KubeObject, manager: string): WithdrawWrite {
+  const { uid = '', resourceVersion = '' } = object.metadata;
+  const common = { verb: 'withdraw', kind, ref: refOf(object), manager, uid, resourceVersion } as const;
+  return { ...common, annotation: ADOPTED_ANNOTATION, keepsFields: true };
 }
 
 function withdrawWrite(kind: Kind, object: KubeObject, { manager, ownership }: DiffInput): WithdrawWrite {
@@ -173,19 +223,29 @@ function plannedChildren(plan: Plan): ReadonlySet<string> {
   return new Set(plan.groups.flatMap(({ children }) => children.map(({ kind, ref }) => identity(kind, ref))));
 }
 
-function pruneWrite({ kind, object }: { kind: Kind; object: KubeObject }): DeleteWrite {
-  return { verb: 'delete', kind, ref: refOf(object), uid: object.metadata.uid ?? '', because: 'pruned' };
+function deleteWrite(
+  { kind, object, may }: { kind: Kind; object: KubeObject; may: Permit<'delete'> },
+  input: DiffInput,
+  intent: DeleteWrite['intent'],
+  because: DeleteWrite['because'],
+): DeleteWrite {
+  const { uid = '', resourceVersion } = object.metadata;
+  const { ownership, manager } = inputFor(input, kind);
+  const claimant = claimantOf(ownership, manager);
+  const version = resourceVersion === undefined ? {} : { resourceVersion };
+  return { verb: 'delete', may, kind, ref: refOf(object), uid, ...version, because, intent, claimant };
 }
 
 /** On before the first child that needs it, off when everything of ours is gone. */
 function finalizerChange(
   { plan, ownership, hasRelease }: DiffInput,
-  { isHeld, isDeleting, isEmpty }: { isHeld: boolean; isDeleting: boolean; isEmpty: boolean },
+  { isHeld, isDeleting, isEmpty, holds }: { isHeld: boolean; isDeleting: boolean; isEmpty: boolean; holds: boolean },
 ): 'add' | 'remove' | undefined {
   if (isDeleting) return plan.outcome === 'released' && isEmpty ? 'remove' : undefined;
   // A plan that removes nothing does not say what is no longer needed.
   const undecided = plan.prune ? false : isHeld;
-  const wanted = plan.held ?? (hasRelease || plan.groups.some((group) => needsHolding(group, ownership)) || undecided);
+  const wanted =
+    plan.held ?? (hasRelease || holds || plan.groups.some((group) => needsHolding(group, ownership)) || undecided);
   if (wanted) return isHeld ? undefined : 'add';
   return isHeld && isEmpty ? 'remove' : undefined;
 }

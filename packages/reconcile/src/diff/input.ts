@@ -6,9 +6,10 @@ import {
   ORIGINAL_ANNOTATION_PREFIX,
   SHARED_ANNOTATION_PREFIX,
 } from '../marks.ts';
+import type { Ownership } from '../ownership/index.ts';
 import { type AppliedChild, type Plan, placeOf, type StatusInput } from '../plan/index.ts';
 import type { WriteProblem } from '../read/reader.ts';
-import type { ChildBody, KeyedDigest, Ownership } from './child-body.ts';
+import type { ChildBody, KeyedDigest } from './child-body.ts';
 
 /** What the diff may look at. Every method is a tracked read; what is not known yet suspends. */
 export interface Observed {
@@ -37,6 +38,7 @@ export type Failure = WriteProblem;
 /** What was built from a planned child, and what was found of it last: kept while neither the plan nor the child changes. */
 export interface KnownChild {
   readonly owner: string | undefined;
+  readonly isAdopted: boolean;
   readonly digest: string;
   readonly template: string | undefined;
   /** Undefined while the child is as planned: nothing needs it then, and it is as large as the child. */

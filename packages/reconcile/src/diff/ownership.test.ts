@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube';
-import { appliedEntry, takenFields } from './ownership.ts';
+import { appliedEntry } from '../ownership/index.ts';
+import { takenFields } from './ownership.ts';
 
 const entry = (fieldsV1: Record<string, unknown>): ManagedFieldsEntry => ({
   manager: 'us',

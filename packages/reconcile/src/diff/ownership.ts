@@ -7,13 +7,6 @@ import { equal, type KubeObject, type ManagedFieldsEntry } from '@capstan/kube/c
 
 type FieldSet = Record<string, unknown>;
 
-/** Our entry of server-side apply on the object, if it has one. */
-export function appliedEntry(object: Pick<KubeObject, 'metadata'>, manager: string): ManagedFieldsEntry | undefined {
-  return object.metadata.managedFields?.find(
-    (entry) => entry.manager === manager && entry.operation === 'Apply' && !entry.subresource,
-  );
-}
-
 /**
  * The paths of `sent` that the entry no longer holds: another client changed or took them. Empty values are passed over, since
  * servers drop them; so are the yielded paths. At most `limit` paths; `.` alone when there is no entry at all.

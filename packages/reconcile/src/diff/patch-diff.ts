@@ -10,6 +10,7 @@ import {
   refOf,
 } from '@capstan/kube/cluster';
 import { CAUSE_ANNOTATION, ORIGINAL_ANNOTATION_PREFIX } from '../marks.ts';
+import { allows, claimantOf, decide, type Permit } from '../ownership/index.ts';
 import type { FieldValue, Patch } from '../plan/index.ts';
 import type { ChildVerdict } from './child-diff.ts';
 import { type DiffInput, describe, memoryAnnotation, originalAnnotation } from './input.ts';
@@ -35,7 +36,8 @@ export function plannedFields(patches: readonly Patch[]): PlannedFields {
 export function patchWrite(patch: Patch, planned: PlannedFields, input: DiffInput): ChildVerdict {
   const { kind, ref } = patch;
   const target = input.observed.object(kind, ref);
-  if (target === undefined)
+  const decision = decide(PATCH, target, claimantOf(input.ownership, input.manager));
+  if (target === undefined || !allows(decision, 'update'))
     return { note: { about: 'missing', message: `${describe(kind, ref)} is not there to be patched` } };
   if (isPaused(target)) return { note: pausedNote(kind, ref) };
   const draft = draftOf(target);
@@ -57,7 +59,7 @@ export function patchWrite(patch: Patch, planned: PlannedFields, input: DiffInpu
   annotate(draft, annotation, planned.restores && Object.keys(next).length > 0 ? canonicalJson(next) : undefined);
   if (patch.memory !== undefined) annotate(draft, memoryAnnotation(input.ownership), canonicalJson(patch.memory));
   if (!patch.explained) annotate(draft, CAUSE_ANNOTATION, undefined);
-  return draft.operations.length === 0 ? {} : { write: writeOf(kind, target, draft, patch.explained) };
+  return draft.operations.length === 0 ? {} : { write: writeOf(kind, target, draft, patch.explained, decision.may) };
 }
 
 /** The annotation of another owner that has set this field, and will give it back: two would overwrite each other for ever. */
@@ -80,23 +82,33 @@ function plainField({ path, value }: FieldValue): FieldValue {
 }
 
 /** Puts back what is still ours, and removes our annotations. */
-export function restoreWrite(kind: Kind, target: KubeObject, input: DiffInput): PatchWrite {
+export function restoreWrite(kind: Kind, target: KubeObject, input: DiffInput): PatchWrite | undefined {
+  const decision = decide(PATCH, target, claimantOf(input.ownership, input.manager));
+  if (!allows(decision, 'update')) return undefined;
   const draft = draftOf(target);
   const annotation = originalAnnotation(input.ownership);
   for (const [path, original] of Object.entries(readOriginals(target, annotation))) restore(draft, path, original);
   annotate(draft, annotation, undefined);
   annotate(draft, memoryAnnotation(input.ownership), undefined);
   annotate(draft, CAUSE_ANNOTATION, undefined);
-  return writeOf(kind, target, draft, false);
+  return writeOf(kind, target, draft, false, decision.may);
 }
 
-function writeOf(kind: Kind, target: KubeObject, draft: Draft, isExplained: boolean): PatchWrite {
+const PATCH = { mode: 'patch' } as const;
+
+function writeOf(
+  kind: Kind,
+  target: KubeObject,
+  draft: Draft,
+  isExplained: boolean,
+  may: Permit<'update'>,
+): PatchWrite {
   const { uid = '', resourceVersion } = target.metadata;
   // Refuses the patch when the object is no longer the one that it was computed from.
   const guard = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion };
   const causeAt = valueAt(draft.value(), '/metadata/annotations') === undefined ? 'annotations' : 'annotation';
   const operations = [guard, ...draft.operations];
-  return { verb: 'patch', kind, ref: refOf(target), uid, operations, causeAt: isExplained ? causeAt : undefined };
+  return { verb: 'patch', may, kind, ref: refOf(target), uid, operations, causeAt: isExplained ? causeAt : undefined };
 }
 
 /** A field that another field manager has set since stays theirs. */

@@ -1,5 +1,6 @@
 // The writes that would make a plan true: plain data, compared by value, carried out by apply/ and shown by `capstan plan`.
 import type { Kind, KubeObject, ObjectRef } from '@capstan/kube/cluster';
+import type { Claimant, Intent, Permit } from '../ownership/index.ts';
 import type { ConditionInput, EventInput, Minter, StatusInput } from '../plan/index.ts';
 
 /** Everything that is still to be done for one key, in the order in which it goes out. Empty once the plan is so. */
@@ -55,6 +56,7 @@ interface WriteBase {
 
 export interface ApplyWrite extends WriteBase {
   readonly verb: 'apply';
+  readonly may: Permit<'create' | 'update' | 'takeOver' | 'adopt'>;
   /** What is sent, marks included. */
   readonly body: KubeObject;
   /** Whether the cache has it: if not, the server is asked before a foreign object is overwritten. */
@@ -65,11 +67,13 @@ export interface ApplyWrite extends WriteBase {
 
 export interface CreateWrite extends WriteBase {
   readonly verb: 'create';
+  readonly may: Permit<'create'>;
   readonly body: KubeObject;
 }
 
 export interface MintWrite extends WriteBase {
   readonly verb: 'mint';
+  readonly may: Permit<'create' | 'replace'>;
   readonly minter: Minter;
   readonly inputs: unknown;
   /** Labels and annotations that mark it as ours. */
@@ -86,6 +90,7 @@ export interface HoldWrite extends WriteBase {
 
 export interface ShareWrite extends WriteBase {
   readonly verb: 'share';
+  readonly may: Permit<'create' | 'update' | 'share'>;
   readonly body: KubeObject;
   /** Each owner that shares in an object has a field manager of its own there. */
   readonly manager: string;
@@ -99,6 +104,8 @@ export interface WithdrawWrite extends WriteBase {
   readonly manager: string;
   /** Ours on the object, to be removed with our fields. */
   readonly annotation: string;
+  /** True: the fields stay as they are, and only our marks and our claim to the fields go. */
+  readonly keepsFields?: true;
   /** Exactly this object, as it was seen. */
   readonly uid: string;
   readonly resourceVersion: string;
@@ -106,6 +113,7 @@ export interface WithdrawWrite extends WriteBase {
 
 export interface PatchWrite extends WriteBase {
   readonly verb: 'patch';
+  readonly may: Permit<'update'>;
   readonly uid: string;
   /** JSON patch, guarded by the resourceVersion that it was computed from. */
   readonly operations: readonly { op: string; path: string; value?: unknown }[];
@@ -115,8 +123,13 @@ export interface PatchWrite extends WriteBase {
 
 export interface DeleteWrite extends WriteBase {
   readonly verb: 'delete';
+  readonly may: Permit<'delete'>;
   readonly uid: string;
+  /** Of the object that was judged. One that has changed since is judged again before it is deleted. */
+  readonly resourceVersion?: string;
   readonly because: 'pruned' | 'removed';
+  readonly intent: Extract<Intent, { mode: 'remove' | 'unplanned' }>;
+  readonly claimant: Claimant;
 }
 
 export interface StatusWrite {

@@ -1,6 +1,7 @@
 // Children: objects that a plan wants to exist. Five ways to want one.
 import { type Clock, type Kind, type KubeObject, keyOf, type ObjectRef } from '@capstan/kube/cluster';
 import { DefinitionErrors } from '../errors.ts';
+import type { Adoption } from '../ownership/index.ts';
 import { inWorld } from './place.ts';
 
 export type Child = AppliedChild | CreatedChild | MintedChild | SharedChild | KeptChild;
@@ -24,10 +25,14 @@ export interface AppliedChild extends ChildBase {
    */
   readonly controls: boolean;
   /**
-   * Whether an existing object without a controller is taken over instead of reported as a conflict: any, or one that names
-   * the owner in an owner reference already, because another operator made it for the same resource.
+   * How an existing object is met that was not created for this owner and that nothing controls. False: it is a conflict.
+   * `referring`: it is taken over if it names the owner in an owner reference, because another operator made it for the same
+   * resource. True: it is kept as planned, and given back instead of deleted. `shared`: it is treated as a shared child.
+   * The object of another controller is a conflict in any case.
    */
-  readonly adopts: boolean | 'referring';
+  readonly adopts: Adoption;
+  /** Uids of other objects of ours that may control an existing one, because an upstream operator created it for them. */
+  readonly controllers: readonly string[];
 }
 
 /** Created when absent and never changed after that; pruned when no longer planned. */
@@ -46,6 +51,8 @@ export interface MintedChild extends ChildBase {
   readonly inputs: unknown;
   /** Whether one that is not ours and no longer valid is replaced, if it names the owner in an owner reference. */
   readonly adopts: false | 'referring';
+  /** As for an applied child. */
+  readonly controllers: readonly string[];
 }
 
 /** An object that others use too: our fields are applied and withdrawn, never forced, and the object is never deleted by us. */
@@ -85,7 +92,9 @@ export interface ApplyChildOptions {
   /** True by default. */
   controls?: boolean;
   /** False by default. */
-  adopts?: boolean | 'referring';
+  adopts?: Adoption;
+  /** None by default. */
+  controllers?: readonly string[];
   /** The name of the world to write it in; that of the owner by default. */
   in?: string;
 }
@@ -105,6 +114,7 @@ export function apply<T extends KubeObject>(
     memory: options.memory,
     controls: options.controls ?? true,
     adopts: options.adopts ?? false,
+    controllers: options.controllers ?? [],
   };
 }
 
@@ -127,10 +137,11 @@ export function mint<I, T extends KubeObject>(
   ref: ObjectRef,
   minter: Minter<I, T>,
   inputs: I,
-  options: { in?: string /** False by default. */; adopts?: false | 'referring' } = {},
+  options: { in?: string /** False by default. */; adopts?: false | 'referring'; controllers?: readonly string[] } = {},
 ): MintedChild {
-  const { adopts = false } = options;
-  return { how: 'mint', kind: inWorld(kind, options.in), ref: checkedRef(kind, ref), minter, inputs, adopts };
+  const { adopts = false, controllers = [] } = options;
+  const common = { kind: inWorld(kind, options.in), ref: checkedRef(kind, ref) };
+  return { how: 'mint', ...common, minter, inputs, adopts, controllers };
 }
 
 export function share<T extends KubeObject>(

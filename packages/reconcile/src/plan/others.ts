@@ -2,6 +2,7 @@
 // by uid. Both need the object to be in the cache; neither ever creates.
 import type { Kind, KubeObject, ObjectRef } from '@capstan/kube/cluster';
 import { DefinitionErrors } from '../errors.ts';
+import type { Provenance } from '../ownership/index.ts';
 import { inWorld } from './place.ts';
 
 /** Fields of a foreign object that should have these values while the plan says so. */
@@ -27,11 +28,13 @@ export interface FieldValue {
   readonly value: unknown;
 }
 
-/** Removes exactly this object: another one that has taken its name since stays. */
+/** Removes exactly this object: another one that has taken its name since stays, and so does one that we did not create. */
 export interface Removal {
   readonly kind: Kind;
   readonly ref: ObjectRef;
   readonly uid: string;
+  /** Evidence that the operator created it, where it is not a child of the same owner. */
+  readonly provenance?: Provenance;
 }
 
 export function patch(
@@ -44,8 +47,14 @@ export function patch(
   return { kind: inWorld(kind, options.in), ref, set, memory, restore, explained };
 }
 
-export function remove(kind: Kind, object: KubeObject, options: { in?: string } = {}): Removal {
+export function remove(
+  kind: Kind,
+  object: KubeObject,
+  options: { in?: string; provenance?: Provenance } = {},
+): Removal {
   const { namespace, name, uid } = object.metadata;
+  const { provenance } = options;
   if (!name || !uid) throw DefinitionErrors.NoUid(kind.kind);
-  return { kind: inWorld(kind, options.in), ref: namespace ? { namespace, name } : { name }, uid };
+  const ref = namespace ? { namespace, name } : { name };
+  return { kind: inWorld(kind, options.in), ref, uid, ...(provenance && { provenance }) };
 }

@@ -1,5 +1,5 @@
 // What a write does to running things, beyond changing an object.
-import { equal, type KubeObject, kindId } from '@capstan/kube/cluster';
+import { equal, type Kind, type KubeObject, kindId } from '@capstan/kube/cluster';
 import { templateMark } from '../diff/child-body.ts';
 import type { ChildWrite } from '../diff/index.ts';
 
@@ -7,7 +7,7 @@ const WORKLOADS = new Set(['Deployment.apps', 'DaemonSet.apps', 'StatefulSet.app
 
 /** `rolls pods`, `starts pods`, `stops pods`, or undefined when nothing that runs is touched. */
 export function disturbanceOf(
-  write: ChildWrite,
+  write: ChildWrite | { readonly verb: 'delete'; readonly kind: Kind },
   existing: KubeObject | undefined,
   next: KubeObject | undefined,
 ): string | undefined {

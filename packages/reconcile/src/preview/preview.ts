@@ -424,14 +424,7 @@ function createOverlay(runtime: Runtime): Overlay {
   function collect(world: string, owner: KubeObject): void {
     for (const { kind, object } of runtime.worlds.get(world)?.ownedBy(owner) ?? []) {
       if (overlay.get(world, kind, keyOfObject(object)) === undefined) continue;
-      const write = {
-        verb: 'delete',
-        kind,
-        ref: object.metadata as ObjectRef,
-        uid: object.metadata.uid ?? '',
-        because: 'removed',
-      } as const;
-      const disturbs = disturbanceOf(write, object, undefined);
+      const disturbs = disturbanceOf({ verb: 'delete', kind }, object, undefined);
       collected.push({
         level: 1,
         by: 'garbage collection',

@@ -98,7 +98,10 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
     clock: options.clock,
     random: options.random,
     logger,
-    ownManagers: [FIELD_MANAGER_PREFIX],
+    ownManagers: [
+      FIELD_MANAGER_PREFIX,
+      ...[...options.requirements.values()].flatMap(({ managers }) => managers ?? []),
+    ],
     ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
     ...(options.guard ? {} : { trim: (kind, object) => filterOf(kind)?.(object) ?? object }),
     isOptional: (kind) => options.requirements.get(kindId(kind))?.optional === true,

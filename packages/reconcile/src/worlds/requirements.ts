@@ -15,6 +15,8 @@ export interface KindRequirement {
   readonly conditional: boolean;
   /** What its readers look at; undefined: all of it. */
   readonly fields: readonly FieldNeed[] | undefined;
+  /** Field managers of programs of the same operator whose records are kept as evidence of what they created. */
+  readonly managers?: readonly string[];
 }
 
 /** What a reconciler or a sink declares. */
@@ -53,6 +55,7 @@ export function requirementsOf(declaring: readonly Declaring[], role: Role = LOC
       optional: (known?.optional ?? true) && (wanted.optional ?? false),
       conditional: (known?.conditional ?? true) && isConditional,
       fields: known === undefined ? wanted.fields : united(known.fields, wanted.fields),
+      ...managersOf(known, wanted),
     });
   };
   for (const one of declaring) {
@@ -75,14 +78,21 @@ export function requirementsOf(declaring: readonly Declaring[], role: Role = LOC
       if (reach === 'owned') need(kind, { children: true, ...common });
       else need(kind, { reads: READS[reach], ...common });
     }
-    for (const { kind, what } of writes) {
+    for (const { kind, what, createdBy } of writes) {
       // A reconciler that reads a kind as optional can do without it, and writes nothing of it then.
       const optional = isOptional(kind);
+      const managers = createdBy?.managers ?? [];
+      if (managers.length > 0) need(kind, { optional, managers, ...fieldsOf(kind) });
       if (what !== 'others') need(kind, { children: true, optional, ...fieldsOf(kind) });
       if (what !== 'children') need(kind, { reads: 'all', optional, ...fieldsOf(kind) });
     }
   }
   return requirements;
+}
+
+function managersOf(...needs: readonly (Pick<KindRequirement, 'managers'> | undefined)[]) {
+  const managers = [...new Set(needs.flatMap((need) => need?.managers ?? []))];
+  return managers.length === 0 ? {} : { managers };
 }
 
 /** The whole object, unless it says less. */

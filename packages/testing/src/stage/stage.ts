@@ -9,6 +9,7 @@ import { createRandom, type SeededRandom } from '../random.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
 import { grantAccount, watchedAccount } from './account.ts';
 import { embeddedStageServer } from './embedded-stage-server.ts';
+import { createOwnershipAudit } from './ownership-audit.ts';
 import { realStageServer } from './real-stage-server.ts';
 import { type RecordingTransport, recordingTransport } from './recording-transport.ts';
 import { chosenServer, type ServerName } from './stage-server.ts';
@@ -37,12 +38,14 @@ export interface StageOptions extends Partial<Pick<IncarnationOptions, 'logger' 
   operators: readonly Operator[];
   /** Done before the program starts. */
   given?: (client: Client) => Promise<void>;
+  /** The ruling under which the program may remove or renew objects that it did not create; none by default. */
+  ruled?: string;
 }
 
 /** Longer than any collection takes. */
 const COLLECT_MS = 90_000;
 
-export async function createStage({ operators, given, ...options }: StageOptions): Promise<Stage> {
+export async function createStage({ operators, given, ruled, ...options }: StageOptions): Promise<Stage> {
   const random = createRandom(1);
   const open = chosenServer() === 'real' ? realStageServer : embeddedStageServer;
   let isBusy = () => false;
@@ -51,9 +54,14 @@ export async function createStage({ operators, given, ...options }: StageOptions
   const account = await grantAccount(client, operators, options.world ?? {});
   await given?.(client);
   await server.begin();
+  const audit = createOwnershipAudit(ruled);
   const start = async () => {
-    const { transport: allowed, check } = watchedAccount(await server.transport(account));
-    const transport = recordingTransport(allowed);
+    const { transport: allowed, check: checkDenied } = watchedAccount(await server.transport(account));
+    const transport = recordingTransport(audit.over(allowed));
+    const check = () => {
+      checkDenied();
+      audit.check();
+    };
     return { transport, check, program: startIncarnation({ operators, transport, clock, random, ...options }) };
   };
   let current = await start();

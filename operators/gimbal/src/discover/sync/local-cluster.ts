@@ -15,7 +15,7 @@ import { BACKEND_LABEL, LABEL_FAMILIES } from '../../kinds/group.ts';
 import { patchTo } from '../mirror/patch.ts';
 import { labelValue } from '../names/discovered-name.ts';
 import type { LocalUnit } from './difference.ts';
-import { type LocalRecord, RECORDS, type RecordKind, toRecord } from './local-record.ts';
+import { FIELD_MANAGER, type LocalRecord, RECORDS, type RecordKind, toRecord } from './local-record.ts';
 
 export interface LocalClusterOptions {
   client: Client;
@@ -54,15 +54,18 @@ export interface LocalListener {
   namespaceAppeared(name: string): void;
 }
 
-/** The one who writes discovered objects. */
-export const FIELD_MANAGER = 'gimbal-discoverer';
-
 export function createLocalCluster(options: LocalClusterOptions): LocalCluster {
   const { client, backend, writeEndpoints, clock, random, logger } = options;
   const common = { client, clock, random, logger };
   const labelSelector = `${BACKEND_LABEL}=${labelValue(backend)}`;
   const informerOf = (kind: RecordKind, selector = labelSelector) =>
-    createInformer<LocalRecord>({ ...common, kind: RECORDS[kind], labelSelector: selector, trim: toRecord });
+    createInformer<LocalRecord>({
+      ...common,
+      kind: RECORDS[kind],
+      labelSelector: selector,
+      ownManagers: [FIELD_MANAGER],
+      trim: toRecord,
+    });
   // What Gimbal's own discoverer made under the other family of labels, until it is taken over.
   const upstreamSelector = `${LABEL_FAMILIES[1]}/backend=${labelValue(backend)},!${BACKEND_LABEL}`;
   const informers = {

@@ -1,8 +1,9 @@
 // What is remembered of an object here: a digest of what we manage of it instead of its content, so that a backend with
 // thousands of endpoints costs little memory, and "is it as it should be" is the comparison of two texts.
 import { EndpointSlice, Endpoints, type Kind, type KubeObject, Service } from '@capstan/kube/cluster';
+import { isMarked } from '@capstan/reconcile/ownership';
 import { LABEL_FAMILIES } from '../../kinds/group.ts';
-import { type CopiedKeys, copiedKeys } from '../mirror/metadata.ts';
+import { type CopiedKeys, copiedKeys, MIRROR_ANNOTATION } from '../mirror/metadata.ts';
 import { addressCount, managedDigest } from '../mirror/projection.ts';
 
 export interface LocalRecord extends KubeObject {
@@ -29,7 +30,7 @@ function recordKind<T extends KubeObject>(kind: Kind<T>): Kind<LocalRecord> {
 }
 
 export function toRecord(object: KubeObject): LocalRecord {
-  const { name = '', namespace = '', uid, resourceVersion, labels, annotations } = object.metadata;
+  const { name = '', namespace = '', uid, resourceVersion, labels } = object.metadata;
   return {
     apiVersion: object.apiVersion,
     kind: object.kind,
@@ -40,14 +41,26 @@ export function toRecord(object: KubeObject): LocalRecord {
       ...(resourceVersion !== undefined && { resourceVersion }),
     },
     digest: managedDigest(object),
-    copied: copiedKeys(annotations) ?? upstreamKeys(object),
+    copied: keysOf(object),
     addresses: addressCount(object),
     unit: `${namespace}/${object.kind === 'EndpointSlice' ? (labels?.['kubernetes.io/service-name'] ?? name) : name}`,
   };
 }
 
+/** The one who writes discovered objects. */
+export const FIELD_MANAGER = 'gimbal-discoverer';
+
+/** A discoverer annotates each mirror. A copy that a user made has the annotation too, but another field manager set it. */
+export const CREATED_BY = { annotation: MIRROR_ANNOTATION, managers: [FIELD_MANAGER] };
+
+function keysOf(object: KubeObject): CopiedKeys | undefined {
+  const copied = copiedKeys(object.metadata.annotations);
+  if (copied === undefined) return upstreamKeys(object);
+  return isMarked(object, CREATED_BY) ? copied : undefined;
+}
+
 /**
- * Gimbal's own discoverer writes no annotation: what it made has the labels of backend and service, of one family. A slice that
+ * Upstream's discoverer writes no annotation: what it made has the labels of backend and service of its family. A slice that
  * Kubernetes built from such Endpoints is deleted with those, and no discoverer removes it.
  */
 function upstreamKeys({ metadata: { labels = {} } }: KubeObject): CopiedKeys | undefined {

@@ -8,10 +8,10 @@ import {
   keyOfObject,
   kindId,
   type ObjectKey,
+  type ObjectRef,
   reasonOf,
   share,
 } from '@capstan/kube/cluster';
-import type { Ownership } from '../../diff/child-body.ts';
 import {
   type DiffInput,
   diff,
@@ -31,6 +31,7 @@ import { DefinitionErrors } from '../../errors.ts';
 import { fieldManager, type InventoryId, type InventoryOwner, inventoryId } from '../../inventory.ts';
 import { INVENTORY_LABEL } from '../../marks.ts';
 import { isPrimary, type Operator } from '../../operator.ts';
+import { claimantOf, type Ownership, type Standing, standingOf } from '../../ownership/index.ts';
 import { checkedPlan } from '../../plan/check-plan.ts';
 import {
   type AppliedChild,
@@ -132,6 +133,8 @@ export function bindReconciler(
           read: new WorldReader(run, world),
           digest: digestOf(run),
           memory: memoryOf(tracker, table, place, key, ownership),
+          standing: (kind: Kind, ref: ObjectRef) =>
+            standingIn(tracker, { table, place, key, ownership, manager }, kind, ref),
         };
         const returned = isGoing ? reconciler.release?.(context) : reconciler.reconcile(context);
         const planned = checkedPlan(returned, reconciler);
@@ -341,6 +344,27 @@ function memoryOf(
       return storedMemory(wholeOf(view), placeOf(kind) === undefined ? own : ownedElsewhere(own, identityOf()));
     },
   };
+}
+
+/** How an object stands to the one that is reconciled; woken when that changes. */
+function standingIn(
+  tracker: Tracker,
+  from: {
+    readonly table: Table<KubeObject>;
+    readonly place: Places;
+    readonly key: ObjectKey;
+    readonly manager: string;
+    ownership(view: KubeObject): Ownership;
+  },
+  kind: Kind,
+  ref: ObjectRef,
+): Standing['is'] {
+  const world = from.place.worldFor(kind);
+  const objects = world?.readTable(kind) ?? tableFor(from.place, kind);
+  const owner = tracker.get(from.table, from.key, ownerView);
+  const found = tracker.get(objects, keyOf(ref), childView);
+  if (found === undefined || owner === undefined) return 'absent';
+  return standingOf(wholeOf(found), claimantOf(from.ownership(wholeOf(owner)), from.manager)).is;
 }
 
 /** Where a reconciler reads and writes. */

@@ -53,10 +53,14 @@ const certificate: Minter<{ until: string }, Secret> = {
     }),
 };
 
+/** Another program of the operator, and the label by which what it created is known. */
+const LENDER = 'lender';
+const LENT = { label: 'lent', managers: [LENDER] };
+
 const loan = reconciler<Loan>({
   name: 'loan',
   resource: Loan,
-  writes: [writing(ConfigMap, 'others'), writing(ServiceAccount, 'both'), Secret],
+  writes: [writing(ConfigMap, 'others', { createdBy: LENT }), writing(ServiceAccount, 'both'), Secret],
   reconcile({ object: owner, read }) {
     const { namespace = '' } = owner.metadata;
     const { target, weight, shared, minted, validUntil = '', removes, gate } = owner.spec;
@@ -77,7 +81,7 @@ const loan = reconciler<Loan>({
               mint(Secret, { namespace, name }, certificate, { until: validUntil }),
             ),
           ],
-          removals: doomed === undefined ? [] : [remove(ConfigMap, doomed)],
+          removals: doomed === undefined ? [] : [remove(ConfigMap, doomed, { provenance: LENT })],
         },
       ],
     });
@@ -97,9 +101,11 @@ const configMap = (name: string, data: Record<string, string>): ConfigMap => ({
 async function staged(
   spec: Loan['spec'],
   check: (stage: Stage & { edit(spec: object): Promise<void> }) => Promise<void>,
+  ruled?: string,
 ): Promise<void> {
   const stage = await createStage({
     operators,
+    ...(ruled && { ruled }),
     given: async (client) => {
       await client.create(ConfigMap, configMap('route', { weight: '100', other: 'x' }));
       await client.create(Loan, { apiVersion: Loan.apiVersion, kind: 'Loan', metadata: ref('l'), spec });
@@ -250,12 +256,33 @@ describe('a minted child', () => {
 });
 
 describe('a removal', () => {
-  test('removes exactly the object that was seen', () =>
+  test('leaves an object that the operator did not create, and reports it', () =>
     staged({}, async ({ client, edit }) => {
-      await client.create(ConfigMap, configMap('doomed', {}));
+      const { metadata } = await client.create(ConfigMap, configMap('doomed', {}));
       await edit({ removes: 'doomed' });
-      assert.equal(await client.find(ConfigMap, ref('doomed')), undefined);
+      assert.equal((await client.get(ConfigMap, ref('doomed'))).metadata.uid, metadata.uid);
+      const { status } = await client.get(Loan, ref('l'));
+      const problem = status?.conditions?.find(({ type }) => type === 'ReconcileError');
+      assert.match(problem?.message ?? '', /ConfigMap default\/doomed was not created by this operator/);
     }));
+
+  test('removes an object that another program of the operator created, and leaves a copy of it', () =>
+    staged(
+      {},
+      async ({ client, edit }) => {
+        const marked = (name: string) => ({
+          ...configMap(name, {}),
+          metadata: { ...ref(name), labels: { lent: 'yes' } },
+        });
+        await client.create(ConfigMap, marked('doomed'), { fieldManager: LENDER });
+        await client.create(ConfigMap, marked('copy'), { fieldManager: 'kubectl' });
+        await edit({ removes: 'doomed' });
+        assert.equal(await client.find(ConfigMap, ref('doomed')), undefined);
+        await edit({ removes: 'copy' });
+        assert.ok(await client.find(ConfigMap, ref('copy')));
+      },
+      'another program of the operator created it',
+    ));
 });
 
 describe('a closed gate', () => {
