@@ -16,8 +16,11 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'operators/sesame/src/commands/certgen.ts': 'a command: the user asks to overwrite the Secrets',
   'operators/sesame/src/serve/heartbeat.ts': 'a replica removes its own Lease when it ends',
   'operators/submariner/src/commands/cable-policy.ts': 'a command: the user names the policy to delete',
+  'operators/submariner/src/commands/leave.ts': 'a command: the user takes the cluster out of the set',
   'operators/submariner/src/gateway/gateway-report.ts': 'a gateway removes its own Gateway when it ends',
   'operators/submariner/src/gateway/heartbeat.ts': 'removes Gateways and Leases that gateways wrote, by uid',
+  'operators/submariner/src/membership/clear-member.ts': 'removes copies of synced objects from a cluster that leaves',
+  'operators/submariner/src/membership/leave-broker.ts': 'removes the objects of a cluster that leaves from its broker',
 };
 
 const sources = filesOfWorkspace().filter(

@@ -15,15 +15,7 @@ import {
 import { Cluster, OWNER_ANNOTATION, Submariner } from '../kinds/index.ts';
 import { baseAnnotations, EXPORT, SYNCED, type SyncObject } from '../sync/content.ts';
 import { isDuplicate, syncOwned } from '../sync/sync-owned.ts';
-import {
-  annotationFields,
-  BROKER_ROLE,
-  copyOf,
-  fieldsOf,
-  isLeaving,
-  SYNCED,
-  type SyncPlaces,
-} from './sync-policies.ts';
+import { annotationFields, BROKER_ROLE, copyOf, fieldsOf, isLeaving, type SyncPlaces } from './sync-policies.ts';
 
 interface Owned extends KubeObject {
   metadata: ObjectMeta;
