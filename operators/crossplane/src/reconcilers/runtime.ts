@@ -241,7 +241,7 @@ function withoutRendered(found: Found, rendered: RuntimeObjects): Found {
 }
 
 /** Names the objects of upstream's package manager that go on as ours, or go when ours have taken their place. */
-const RULING = 'docs/decisions/0031-ownership.md';
+const RULING = 'docs/decisions/0034-ownership.md';
 
 const UNTIL_READY = { until: 'what replaces it is ready' };
 

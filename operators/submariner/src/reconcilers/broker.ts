@@ -134,7 +134,7 @@ const validSpecOf = (policy: CablePolicies) => (readPolicy(policy).problems.leng
 const renewedAt = ({ spec }: Lease) => (spec?.renewTime === undefined ? undefined : Date.parse(spec.renewTime));
 
 /** Members write these objects themselves. The ruling on members that are not heard of any more names them. */
-const EXPIRED = { provenance: { ruling: 'docs/decisions/0031-ownership.md' } } as const;
+const EXPIRED = { provenance: { ruling: 'docs/decisions/0034-ownership.md' } } as const;
 
 /** Everything of a member that vanished; its role and bindings are owned by its account. */
 function removalsOf(cluster: Cluster, read: Reader, namespace: string) {

@@ -155,4 +155,4 @@ function parseLabels(text: string): Record<string, string> {
 }
 
 /** A copy follows its original, and a deletion on any member is honoured everywhere. */
-export const SYNCED = { provenance: { ruling: 'docs/decisions/0031-ownership.md' } } as const;
+export const SYNCED = { provenance: { ruling: 'docs/decisions/0034-ownership.md' } } as const;

@@ -163,7 +163,7 @@ describe('the decision', () => {
   });
 
   test('a removal of an upstream object needs a controller of ours and a ruling', () => {
-    const provenance = { controllers: ['uid-planned'], ruling: '0031' };
+    const provenance = { controllers: ['uid-planned'], ruling: '0034' };
     const intent: Intent = { mode: 'remove', uid: 'uid-x', provenance };
     const result = (traits: Traits) => resultOf(decide(intent, objectWith(traits), CLAIMANT));
     assert.equal(result({ controller: 'named by the plan' }), 'delete');

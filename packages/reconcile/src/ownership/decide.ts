@@ -1,6 +1,6 @@
 // The one place that decides whether an object may be created, updated, taken over, replaced, given back or deleted. Every
 // write of a plan carries the permit that this function gave; nothing else can make one. The rule behind the table: no
-// operator deletes or replaces an object that it did not create, unless docs/decisions/0031-ownership.md names the case.
+// operator deletes or replaces an object that it did not create, unless docs/decisions/0034-ownership.md names the case.
 import type { KubeObject } from '@capstan/kube/cluster';
 import { isMarked, type Provenance } from './provenance.ts';
 import { type Claimant, type Standing, standingOf } from './standing.ts';
