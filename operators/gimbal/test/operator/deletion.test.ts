@@ -68,7 +68,11 @@ describe('a backend that is deleted', () => {
       assert.equal(await client.find(Lease, ref('gimbal-discoverer-east')), undefined);
       assert.deepEqual(await stage.copies(), []);
       assert.ok(await client.find(Secret, ref('east-kubecfg')), 'the Secret is its owner’s');
-      assert.deepEqual(await servicesOf(client), ['copy', 'east-mine', 'west-web'], 'and so is what no discoverer made');
+      assert.deepEqual(
+        await servicesOf(client),
+        ['copy', 'east-mine', 'west-web'],
+        'and so is what no discoverer made',
+      );
       assert.equal(await client.find(EndpointSlice, ref('east-web-1')), undefined);
       assert.deepEqual(await routeOf(client), ['west-web:40']);
       const order = ['deployments/', 'httpproxies/', 'services/east-web', 'discoverybackends/east'].map((what) =>
