@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRegistry } from '@capstan/reconcile';
 import type { Connection, EndpointSpec } from '../kinds/index.ts';
-import { claimsOf } from './broker-token.ts';
+import { claimsOf } from './broker/broker-token.ts';
 import { readConfiguration } from './configuration.ts';
 import { registerGatewayMetrics } from './gateway-metrics.ts';
 import { applySettings } from './node-settings.ts';

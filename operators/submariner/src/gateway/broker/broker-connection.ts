@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { type Client, type Clock, connect, createClient, isForbidden, isUnauthorized } from '@capstan/kube';
 import type { Runtime } from '@capstan/reconcile';
 import { stringify } from 'yaml';
-import { Cluster } from '../kinds/index.ts';
-import type { GatewayConfiguration } from './configuration.ts';
+import { Cluster } from '../../kinds/index.ts';
+import type { GatewayConfiguration } from '../configuration.ts';
 
 export interface BrokerConnection {
   readonly client: Client;

@@ -1,7 +1,7 @@
 // The heartbeat of a member on its broker. It is sent only where the broker removes members by age (memberTimeout).
 import { type Client, type Clock, Lease, parseDuration } from '@capstan/kube';
-import { Broker } from '../kinds/index.ts';
-import { heartbeatOf } from '../membership/names.ts';
+import { Broker } from '../../kinds/index.ts';
+import { heartbeatOf } from '../../membership/names.ts';
 
 export interface MemberHeartbeatOptions {
   /** Of this cluster, with the copy of the broker's settings. */
