@@ -5,6 +5,7 @@ import { type Backstop, createBackstop } from '../drivers/backstop.ts';
 import { createDrivers } from '../drivers/create-drivers.ts';
 import type { LocalEnd } from '../drivers/driver.ts';
 import { createHost, type Host, type Programs } from '../host/index.ts';
+import { Submariner } from '../kinds/index.ts';
 import { addBroker, connectBroker, watchBroker } from './broker/broker-connection.ts';
 import { renewToken } from './broker/broker-token.ts';
 import { createMemberHeartbeat } from './broker/member-heartbeat.ts';
@@ -101,7 +102,8 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
   hasStarted = true;
   endpoint.set(endpointOf(drivers.get()));
   let plans: ReadonlyMap<string, EndpointPlan> = new Map();
-  let isInstalled = true;
+  /** Undefined as long as no Submariner resource was seen. */
+  let isInstalled: boolean | undefined;
   const operator = createGatewayOperator({
     gateway,
     brokerNamespace: configuration.broker.namespace,
@@ -254,7 +256,7 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
     life.abort();
     checks.stop();
     nat?.close();
-    const reason = await reasonToLeave(client, nodeName, () => isInstalled);
+    const reason = await reasonToLeave(client, { namespace, nodeName }, isInstalled);
     if (reason !== undefined) {
       logger.info('the cables of this node are removed', { reason });
       await engine
@@ -280,11 +282,17 @@ export async function cleanUpGateway(options: RunGatewayOptions): Promise<void> 
 /** Why nothing of this gateway may stay on the node; undefined where another gateway process comes after it. */
 async function reasonToLeave(
   client: Client,
-  nodeName: string,
-  isInstalled: () => boolean,
+  { namespace, nodeName }: Pick<GatewayConfiguration, 'namespace' | 'nodeName'>,
+  installed: boolean | undefined,
 ): Promise<string | undefined> {
-  if (!isInstalled()) return 'Submariner is uninstalled';
   // Without an answer they stay: removing them would interrupt traffic, and open what must be closed.
+  const isGone = async () => {
+    const { items } = await client.list(Submariner, { namespace });
+    return items.every(({ metadata }) => metadata.deletionTimestamp !== undefined);
+  };
+  // The deletion may be newer than what was seen of it. A gateway that was started by hand never had such a resource.
+  if (installed === false || (installed === true && (await isGone().catch(() => false))))
+    return 'Submariner is uninstalled';
   const isLost = await hasLostNode(client, nodeName).catch(() => false);
   return isLost ? `node ${nodeName} is no longer one for gateways` : undefined;
 }
