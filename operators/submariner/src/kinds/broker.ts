@@ -54,6 +54,11 @@ export const Broker = defineKind({
       optional: true,
       description: 'The spec of the policy "default" as it last was valid; a deleted one is restored to it.',
     }),
+    policyRecord: array(string(), {
+      optional: true,
+      description:
+        'The uids of the policies that the broker has and of the last 500 that were deleted. Members distinguish by it a deletion from a restored broker.',
+    }),
     clusters: array(object({ id: string(), lastSeen: string({ optional: true }) }), {
       optional: true,
       listMapKeys: ['id'],

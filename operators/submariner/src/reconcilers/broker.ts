@@ -25,7 +25,9 @@ import {
 import { accountOf, heartbeatOf } from '../membership/names.ts';
 import { BUILT_IN_DRIVER, driverNameOf } from '../policy/driver-names.ts';
 import { DEFAULT_POLICY, readPolicy } from '../policy/read-policy.ts';
+import { replacementOf } from '../sync/content.ts';
 import { lastDefaultOf } from '../sync/in-force.ts';
+import { recordPolicies } from '../sync/policy-record.ts';
 
 const ready = conditionType<'Ready' | 'InvalidPolicy'>('Ready');
 
@@ -75,6 +77,7 @@ export const broker = reconciler<Broker>({
       return timeout && renewed !== undefined && read.reached(renewed + timeout);
     });
     const clusters = members.filter((each) => !expired.includes(each)).map(idOf);
+    const policyRecord = recordPolicies(status?.policyRecord ?? [], read.list(CablePolicies, { namespace }, uidsOf));
     const good = problems.length === 0;
     return plan({
       prune: good,
@@ -109,6 +112,7 @@ export const broker = reconciler<Broker>({
         }),
       status: {
         clusters: clusters.map((id) => ({ id })),
+        policyRecord,
         ...(lastDefault !== undefined && { defaultPolicy: lastDefault }),
       },
       conditions: [
@@ -120,6 +124,10 @@ export const broker = reconciler<Broker>({
   },
 });
 
+const uidsOf = (policy: CablePolicies) => ({
+  uid: policy.metadata.uid ?? '',
+  replaces: replacementOf(policy)?.uid,
+});
 const idOf = ({ spec }: Cluster) => spec.cluster_id;
 const endpointOf = ({ apiVersion, kind, metadata, spec }: Endpoint) => ({
   apiVersion,

@@ -33,6 +33,7 @@ import {
   EXPORT,
   EXPORT_FINALIZER,
   isOriginal,
+  REPLACES,
   SYNC_FINALIZER,
   SYNCED,
 } from '../sync/content.ts';
@@ -85,9 +86,11 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
     const found = there.get(CablePolicies, { namespace: brokerNamespace, name });
     const broker = found === undefined ? undefined : { ...found, spec: inlined(there, found, brokerNamespace) };
     const allow = there.list(Broker, { namespace: brokerNamespace }, allowsMembers);
+    const isRecorded = recordIn(there, brokerNamespace);
     const alias =
       broker === undefined ? undefined : read.get(CablePolicies, aliasRef(namespace, name, originOf(broker)));
-    return { local: clusterID, member: own, alias, broker, allowMemberPolicies: allow.every((each) => each) };
+    const allowMemberPolicies = allow.every((each) => each);
+    return { local: clusterID, member: own, alias, broker, allowMemberPolicies, isRecorded };
   };
 
   const local = reconciler<CablePolicies>({
@@ -120,7 +123,7 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
         held: true,
         ...writesOf(actions, { name, namespace, brokerNamespace }, object, sides.broker),
         conditions: [conditionOf(name, actions.report)],
-        ...((actions.report.reason === 'EditLost' || actions.report.reason === 'BrokerRestored') && {
+        ...(isWarning(actions.report) && {
           events: [{ type: 'Warning' as const, reason: actions.report.reason, note: messageOf(name, actions.report) }],
         }),
       });
@@ -132,6 +135,11 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
       const sides = sidesOf(read, name, member);
       if (sides === undefined) return plan({ held: true, prune: false, conditions: [away(name)] });
       const actions = syncPolicy(sides);
+      if (actions.toBroker !== undefined) {
+        const writes = writesOf(actions, { name, namespace, brokerNamespace }, object, sides.broker);
+        return plan({ held: true, prune: false, ...writes });
+      }
+      if (actions.waits) return plan({ held: true, prune: false });
       if (sides.broker === undefined) return released();
       if (actions.releaseBroker) return plan({ held: true, prune: false, patches: [releaseExport(sides.broker)] });
       if (actions.deleteBroker === undefined) return released();
@@ -150,6 +158,7 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
     reads: [
       reading(CablePolicies, 'everywhere', { in: 'local' }),
       reading(Submariner, 'everywhere', { in: 'local' }),
+      reading(Broker, 'everywhere'),
       ConfigMap,
     ],
     writes: [writing(CablePolicies, 'both', { in: 'local' }), writing(CablePolicies, 'others')],
@@ -163,7 +172,12 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
       const member = here.get(CablePolicies, { namespace, name });
       if (member !== undefined) return plan({ held: false, prune: false });
       const broker = { ...object, spec: inlined(read, object, brokerNamespace) };
-      const { toMember, releaseBroker } = syncPolicy({ local: clusterID, member, broker });
+      const { toMember, releaseBroker } = syncPolicy({
+        local: clusterID,
+        member,
+        broker,
+        isRecorded: recordIn(read, brokerNamespace),
+      });
       if (releaseBroker) return plan({ held: false, prune: false, patches: [releaseExport(object)] });
       if (toMember === undefined) return plan({ held: false, prune: false });
       const marks = { ...baseAnnotations(toMember.base), ...inForceMark(toMember.inForce) };
@@ -178,6 +192,13 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
   return [local, imported];
 }
 
+/** The record of policies that the broker's operator keeps. */
+function recordIn(there: Pick<Reader, 'list'>, namespace: string): ((uid: string) => boolean) | undefined {
+  const record = there.list(Broker, { namespace }, recordOf).find((each) => each !== undefined);
+  return record === undefined ? undefined : (uid) => record.includes(uid);
+}
+
+const recordOf = ({ status }: Broker) => status?.policyRecord;
 const allowsMembers = ({ spec }: Broker) => spec.allowMemberPolicies;
 const dataOf = ({ data }: ConfigMap) => data ?? {};
 
@@ -205,8 +226,12 @@ function writesOf(
   const there = { namespace: brokerNamespace, name };
   if (actions.releaseBroker && broker !== undefined) return { patches: [releaseExport(broker)] };
   if (toBroker !== undefined) {
-    const { content, origin, mark } = toBroker;
-    const marks = { [EXPORT]: mark, ...inForceMark(toBroker.inForce) };
+    const { content, origin, mark, replaces } = toBroker;
+    const marks = {
+      [EXPORT]: mark,
+      ...inForceMark(toBroker.inForce),
+      ...(replaces !== undefined && { [REPLACES]: replaces }),
+    };
     if (broker === undefined) {
       const { metadata, spec } = copyOf(there, content, origin, marks);
       const held = { metadata: { ...metadata, finalizers: [EXPORT_FINALIZER] }, spec };
@@ -339,7 +364,16 @@ function away(name: string) {
   return synced.isUnknown('BrokerAway', `policy "${name}": the broker is not connected; changes wait for it`);
 }
 
+function isWarning(report: SyncReport): boolean {
+  return report.reason === 'EditLost' || (report.reason === 'BrokerRestored' && report.isDone !== true);
+}
+
 function conditionOf(name: string, report: SyncReport) {
+  if (report.reason === 'BrokerRestored' && report.isDone)
+    return synced.isTrue(
+      'BrokerRestored',
+      `policy "${name}": the broker had lost it, as after a restore from a backup, and a member created it again; check it, and delete it if it is not wanted`,
+    );
   return report.reason === 'Synced'
     ? synced.isTrue('Synced', `policy "${name}": is the same as on the broker`)
     : synced.isFalse(report.reason, messageOf(name, report));
@@ -356,7 +390,9 @@ function messageOf(name: string, report: SyncReport): string {
     case 'EditLost':
       return `policy "${name}": it was changed at the same time ${report.editor === BROKER_ORIGIN ? 'on the broker' : `by ${placeOf(report.editor)}`}, and that change holds; repeat yours`;
     case 'BrokerRestored':
-      return `policy "${name}": the broker held an earlier version of it, as after a restore from a backup; the version of this cluster was written to the broker again`;
+      return `policy "${name}": the broker lacked it or held an earlier version, as after a restore from a backup; the version of this cluster was written to the broker again`;
+    case 'NoPolicyRecord':
+      return `policy "${name}": the broker does not have it and keeps no record of deletions (status.policyRecord of its Broker); it stays here until the operator of the broker runs`;
     case 'MemberPoliciesNotAllowed':
       return `policy "${name}": the broker does not take policies of members (allowMemberPolicies); create it on the broker`;
     default:

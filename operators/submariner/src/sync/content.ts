@@ -21,8 +21,17 @@ export interface SyncBase {
   readonly digest: string;
   /** The broker's resourceVersion when this was recorded: no two bases of one object have the same. */
   readonly version?: string;
+  /** Whether the broker's record of policies held the uid since: a record without it has gone back. */
+  readonly isRecorded?: boolean;
   /** The labels at that time, for kinds whose labels are merged. */
   readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** The object that a broker lost in a restore, the member that created it again, and the digest of its content then. */
+export interface Replacement {
+  readonly uid: string;
+  readonly holder: string;
+  readonly digest: string;
 }
 
 /** On a member's copy. */
@@ -30,8 +39,11 @@ export const BASE_UID = 'submariner.io/sync-base-uid';
 export const BASE_DIGEST = 'submariner.io/sync-base-digest';
 export const BASE_VERSION = 'submariner.io/sync-base-version';
 export const BASE_LABELS = 'submariner.io/sync-base-labels';
+export const BASE_RECORDED = 'submariner.io/sync-base-recorded';
 /** On the broker's object: the member that wrote it last, the version of that member's base, and the digest of what it wrote. */
 export const EXPORT = 'submariner.io/sync-export';
+/** On a policy that a member created again after a restore: the uid of the lost object, the member, and the digest. */
+export const REPLACES = 'submariner.io/sync-replaces';
 /** Holds a deletion on a member until the broker has confirmed it. */
 export const SYNC_FINALIZER = 'submariner.io/sync';
 /**
@@ -73,20 +85,23 @@ export function digestOf(content: Content): string {
 
 export function baseOf({ annotations = {} }: ObjectMeta): SyncBase | undefined {
   const { [BASE_UID]: uid, [BASE_DIGEST]: digest, [BASE_VERSION]: version, [BASE_LABELS]: labels } = annotations;
+  const recordedUid = annotations[BASE_RECORDED];
   if (uid === undefined || digest === undefined) return undefined;
   return {
     uid,
     digest,
     ...(version !== undefined && { version }),
+    ...(recordedUid === uid && { isRecorded: true }),
     ...(labels !== undefined && { labels: parseLabels(labels) }),
   };
 }
 
-export function baseAnnotations({ uid, digest, version, labels }: SyncBase): Record<string, string> {
+export function baseAnnotations({ uid, digest, version, isRecorded, labels }: SyncBase): Record<string, string> {
   return {
     [BASE_UID]: uid,
     [BASE_DIGEST]: digest,
     ...(version !== undefined && { [BASE_VERSION]: version }),
+    ...(isRecorded && { [BASE_RECORDED]: uid }),
     ...(labels !== undefined && { [BASE_LABELS]: canonical(labels) }),
   };
 }
@@ -105,6 +120,12 @@ export function isOlderThan({ metadata: { uid, resourceVersion } }: SyncObject, 
     /^\d+$/.test(text ?? '') ? BigInt(text ?? '') : undefined,
   );
   return uid === base.uid && now !== undefined && then !== undefined && now < then;
+}
+
+/** The lost object that this one replaces, and the member that created it again. */
+export function replacementOf({ metadata }: SyncObject): Replacement | undefined {
+  const [uid = '', holder = '', digest = ''] = (metadata.annotations?.[REPLACES] ?? '').split(' ');
+  return uid === '' || holder === '' ? undefined : { uid, holder, digest };
 }
 
 /** The cluster that wrote the broker's object last; undefined when it was edited on the broker itself. */

@@ -2,6 +2,10 @@
 // deleted anywhere. The base distinguishes a deletion from a new object after any partition: a copy with a base whose original is
 // gone was deleted, one without a base is new. A base is therefore recorded before anything else happens to a copy: until then a
 // finalizer holds the broker's object, and no edit of the copy is exported.
+//
+// A broker that was restored from a backup lacks policies that were created later. It keeps a record of the uids of all policies
+// that it had, also of deleted ones. A base is marked once the record holds its uid. An absent policy whose marked base is not in
+// the record was therefore not deleted: the broker went back, and a member creates the policy again.
 import type { ObjectMeta } from '@capstan/kube';
 import { BROKER_ORIGIN, ORIGIN_LABEL } from '../kinds/index.ts';
 import {
@@ -15,6 +19,7 @@ import {
   editorOf,
   exportMark,
   isOlderThan,
+  replacementOf,
   type SyncBase,
   type SyncObject,
 } from './content.ts';
@@ -32,13 +37,17 @@ export interface PolicySides {
   readonly broker: SyncPolicyObject | undefined;
   /** Whether the broker takes policies of members. */
   readonly allowMemberPolicies?: boolean;
+  /** Whether the broker had a policy of this uid, by its record; undefined for a broker that keeps none. */
+  readonly isRecorded?: ((uid: string) => boolean) | undefined;
 }
 
 export type SyncReport =
   | { readonly reason: 'Synced' }
   | { readonly reason: 'NameConflict'; readonly owner: string }
   | { readonly reason: 'EditLost'; readonly editor: string }
-  | { readonly reason: 'BrokerRestored' }
+  /** It is done when both sides agree again. It is reported until the policy is edited. */
+  | { readonly reason: 'BrokerRestored'; readonly isDone?: true }
+  | { readonly reason: 'NoPolicyRecord' }
   | { readonly reason: 'MemberPoliciesNotAllowed' };
 
 export interface SyncActions {
@@ -48,6 +57,8 @@ export interface SyncActions {
     readonly origin: string;
     readonly mark: string;
     readonly inForce: string | undefined;
+    /** On a policy that the broker lost: the uid of the lost object, and this member. */
+    readonly replaces?: string;
     readonly resourceVersion?: string;
   };
   readonly deleteBroker?: { readonly uid: string };
@@ -70,6 +81,8 @@ export interface SyncActions {
   readonly release?: true;
   /** The broker's object need not be held any longer: its creator has recorded the base. */
   readonly releaseBroker?: true;
+  /** The deletion of the member's copy waits for the broker's record. */
+  readonly waits?: true;
   readonly report: SyncReport;
 }
 
@@ -80,21 +93,31 @@ export function syncPolicy(sides: PolicySides): SyncActions {
   const found = sides.broker;
   const broker = isDeleting(found) ? undefined : found;
   const noAlias = alias === undefined ? {} : { deleteAlias: true as const };
-  const isHeld = found !== undefined && originOf(found) === local && isHeldForExport(found.metadata);
+  const isHeld = found !== undefined && holderOf(found) === local && isHeldForExport(found.metadata);
+  // Members that are away know the lost object only: the broker has to record both before the new one may go.
+  const replaced = isHeld ? replacementOf(found) : undefined;
+  const mayRelease = replaced === undefined || sides.isRecorded?.(replaced.uid) !== false;
   if (member === undefined) {
+    if (isHeld && !mayRelease) return { ...noAlias, report: SYNCED };
     if (isHeld) return { ...noAlias, releaseBroker: true, report: SYNCED };
     return { ...noAlias, ...(broker ? imported(broker, undefined, local) : { report: SYNCED }) };
   }
   if (isDeleting(member)) {
-    if (isHeld && broker === undefined) return { ...noAlias, releaseBroker: true, report: SYNCED };
+    if (isHeld && broker === undefined)
+      return { ...noAlias, ...(mayRelease ? { releaseBroker: true } : { waits: true }), report: SYNCED };
     return { ...noAlias, ...afterDeletion(sides, member, baseInForce(local, member, broker), broker) };
   }
-  if (isHeld) return { ...noAlias, ...afterCreation(local, member, found) };
+  const isBased = isHeld && baseOf(member.metadata)?.uid === found.metadata.uid;
+  if (isHeld && (!isBased || mayRelease)) return { ...noAlias, ...afterCreation(local, member, found) };
   const base = baseInForce(local, member, found);
   // The name is free when the deletion on the broker is complete.
   if (base === undefined && found !== undefined && broker === undefined)
     return { ...noAlias, report: { reason: 'NameConflict', owner: originOf(found) } };
   if (base === undefined) return beforeFirstSync(sides, member, broker);
+  if (found === undefined && isLost(sides, base)) return { ...noAlias, ...createdAgain(member, base, local) };
+  // A restored broker has no record until its operator runs.
+  if (found === undefined && base.isRecorded && sides.isRecorded === undefined)
+    return { ...noAlias, report: { reason: 'NoPolicyRecord' } };
   if (broker === undefined) return { ...noAlias, deleteMember: true, report: SYNCED };
   return { ...noAlias, ...merged(sides, member, base, broker) };
 }
@@ -113,9 +136,23 @@ function afterCreation(local: string, member: SyncPolicyObject, broker: SyncPoli
   return withBase(baseFrom(broker, digestOf(contentOf(broker))), broker, member);
 }
 
+/** Whether an absent policy was lost in a restore of the broker, and not deleted. */
+function isLost({ allowMemberPolicies = true, isRecorded }: PolicySides, base: SyncBase | undefined): boolean {
+  return allowMemberPolicies && base?.isRecorded === true && isRecorded?.(base.uid) === false;
+}
+
+function createdAgain(member: SyncPolicyObject, { uid }: SyncBase, local: string): SyncActions {
+  const origin = member.metadata.labels?.[ORIGIN_LABEL] ?? local;
+  const content = contentOf(member);
+  const { toBroker, ...rest } = exported(content, origin, member, undefined, local);
+  if (toBroker === undefined) return rest;
+  const replaces = [uid, local, digestOf(content)].join(' ');
+  return { toBroker: { ...toBroker, replaces }, report: { reason: 'BrokerRestored' } };
+}
+
 /** Both are there and were in agreement once. */
 function merged(
-  { allowMemberPolicies = true, local }: PolicySides,
+  { allowMemberPolicies = true, local, isRecorded: isKnown }: PolicySides,
   member: SyncPolicyObject,
   base: SyncBase,
   broker: SyncPolicyObject,
@@ -126,7 +163,12 @@ function merged(
   if (mine === theirs) {
     const recorded = baseOf(member.metadata);
     const isRecorded = recorded?.uid === next.uid && recorded.digest === theirs;
-    return isRecorded ? recordInForce(broker, member) : withBase(next, broker, member);
+    if (!isRecorded) return withBase(next, broker, member);
+    const report: SyncReport =
+      replacementOf(broker)?.digest === theirs ? { reason: 'BrokerRestored', isDone: true } : SYNCED;
+    if (!recorded.isRecorded && isKnown?.(next.uid))
+      return { ...withBase({ ...next, isRecorded: true }, broker, member), report };
+    return { ...recordInForce(broker, member), report };
   }
   // A broker that was restored from a backup holds an earlier version of the object that the two agreed on.
   if (allowMemberPolicies && base.uid === next.uid && isOlderThan(broker, base))
@@ -171,17 +213,20 @@ function beforeFirstSync(
 
 /** A deletion on a member holds for all, once the broker has confirmed it. */
 function afterDeletion(
-  { local, allowMemberPolicies = true }: PolicySides,
+  sides: PolicySides,
   member: SyncPolicyObject,
   base: SyncBase | undefined,
   broker: SyncPolicyObject | undefined,
 ): SyncActions {
+  const { local, allowMemberPolicies = true } = sides;
+  // Other members would create a lost policy again: it has to be there to be deleted for all.
+  if (base !== undefined && sides.broker === undefined && isLost(sides, base)) return createdAgain(member, base, local);
   if (broker === undefined) return { release: true, report: SYNCED };
   const uid = broker.metadata.uid ?? '';
   const isOurs =
     base === undefined
       ? originOf(broker) === local && digestOf(contentOf(broker)) === digestOf(contentOf(member))
-      : base.uid === uid;
+      : base.uid === uid || replacementOf(broker)?.uid === base.uid;
   if (isOurs && allowMemberPolicies) return { deleteBroker: { uid }, report: SYNCED };
   return { release: true, report: SYNCED };
 }
@@ -247,6 +292,11 @@ function inForceOn(broker: SyncPolicyObject, copy: SyncPolicyObject | undefined)
 
 export function isHeldForExport({ finalizers = [] }: ObjectMeta): boolean {
   return finalizers.includes(EXPORT_FINALIZER);
+}
+
+/** The member that holds a new object until it has recorded its base. */
+function holderOf(broker: SyncObject): string {
+  return replacementOf(broker)?.holder ?? originOf(broker);
 }
 
 export function originOf({ metadata }: SyncObject): string {

@@ -18,6 +18,7 @@ import {
   MEMBER_NAMESPACE,
   Submariner,
 } from '../../src/kinds/index.ts';
+import { broker as brokerReconciler } from '../../src/reconcilers/broker.ts';
 import { createBrokerSync } from '../../src/reconcilers/sync-broker.ts';
 import { createOwnedSync } from '../../src/reconcilers/sync-owned.ts';
 import { createPolicySync } from '../../src/reconcilers/sync-policies.ts';
@@ -39,6 +40,8 @@ export interface SyncPlace {
   readonly clock: VirtualClock;
   readonly broker: TestCluster;
   join(id: string): Promise<Member>;
+  /** Starts the operator of the broker; the result stops it. */
+  startBrokerOperator(): () => Promise<void>;
   /** Called before each write of a member's program; the write waits for it. */
   onWrite: (request: ApiRequest) => Promise<void>;
   settle(): Promise<void>;
@@ -74,6 +77,19 @@ export async function createSyncPlace(): Promise<SyncPlace> {
     onWrite: () => Promise.resolve(),
     clock,
     broker,
+    startBrokerOperator() {
+      const operators = [operator({ name: 'submariner', kinds: KINDS, reconcilers: [brokerReconciler] })];
+      const runtime = createRuntime({ operators, clock, random, logger: silentLogger, freeze: true });
+      runtime.setDigestKey({ id: 'test', bytes: new Uint8Array(32) });
+      runtime.addWorld({ name: '', client: clientOf(broker), namespace: BROKER_NAMESPACE });
+      const stopping = new AbortController();
+      const ended = runtime.run(stopping.signal);
+      return async () => {
+        stopping.abort();
+        await clock.advance(60_000);
+        await ended;
+      };
+    },
     async join(id) {
       const local = await cluster(MEMBER_NAMESPACE);
       const places = { clusterID: id, namespace: MEMBER_NAMESPACE, brokerNamespace: BROKER_NAMESPACE };

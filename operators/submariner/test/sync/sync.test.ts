@@ -233,6 +233,58 @@ describe('a policy', () => {
     }));
 });
 
+describe('a restored broker', () => {
+  test('gets back the policies that were created after the backup, and later deletions hold for all members', () =>
+    played(async (place) => {
+      const { client } = place.broker;
+      let stopOperator = place.startBrokerOperator();
+      const object = { apiVersion: Broker.apiVersion, kind: 'Broker', metadata: there('submariner-broker') };
+      await client.create(Broker, { ...object, spec: {} } as Broker);
+      const [east, west, away] = [await place.join('east'), await place.join('west'), await place.join('away')];
+      await client.create(CablePolicies, policy(there('before'), 'vxlan'));
+      await place.settle();
+      const { policyRecord } = (await client.get(Broker, there('submariner-broker'))).status ?? {};
+      assert.ok(policyRecord);
+      await client.create(CablePolicies, policy(there('of-broker'), 'ipsec'));
+      await east.client.create(CablePolicies, policy(here('of-east'), 'wireguard'));
+      await place.settle();
+      for (const member of [east, west, away]) await member.leave();
+      await stopOperator();
+      for (const name of ['of-broker', 'of-east']) await client.delete(CablePolicies, there(name));
+      await client.patch(
+        Broker,
+        there('submariner-broker'),
+        'merge',
+        { status: { policyRecord } },
+        { subresource: 'status' },
+      );
+      stopOperator = place.startBrokerOperator();
+      for (const member of [west, east]) member.comeBack();
+      await place.settle();
+      for (const name of ['before', 'of-broker', 'of-east']) {
+        const found = await client.get(CablePolicies, there(name));
+        assert.deepEqual(found.metadata.finalizers ?? [], [], name);
+        for (const member of [east, west]) assert.ok(await member.client.find(CablePolicies, here(name)), name);
+      }
+      for (const member of [east, west]) {
+        const { status } = await member.client.get(CablePolicies, here('of-east'));
+        const condition = status?.conditions?.find(({ type }) => type === 'Synced');
+        assert.deepEqual([condition?.status, condition?.reason], ['True', 'BrokerRestored'], member.id);
+      }
+      await client.delete(CablePolicies, there('of-broker'));
+      await west.client.delete(CablePolicies, here('of-east'));
+      await place.settle();
+      away.comeBack();
+      await place.settle();
+      for (const member of [east, west, away])
+        for (const name of ['of-broker', 'of-east'])
+          assert.equal(await member.client.find(CablePolicies, here(name)), undefined, `${member.id}: ${name}`);
+      const left = await client.list(CablePolicies, { namespace: BROKER_NAMESPACE });
+      assert.deepEqual(left.items.map(({ metadata }) => metadata.name).toSorted(), ['before', 'default']);
+      await stopOperator();
+    }));
+});
+
 describe('a cluster', () => {
   test('is known to all, and labels that users set on either side are kept', () =>
     played(async (place) => {
