@@ -280,7 +280,7 @@ describe('a restored broker', () => {
         for (const name of ['of-broker', 'of-east'])
           assert.equal(await member.client.find(CablePolicies, here(name)), undefined, `${member.id}: ${name}`);
       const left = await client.list(CablePolicies, { namespace: BROKER_NAMESPACE });
-      assert.deepEqual(left.items.map(({ metadata }) => metadata.name).toSorted(), ['before', 'default']);
+      assert.deepEqual(left.items.map(({ metadata }) => metadata.name ?? '').toSorted(), ['before', 'default']);
       await stopOperator();
     }));
 });
