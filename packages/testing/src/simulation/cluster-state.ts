@@ -58,12 +58,14 @@ function normalised(object: KubeObject, dropped: ReadonlySet<string>): unknown {
     lastTransitionTime: undefined,
     observedGeneration: undefined,
   }));
-  // A condition that held for a while and went leaves an empty list.
+  // A condition that held for a while and went leaves an empty list, or an empty status.
   const shown = conditions === undefined || conditions.length === 0 ? undefined : conditions;
+  const reported = { ...status, observedGeneration: undefined, conditions: shown };
+  const isEmpty = Object.values(reported).every((value) => value === undefined);
   return {
     ...rest,
     metadata: { ...metadata, annotations: kept(annotations), labels: kept(labels), owners },
-    status: status && { ...status, observedGeneration: undefined, conditions: shown },
+    status: isEmpty ? undefined : reported,
   };
 }
 
