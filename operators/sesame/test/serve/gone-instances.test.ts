@@ -7,6 +7,7 @@ import {
   formatRecord,
   INSTANCE_ANNOTATION,
   INSTANCE_LABEL,
+  INSTANCE_MANAGER,
   LEASE_SECONDS,
 } from '../../src/configuration/instance-record.ts';
 import { goneInstances } from '../../src/reconcilers/gone-instances.ts';
@@ -35,8 +36,9 @@ test('the Lease of a replica that crashed is removed some time after it expired;
   try {
     const { annotations: _, ...plain } = lease('leader-elect', clock.now()).metadata;
     await client.create(Lease, { ...lease('leader-elect', clock.now()), metadata: plain });
-    await client.create(Lease, lease('sesame-crashed', clock.now()));
-    await client.create(Lease, lease('sesame-alive', clock.now()));
+    const options = { fieldManager: INSTANCE_MANAGER };
+    await client.create(Lease, lease('sesame-crashed', clock.now()), options);
+    await client.create(Lease, lease('sesame-alive', clock.now()), options);
     await stage.settle();
     await clock.advance(60_000);
     await client.patch(Lease, { namespace: 'default', name: 'sesame-alive' }, 'merge', {

@@ -4,6 +4,7 @@ import { Lease, Namespace } from '@capstan/kube';
 import { operator } from '@capstan/reconcile';
 import { createRandom, createTestCluster, createVirtualClock } from '@capstan/testing';
 import { Gateway, type GatewayStatus } from '../kinds/index.ts';
+import { GATEWAY_MANAGER } from './gateway-report.ts';
 import { createHeartbeat } from './heartbeat.ts';
 
 const namespace = 'submariner-operator';
@@ -17,7 +18,7 @@ test('the Gateway of a dead node goes, that of one that is alive stays', async (
     await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
     const gateway = async (name: string, haStatus: GatewayStatus['haStatus']) => {
       const object = { apiVersion: Gateway.apiVersion, kind: 'Gateway', metadata: { namespace, name } };
-      await client.create(Gateway, { ...object, status: { haStatus } });
+      await client.create(Gateway, { ...object, status: { haStatus } }, { fieldManager: GATEWAY_MANAGER });
     };
     const names = async () => (await client.list(Gateway, { namespace })).items.map(({ metadata }) => metadata.name);
     const beatOf = (node: string) => createHeartbeat({ client, namespace, node, clock });

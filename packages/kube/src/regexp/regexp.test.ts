@@ -177,7 +177,8 @@ test('a pattern finds what JavaScript finds', () => {
   fc.assert(
     fc.property(patterns, texts, (pattern, letters) => {
       const text = letters.join('');
-      const oracle = new RegExp(pattern.replaceAll('.', '[^\\n]'), 'u').exec(text);
+      // With the flag u, V8 of Node.js 26 does not find a letter of two units before the end: /[^\n]$/u.test('😀') is false.
+      const oracle = new RegExp(pattern.replaceAll('.', '[^\\n]'), 'v').exec(text);
       const regexp = compileRegexp(pattern);
       assert.equal(regexp.test(text), oracle !== null);
       assert.deepEqual(regexp.find(text)?.index, oracle?.index);
