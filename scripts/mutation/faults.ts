@@ -237,7 +237,7 @@ export const FAULTS: readonly PlantedFault[] = [
     tests: [`${KUBE}/informer/own-writes.test.ts`, `${KUBE}/informer/model.test.ts`],
   },
   {
-    name: 'a list is not sorted anew after a change',
+    name: 'a list is not sorted again after a change',
     file: `${KUBE}/informer/store.ts`,
     from: 'if (!objects.has(key)) sortedKeys = undefined;',
     to: '',

@@ -1,4 +1,4 @@
-// What freezing costs: the operator of the peer measurement twice, with values that readers share frozen and open. Both run at the same
+// Measures the cost of freezing: the operator of the peer measurement twice, with values that readers share frozen and open. Both run at the same
 // time against the same server, and edits go to one and to the other in turns.
 import { inTempFolder } from '../apiserver/temp-folder.ts';
 import type { Part } from '../bench.ts';

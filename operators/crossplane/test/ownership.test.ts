@@ -100,7 +100,7 @@ describe('a runtime config that names the Deployment of a user', () => {
   });
 });
 
-test('of two packages with one fixed name the first keeps it, and the second reports the conflict until it is free', async () => {
+test('the first of two packages with one fixed name keeps it, and the second reports the conflict until it is free', async () => {
   const registry = registryOf('first', 'second');
   await staged({ registry, objects: [config('mine', named('fixed')), using('first', 'mine')] }, async (stage) => {
     await allReady(stage);

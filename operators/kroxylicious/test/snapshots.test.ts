@@ -134,7 +134,7 @@ describe('snapshots', () => {
         assert.deepEqual(stage.transport.writes, []);
       }));
 
-  test('that were asked for after the content broke are reported as not there yet, and b waits', () =>
+  test('snapshots that were asked for after the content broke are reported as not there yet, and b waits', () =>
     staged({ objects: running({}) }, async ({ client, settle }) => {
       await client.delete(Secret, ref('server'));
       await settle();

@@ -9,7 +9,7 @@ import { type AdmissionResponse, checkAdmission } from '@capstan/reconcile/webho
 export interface ReviewOptions {
   readonly checks: readonly AdmissionCheck[];
   readonly view: AdmissionView;
-  /** What went wrong in a check, and for which object, for the log. */
+  /** Takes the error of a check and the object that it was about, for the log. */
   failed?(kind: string, reason: string, key: string): void;
 }
 

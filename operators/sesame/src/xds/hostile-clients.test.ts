@@ -181,7 +181,7 @@ describe('a large request', () => {
     await assertServed(stage);
   });
 
-  test('that never becomes complete ends after the time limit, and frees its memory', async (t) => {
+  test('a request that never becomes complete ends its stream after the time limit', async (t) => {
     const clock = createVirtualClock();
     const stage = await stageWith(t, {}, clock);
     const stream = open(sessionTo(t, stage));
@@ -284,7 +284,7 @@ test('an error in the state of one client disconnects that client alone', async 
 });
 
 describe('a flood of HTTP/2 frames', () => {
-  test('of streams that are opened and reset at once does not stop the server', async (t) => {
+  test('a flood of streams that are opened and reset at once does not stop the server', async (t) => {
     const stage = await stageWith(t);
     const session = sessionTo(t, stage);
     for (let i = 0; i < 5_000 && !session.destroyed; i += 1) {
@@ -312,7 +312,7 @@ describe('a flood of HTTP/2 frames', () => {
     'of continuations': frame(9, 0, 1, Buffer.alloc(16_000, 0x40)),
   };
   for (const [what, flood] of Object.entries(floods))
-    test(`${what} does not stop the server`, async (t) => {
+    test(`a flood ${what} does not stop the server`, async (t) => {
       const stage = await stageWith(t);
       const socket = connectSocket(stage.server.port, '127.0.0.1');
       t.after(() => socket.destroy());

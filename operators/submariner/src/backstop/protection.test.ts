@@ -48,7 +48,7 @@ const broker = (spec: Partial<Broker['spec']>): Broker => ({
   spec: { allowMemberPolicies: true, minimumSecurity: 'any', onConflict: 'pick', ...spec },
 });
 
-/** What the gateway of east protects of west. */
+/** Returns the networks of west that the gateway of east protects. */
 function protection(...objects: readonly KubeObject[]): Protection | undefined {
   const derived = createProtection({
     clusterID: 'east',

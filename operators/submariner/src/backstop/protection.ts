@@ -49,7 +49,7 @@ export const clusterOfEndpoint = derivation<readonly string[]>({
 
 interface KnownEndpoint {
   readonly spec: EndpointSpec;
-  /** What its gateway resolved for other clusters. */
+  /** The drivers that its gateway resolved for other clusters. */
   readonly resolved: string | undefined;
 }
 

@@ -140,7 +140,7 @@ export async function deletePolicy(context: CommandContext): Promise<number> {
   return 0;
 }
 
-/** What follows from the deletion of the default policy. */
+/** Describes the consequences of deleting the default policy. */
 async function defaultConsequences(context: CommandContext): Promise<string[]> {
   const view = await readView(context);
   const ranking = rankRules(view.policies, view.requiresEncryption);

@@ -31,7 +31,7 @@ export interface Place {
 
 export interface ClusterView extends Place {
   readonly objects: readonly CablePolicies[];
-  /** Of all objects, in their order: the rules in force, and those of the spec where none is. */
+  /** The rules in force of all objects, in their order; the rules of the spec where none is in force. */
   readonly all: readonly Policy[];
   /** Those that are in force, with the options of their ConfigMaps. */
   readonly policies: readonly Policy[];

@@ -42,7 +42,7 @@ export const CLIENT_RULES = [
   },
 ];
 
-/** What joining needs on the broker: an account for the new member, bound to the members' role, and to replace an old member. */
+/** The objects that joining needs on the broker: an account for the new member, bound to the members' role, and to replace an old member. */
 const ADMIN_RULES = [
   { apiGroups: [GROUP], resources: ['clusters', 'endpoints'], verbs: ['get', 'list', 'delete'] },
   { apiGroups: [GROUP], resources: ['cablepolicies'], verbs: ['get', 'list', 'patch'] },

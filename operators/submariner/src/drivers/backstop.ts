@@ -19,7 +19,7 @@ export interface Backstop {
   holders(): readonly string[];
   /** Closes again what was opened by hand; true when something was missing. What the host rejects may be given. */
   verify(found?: ReadonlySet<string>): Promise<boolean>;
-  /** Whether all of these networks were rejected on the host when it was last read. */
+  /** Returns whether all of these networks were rejected on the host when it was last read. */
   isInForce(networks: readonly string[]): boolean;
   /** Opens everything, and forgets it. */
   remove(): Promise<void>;

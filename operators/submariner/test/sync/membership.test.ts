@@ -190,7 +190,7 @@ class History {
     member.stop = undefined;
   }
 
-  /** The administrator of the broker removes a member that vanished; the cluster is installed anew later. */
+  /** The administrator of the broker removes a member that vanished; the cluster is installed again later. */
   async remove(member: Member): Promise<void> {
     const { broker, cluster } = member;
     assert.ok(broker);

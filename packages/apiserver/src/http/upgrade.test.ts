@@ -167,7 +167,7 @@ test('what is not the protocol ends that connection and no other', async (t) => 
   assert.match(head, /^HTTP\/1\.1 101 /);
 });
 
-/** A frame as a client sends it, masked with zeros unless it is told otherwise. */
+/** A frame as a client sends it, masked with zeros by default. */
 function rawFrame(first: number, body: Buffer | string, { isMasked = true, length = Buffer.byteLength(body) } = {}) {
   const mask = isMasked ? 0x80 : 0;
   const header =

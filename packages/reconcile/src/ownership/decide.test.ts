@@ -118,7 +118,7 @@ describe('the decision', () => {
     ['a controller that the plan names is ours', exact(false, false), { controller: 'named by the plan' }, 'takeOver'],
     ['a child of another owner is a conflict', exact(true), { label: 'others', labelBy: US }, 'conflict'],
     ['an absent shared object is created', { mode: 'shared' }, undefined, 'create'],
-    ['a shared object of nobody is updated', { mode: 'shared' }, {}, 'update'],
+    ['a shared object without an owner is updated', { mode: 'shared' }, {}, 'update'],
     ['a shared object of another controller is a conflict', { mode: 'shared' }, { controller: 'another' }, 'conflict'],
     ['a kept object stays', { mode: 'keep' }, OWN, 'leave'],
     ['one that is created only when absent stays', { mode: 'createOnly' }, {}, 'leave'],
