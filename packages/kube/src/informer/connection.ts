@@ -24,6 +24,8 @@ export interface ConnectionOptions<T extends KubeObject> {
   opened(): void;
   /** What a batch shows about the connection; an exception ends the connection. */
   take(events: readonly WatchEvent[]): Signs;
+  /** See InformerOptions. */
+  watchSeconds?: number | undefined;
 }
 
 export interface Signs {
@@ -43,8 +45,9 @@ export interface ConnectionEnd {
 
 /** Never rejects: how it ended is the result. */
 export async function connect<T extends KubeObject>(options: ConnectionOptions<T>): Promise<ConnectionEnd> {
-  const { client, kind, selection, resourceVersion, clock, random, signal } = options;
-  const timeoutSeconds = SHORTEST_WATCH_S + Math.floor(random() * (LONGEST_WATCH_S - SHORTEST_WATCH_S + 1));
+  const { client, kind, selection, resourceVersion, clock, random, signal, watchSeconds = SHORTEST_WATCH_S } = options;
+  // Spread, so that the watches of many informers do not end in one moment.
+  const timeoutSeconds = watchSeconds + Math.floor(random() * (watchSeconds / 3 + 1));
   const quietMs = timeoutSeconds * 1000 + GRACE_MS;
   const abort = new AbortController();
   const onAbort = () => abort.abort(signal.reason);
@@ -93,9 +96,8 @@ export async function connect<T extends KubeObject>(options: ConnectionOptions<T
   }
 }
 
-// Spread, so that the watches of many informers do not end in one moment. The longest with its grace is the limit of silence.
+// The longest watch, a third more, with its grace is the limit of silence.
 const SHORTEST_WATCH_S = 30;
-const LONGEST_WATCH_S = 40;
 const GRACE_MS = 10_000;
 // The client's own limit is 30 s; this one catches what it does not.
 const OPENING_MS = 35_000;

@@ -40,6 +40,11 @@ export interface InformerOptions<T extends KubeObject> extends Selection {
   served?: ServedKinds;
   /** Objects per page where the server does not stream lists. Default 500. */
   pageSize?: number;
+  /**
+   * The shortest time that a watch is asked for; the longest is a third more. A deaf watch is noticed after that time. Default 30;
+   * longer where the clock of a program runs ahead of its server's.
+   */
+  watchSeconds?: number;
   /** False never asks for a streamed list. Default true: asked for once, and never again when refused. */
   streaming?: boolean;
 }

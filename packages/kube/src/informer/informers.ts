@@ -19,6 +19,7 @@ export interface InformersOptions {
   /** See InformerOptions. */
   freeze?: boolean;
   pageSize?: number;
+  watchSeconds?: number;
   streaming?: boolean;
   /** What the cache of a kind drops; one for all its users, since they share it. Default: nothing but others' managedFields. */
   trim?: <T extends KubeObject>(kind: Kind<T>, object: T) => T;

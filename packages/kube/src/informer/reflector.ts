@@ -215,6 +215,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       resourceVersion: resumedFrom,
       clock,
       random,
+      watchSeconds: options.watchSeconds,
       signal,
       opened: () => {
         if (!initial) become('watching');

@@ -57,6 +57,8 @@ export interface RuntimeOptions {
   checkFields?: boolean;
   /** False leaves what readers share open to changes: only for measuring what freezing costs. Default true. */
   freeze?: boolean;
+  /** The shortest time that a watch is asked for: see InformerOptions of @capstan/kube. Default 30. */
+  watchSeconds?: number;
   /**
    * Runs every reconcile and every derivation twice and compares: one that depends on the clock, on randomness or on an earlier
    * run gets an error on its resource at the first run. Off by default, because it costs a second run of each.
@@ -292,6 +294,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         requirements: options.whole ? whole(needed) : needed,
         guard: options.checkFields ?? false,
         freeze,
+        ...(options.watchSeconds === undefined ? {} : { watchSeconds: options.watchSeconds }),
         onView(kind, object, error) {
           const place = worlds.get(name);
           const key = keyOfObject(object);

@@ -44,6 +44,8 @@ export interface KindCachesOptions {
   onView?: OnView;
   /** Whether caches are frozen; true by default. */
   freeze?: boolean;
+  /** See InformerOptions of @capstan/kube. */
+  watchSeconds?: number;
 }
 
 export interface KindCaches {
@@ -103,6 +105,7 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
       ...[...options.requirements.values()].flatMap(({ managers }) => managers ?? []),
     ],
     ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
+    ...(options.watchSeconds === undefined ? {} : { watchSeconds: options.watchSeconds }),
     ...(options.guard ? {} : { trim: (kind, object) => filterOf(kind)?.(object) ?? object }),
     isOptional: (kind) => options.requirements.get(kindId(kind))?.optional === true,
     ...(options.observe ? { observe: options.observe } : {}),

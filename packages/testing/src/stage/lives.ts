@@ -12,7 +12,7 @@ import type { VirtualClock } from '../virtual-clock.ts';
 import { grantAccount, watchedAccount } from './account.ts';
 import { embeddedStageServer } from './embedded-stage-server.ts';
 import { realStageServer } from './real-stage-server.ts';
-import { chosenServer } from './stage-server.ts';
+import { chosenServer, runtimeBeside } from './stage-server.ts';
 
 export interface Lives {
   readonly clock: VirtualClock;
@@ -63,7 +63,15 @@ export async function createLives({ operators, given, ...options }: LivesOptions
       const { transport: allowed, check } = watchedAccount(await server.transport(account));
       const transport = faultyTransport(allowed, { random, clock: mortal, schedule });
       void transport.died.then(() => mortal.kill());
-      const { runtime, stop } = startIncarnation({ operators: of, transport, clock: mortal, random, ...options });
+      const beside = { ...runtimeBeside(server.name), ...options.runtime };
+      const { runtime, stop } = startIncarnation({
+        operators: of,
+        transport,
+        clock: mortal,
+        random,
+        ...options,
+        runtime: beside,
+      });
       const life: Life = {
         runtime,
         get isDead() {

@@ -27,6 +27,14 @@ export interface StageServer {
 export const SERVERS = ['embedded', 'real'] as const;
 export type ServerName = (typeof SERVERS)[number];
 
+/**
+ * Options of a runtime beside this server. A virtual clock runs ahead of a real server, which ends watches by its own: with short ones
+ * a test that moves the clock by minutes would open every watch again and again.
+ */
+export function runtimeBeside(name: ServerName): { readonly watchSeconds?: number } {
+  return name === 'real' ? { watchSeconds: 300 } : {};
+}
+
 /** The server that this run of the tests is for. */
 export function chosenServer(env: Readonly<Record<string, string | undefined>> = process.env): ServerName {
   const name = env['CAPSTAN_TEST_SERVER'] ?? 'embedded';

@@ -12,7 +12,7 @@ import { embeddedStageServer } from './embedded-stage-server.ts';
 import { createOwnershipAudit } from './ownership-audit.ts';
 import { realStageServer } from './real-stage-server.ts';
 import { type RecordingTransport, recordingTransport } from './recording-transport.ts';
-import { chosenServer, type ServerName } from './stage-server.ts';
+import { chosenServer, runtimeBeside, type ServerName } from './stage-server.ts';
 
 export interface Stage {
   readonly server: ServerName;
@@ -62,7 +62,9 @@ export async function createStage({ operators, given, ruled, ...options }: Stage
       checkDenied();
       audit.check();
     };
-    return { transport, check, program: startIncarnation({ operators, transport, clock, random, ...options }) };
+    const runtime = { ...runtimeBeside(server.name), ...options.runtime };
+    const program = startIncarnation({ operators, transport, clock, random, ...options, runtime });
+    return { transport, check, program };
   };
   let current = await start();
   // While it is listing it waits only for the server.
