@@ -1,6 +1,7 @@
 // Every bench by its name; a new one is a file beside this one and a line here.
 import { apiserver } from './apiserver.ts';
 import type { Bench } from './bench.ts';
+import { cables } from './cables.ts';
 import { crossplane } from './crossplane.ts';
 import { gimbal } from './gimbal.ts';
 import { install } from './install.ts';
@@ -17,6 +18,7 @@ export const benches: readonly Bench[] = [
   gimbal,
   crossplane,
   submariner,
+  cables,
   sesameConfig,
   xds,
   install,

@@ -10,7 +10,7 @@ import {
   publicKeyOf,
   userspaceDevice,
 } from '@capstan/submariner/gateway';
-import { createUnderlay, skip, type TestGateway } from '@capstan/submariner/underlay';
+import { createUnderlay, skip, type TestGateway } from '@capstan/submariner/real-cables';
 import type { Part } from '../bench.ts';
 import { type Result, result } from '../measure/result.ts';
 

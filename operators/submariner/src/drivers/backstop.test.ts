@@ -7,7 +7,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { createHost, type Host, ip } from '../host/index.ts';
 import { createNetworkNamespaces, type NetworkNamespaces, namespaceProblem } from '../local/network-namespaces.ts';
 import { type Backstop, createBackstop, FOUND } from './backstop.ts';
-import { readRejected, removeRoutes, routeStep } from './routes.ts';
+import { ensureRule, readRejected, removeRoutes, routeStep } from './routes.ts';
 
 const skip = namespaceProblem() ?? false;
 
@@ -107,6 +107,12 @@ describe('the backstop', { skip }, () => {
     assert.equal(await backstop.verify(), true);
     assert.match((await target('10.12.0.1')) ?? '', /unreachable|No route to host/i);
     assert.equal(await backstop.verify(), false);
+  });
+
+  test('is in place where several callers restore it at the same time', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => ensureRule(host)));
+    for (const family of ['-4', '-6'])
+      assert.equal((await host.query('ip', family, 'rule', 'show', 'pref', '100')).length, 1);
   });
 
   test('reports a network that the host does not reject', async () => {

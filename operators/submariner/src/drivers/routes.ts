@@ -120,15 +120,21 @@ export async function readRejected(host: Host): Promise<ReadonlySet<string>> {
   return (await readTable(host)).rejected;
 }
 
-/** The rule that has our table looked up before the main one. */
+/** The rule that has our table looked up before the main one. Several callers may add it at once, also of two processes. */
 export async function ensureRule(host: Host): Promise<void> {
   for (const family of FAMILIES) {
-    const rules = await host.query('ip', family, 'rule', 'show', 'pref', RULE_PRIORITY);
-    if (rules.some(({ table }) => String(table) === String(ROUTE_TABLE))) continue;
+    const isThere = async () => {
+      const rules = await host.query('ip', family, 'rule', 'show', 'pref', RULE_PRIORITY);
+      return rules.some(({ table }) => String(table) === String(ROUTE_TABLE));
+    };
+    if (await isThere()) continue;
     const step = ['rule', 'add', 'pref', RULE_PRIORITY, 'lookup', String(ROUTE_TABLE)];
     // A host without IPv6 has no rules for it.
-    if (family === '-4') await host.apply([ip(...step)]);
-    else await host.run([...host.programs.ip, family, ...step]);
+    if (family === '-6') await host.run([...host.programs.ip, family, ...step]);
+    else
+      await host.apply([ip(...step)]).catch(async (error: unknown) => {
+        if (!(await isThere())) throw error;
+      });
   }
 }
 

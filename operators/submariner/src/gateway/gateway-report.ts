@@ -1,6 +1,6 @@
 // What a gateway reports in its Gateway object. It is written when something changed: latencies move by steps, so a settled
 // gateway writes nothing.
-import { type Client, formatDurationNanos, isNotFound } from '@capstan/kube';
+import { type Client, formatDurationNanos, isConflict, isNotFound } from '@capstan/kube';
 import { type Connection, type EndpointSpec, Gateway, type GatewayStatus } from '../kinds/index.ts';
 import type { CableReport, DriverStart } from './cable-engine.ts';
 import { bucketOf, type Health } from './health.ts';
@@ -113,9 +113,17 @@ function connectionOf(
 /** The field manager of gateways: what they wrote is known by it. */
 export const GATEWAY_MANAGER = 'submariner-gateway';
 
-/** Writes the Gateway object when its status differs from what was written last. */
+/**
+ * Writes the Gateway object when its status differs from what was written last. A write that arrives late, as after a partition,
+ * does not bring back an object that another gateway removed when it took over: it names the object that it is meant for.
+ */
 export function createGatewayWriter(client: Client, ref: { readonly namespace: string; readonly name: string }) {
   let written = '';
+  let uid: string | undefined;
+  const forget = () => {
+    written = '';
+    uid = undefined;
+  };
   return {
     async write(status: GatewayStatus): Promise<void> {
       // A latency that moved by one step alone is not worth a write.
@@ -124,9 +132,17 @@ export function createGatewayWriter(client: Client, ref: { readonly namespace: s
         connections: status.connections?.map(({ latencyRTT, ...rest }) => ({ ...rest, average: latencyRTT?.average })),
       });
       if (text === written) return;
-      const object = { apiVersion: Gateway.apiVersion, kind: 'Gateway', metadata: ref, status };
-      await client.apply(Gateway, object, { fieldManager: GATEWAY_MANAGER, force: true });
-      written = text;
+      const metadata = { ...ref, ...(uid !== undefined && { uid }) };
+      const object = { apiVersion: Gateway.apiVersion, kind: 'Gateway', metadata, status };
+      try {
+        const applied = await client.apply(Gateway, object, { fieldManager: GATEWAY_MANAGER, force: true });
+        uid = applied.metadata.uid;
+        written = text;
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+        // The object was removed, and is created by the next write, with the role that this gateway has then.
+        forget();
+      }
     },
     /** Another gateway may have taken this one for dead: then it is written again. */
     async check(): Promise<void> {
@@ -134,7 +150,7 @@ export function createGatewayWriter(client: Client, ref: { readonly namespace: s
         await client.get(Gateway, ref);
       } catch (error) {
         if (!isNotFound(error)) throw error;
-        written = '';
+        forget();
       }
     },
     async remove(): Promise<void> {

@@ -4,7 +4,7 @@ import { Lease, Namespace } from '@capstan/kube';
 import { operator } from '@capstan/reconcile';
 import { createRandom, createTestCluster, createVirtualClock } from '@capstan/testing';
 import { Gateway, type GatewayStatus } from '../kinds/index.ts';
-import { GATEWAY_MANAGER } from './gateway-report.ts';
+import { createGatewayWriter } from './gateway-report.ts';
 import { createHeartbeat } from './heartbeat.ts';
 
 const namespace = 'submariner-operator';
@@ -17,8 +17,7 @@ test('the Gateway of a dead node goes, that of one that is alive stays', async (
     const { client } = cluster;
     await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
     const gateway = async (name: string, haStatus: GatewayStatus['haStatus']) => {
-      const object = { apiVersion: Gateway.apiVersion, kind: 'Gateway', metadata: { namespace, name } };
-      await client.create(Gateway, { ...object, status: { haStatus } }, { fieldManager: GATEWAY_MANAGER });
+      await createGatewayWriter(client, { namespace, name }).write({ haStatus });
     };
     const names = async () => (await client.list(Gateway, { namespace })).items.map(({ metadata }) => metadata.name);
     const beatOf = (node: string) => createHeartbeat({ client, namespace, node, clock });
@@ -41,6 +40,29 @@ test('the Gateway of a dead node goes, that of one that is alive stays', async (
     await own.end();
     const leases = (await client.list(Lease, { namespace })).items.map(({ metadata }) => metadata.name);
     assert.deepEqual(leases, ['submariner-gateway-alive']);
+  } finally {
+    await cluster.close();
+  }
+});
+
+test('a report that arrives after another gateway took over does not bring back the Gateway of its node', async () => {
+  const clock = createVirtualClock();
+  const kinds = operator({ name: 'kinds', kinds: [Gateway], reconcilers: [] });
+  const cluster = await createTestCluster({ clock, random: createRandom(1), operators: [kinds] });
+  try {
+    const { client } = cluster;
+    await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+    const names = async () => (await client.list(Gateway, { namespace })).items.map(({ metadata }) => metadata.name);
+    const [late, next] = ['late', 'next'].map((name) => createGatewayWriter(client, { namespace, name }));
+    assert.ok(late && next);
+    await late.write({ haStatus: 'active' });
+    await next.write({ haStatus: 'active' });
+    await createHeartbeat({ client, namespace, node: 'next', clock }).beat(true);
+    assert.deepEqual(await names(), ['next']);
+    await late.write({ haStatus: 'active', statusFailure: 'sent before it was cut off' });
+    assert.deepEqual(await names(), ['next']);
+    await late.write({ haStatus: 'passive' });
+    assert.deepEqual(await names(), ['late', 'next']);
   } finally {
     await cluster.close();
   }

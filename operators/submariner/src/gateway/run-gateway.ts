@@ -190,12 +190,12 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
       problem: 'the Gateway object is not written',
       async run() {
         checks.update(plans, engine);
+        const isActive = mayAct();
+        // The report of a gateway that was active before goes first: no two are reported as active.
+        if (isActive !== wasActive) await heartbeat.beat(isActive);
+        wasActive = isActive;
         await writer.write(statusNow());
         synced();
-        if (mayAct() === wasActive) return;
-        // The report of a gateway that was active before goes at once.
-        wasActive = mayAct();
-        await heartbeat.beat(wasActive);
       },
     },
     {

@@ -68,13 +68,16 @@ const FILE_HEADER = 24;
 const PACKET_HEADER = 16;
 
 export interface Traffic {
-  /** Stops, and waits for the last answers. */
+  /** The number of answers so far. */
+  received(): number;
   stop(): Promise<TrafficReport>;
 }
 
 export interface TrafficReport {
   readonly sent: number;
   readonly received: number;
+  /** Packets without an answer that were sent before the last packet with one. */
+  readonly lost: number;
   /** The longest time without an answer. */
   readonly outageMs: number;
 }
@@ -98,6 +101,7 @@ export function startTraffic(from: TestGateway, address: string, intervalMs = 5)
   });
   let summary: string | undefined;
   return {
+    received: () => answers.size,
     async stop() {
       await end(child, 'SIGINT');
       const times = [...answers.values()].toSorted((a, b) => a - b);
@@ -105,6 +109,7 @@ export function startTraffic(from: TestGateway, address: string, intervalMs = 5)
       return {
         sent: Number(summary ?? 0),
         received: answers.size,
+        lost: Math.max(0, ...answers.keys()) - answers.size,
         outageMs: Math.round(Math.max(0, ...gaps)),
       };
     },

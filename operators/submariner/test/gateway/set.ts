@@ -17,6 +17,8 @@ import type { TestGateway } from '../cables/underlay.ts';
 export interface ClusterSet {
   readonly folder: string;
   readonly brokerURL: string;
+  /** The path of a kubeconfig of a member. */
+  kubeconfig(member: string): string;
   client(name: string): Client;
   subctl(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
   /** Starts the gateway of a member; in a network namespace it has real cables. */
@@ -28,14 +30,31 @@ export interface GatewayOptions {
   /** The name of its Node; by default that of the member. */
   readonly node?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Options of Node.js. */
+  readonly nodeFlags?: readonly string[];
 }
 
 export interface GatewayProcess {
+  readonly pid: number;
   readonly log: () => string;
+  /** When the process began and ceased to be the active gateway, as it logged it. */
+  readonly roles: () => readonly RoleChange[];
+  /** When it was frozen or killed. */
+  readonly stoppedAt: () => readonly number[];
+  /** Freezes the process, or lets it go on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
   kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
 }
 
-export async function createClusterSet(members: Readonly<Record<string, readonly string[]>>): Promise<ClusterSet> {
+export interface RoleChange {
+  readonly at: number;
+  readonly isActive: boolean;
+}
+
+export async function createClusterSet(
+  members: Readonly<Record<string, readonly string[]>>,
+  { driver = 'vxlan' }: { driver?: string } = {},
+): Promise<ClusterSet> {
   const folder = mkdtempSync(join(tmpdir(), 'submariner-set-'));
   const names = ['broker', ...Object.keys(members)];
   const cluster = await startCluster({ clock: systemClock, random: Math.random, port: 0, clusters: names });
@@ -82,9 +101,10 @@ export async function createClusterSet(members: Readonly<Record<string, readonly
   const set: ClusterSet = {
     folder,
     brokerURL: brokerOf(cluster.kubeconfig).server,
+    kubeconfig,
     client,
     subctl,
-    async gateway(member, network, { node = `gateway-${member}`, env = {} } = {}) {
+    async gateway(member, network, { node = `gateway-${member}`, env = {}, nodeFlags = [] } = {}) {
       const secrets = join(folder, `secrets-${member}`);
       for (const name of ['submariner-broker-secret', 'submariner-ipsec-psk']) {
         mkdirSync(join(secrets, name), { recursive: true });
@@ -96,7 +116,7 @@ export async function createClusterSet(members: Readonly<Record<string, readonly
       const [pods = '', service = '', pods6 = ''] = network?.local.subnets ?? [];
       const child = spawn(
         process.execPath,
-        ['--disable-warning=ExperimentalWarning', join(import.meta.dirname, 'main.ts')],
+        [...nodeFlags, '--disable-warning=ExperimentalWarning', join(import.meta.dirname, 'main.ts')],
         {
           stdio: ['ignore', 'ignore', 'pipe'],
           env: {
@@ -141,7 +161,7 @@ export async function createClusterSet(members: Readonly<Record<string, readonly
     },
   };
   try {
-    const deployed = await subctl('deploy-broker', '--context', 'broker', '--cable-driver', 'vxlan');
+    const deployed = await subctl('deploy-broker', '--context', 'broker', '--cable-driver', driver);
     assert.equal(deployed.code, 0, deployed.stderr);
     for (const [member, labels] of Object.entries(members)) {
       const flags = labels.flatMap((label) => ['--label', label]);
@@ -202,17 +222,34 @@ function brokerOf(kubeconfig: string): { server: string } {
 
 function processOf(child: ChildProcess): GatewayProcess {
   let log = '';
+  let rest = '';
+  const roles: RoleChange[] = [];
+  const stops: number[] = [];
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     log = `${log}${text}`.slice(-20_000);
+    const lines = `${rest}${text}`.split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const [, time, message] = /^(\S+) INFO +(leading|no longer leading) /.exec(line) ?? [];
+      if (time !== undefined) roles.push({ at: Date.parse(time), isActive: message === 'leading' });
+    }
   });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const end = () => child.kill('SIGKILL');
   process.once('exit', end);
   return {
+    pid: child.pid ?? 0,
     log: () => log,
+    roles: () => [...roles],
+    stoppedAt: () => [...stops],
+    signal(signal) {
+      if (signal === 'SIGSTOP') stops.push(Date.now());
+      child.kill(signal);
+    },
     async kill(signal) {
       process.off('exit', end);
       if (child.exitCode !== null || child.signalCode !== null) return;
+      if (signal === 'SIGKILL') stops.push(Date.now());
       child.kill(signal);
       const late = setTimeout(() => child.kill('SIGKILL'), 20_000);
       await ended;

@@ -1,0 +1,73 @@
+// The node of the active gateway goes, and the other gateway of its cluster takes over. Times are those without an answer to packets
+// of another cluster.
+import {
+  openTakeoverStage,
+  TAKEOVER_EVENTS,
+  type TakeoverEvent,
+  type TakeoverReport,
+} from '@capstan/submariner/real-cables';
+import type { Part } from '../bench.ts';
+import { result } from '../measure/result.ts';
+import { lacksCables } from './lacks-cables.ts';
+
+const SIZES = { full: { rounds: 3 }, tiny: { rounds: 1 } };
+
+/** The Lease of gateways takes 4 s. A frozen or unreachable one may have renewed it just before. */
+const LEASE_SECONDS = 4;
+const BELOW_SECONDS: Record<TakeoverEvent, number> = {
+  killed: 6,
+  frozen: LEASE_SECONDS + 3,
+  'cut off': LEASE_SECONDS + 3,
+};
+
+export const takeover: Part = {
+  name: 'takeover',
+  summary: 'time and packets until another gateway has taken over',
+  lacks: lacksCables,
+  async measure(scale) {
+    const { rounds } = SIZES[scale];
+    const stage = await openTakeoverStage('wireguard');
+    try {
+      const reports: TakeoverReport[] = [];
+      for (let round = 0; round < rounds; round++)
+        for (const event of TAKEOVER_EVENTS) reports.push(await stage.fail(event));
+      const figures = TAKEOVER_EVENTS.flatMap((event) => {
+        const own = reports.filter((each) => each.event === event);
+        return [
+          result({
+            name: `a node is ${event}: packets pass again after`,
+            unit: 's',
+            rounds: own.map(({ outageMs }) => outageMs / 1000),
+            ...(scale === 'full' && { below: BELOW_SECONDS[event] }),
+            note: `the Lease was taken after ${own.map(({ leaseMs }) => (leaseMs / 1000).toFixed(1)).join(', ')} s`,
+          }),
+          result({
+            name: `a node is ${event}: packets lost`,
+            unit: 'packets',
+            rounds: own.map(({ lost }) => lost),
+            note: 'a packet each 5 ms',
+          }),
+        ];
+      });
+      return [
+        ...figures,
+        result({
+          name: 'moments in which two gateways were active',
+          unit: '',
+          rounds: reports.map(({ conflicts }) => conflicts.length),
+          exactly: 0,
+          note:
+            [...new Set(reports.flatMap(({ conflicts }) => conflicts))].join('; ') || 'by reports and by logged times',
+        }),
+        result({
+          name: 'user packets in clear during takeovers',
+          unit: 'packets',
+          rounds: reports.map(({ clear }) => clear),
+          exactly: 0,
+        }),
+      ];
+    } finally {
+      await stage.close();
+    }
+  },
+};
