@@ -119,6 +119,11 @@ describe('a result', () => {
     assert.equal(result({ ...figure, rounds: [2, 2], exactly: 2 }).ok, true);
   });
 
+  test('is judged by its worst round where every round counts', () => {
+    assert.equal(result({ ...figure, atMost: 2, everyRound: true }).ok, false);
+    assert.equal(result({ ...figure, atMost: 3, everyRound: true }).ok, true);
+  });
+
   test('beside a peer reports the ratio', () => {
     const { peer, ratio } = result({ ...figure, peer: { name: 'other', rounds: [8] } });
     assert.deepEqual({ peer, ratio }, { peer: { name: 'other', value: 8 }, ratio: 0.25 });

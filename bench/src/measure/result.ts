@@ -35,6 +35,8 @@ export interface Figure {
   atLeast?: number;
   /** Must hold in every round, not only in the median one. */
   exactly?: number;
+  /** Whether each round is judged by the target, and not only the median one; default false. */
+  everyRound?: boolean;
   /** Of the median to the peer's; not judged without a peer. */
   ratioAtLeast?: number;
   ratioAtMost?: number;
@@ -42,8 +44,8 @@ export interface Figure {
   note?: string;
 }
 
-/** Judges the median round of a figure by its target. */
-export function result({ name, unit, rounds, peer, note, ...target }: Figure): Result {
+/** Judges the median round of a figure, or each, by its target. */
+export function result({ name, unit, rounds, peer, note, everyRound = false, ...target }: Figure): Result {
   const value = median(rounds);
   const peerValue = peer === undefined ? undefined : median(peer.rounds);
   return {
@@ -51,7 +53,9 @@ export function result({ name, unit, rounds, peer, note, ...target }: Figure): R
     value: rounded(value),
     unit,
     target: describeTarget(target, peer !== undefined),
-    ok: isReached(value, rounds, target) && isRatioReached(value, peerValue, target),
+    ok:
+      (everyRound ? rounds : [value]).every((each) => isReached(each, rounds, target)) &&
+      isRatioReached(value, peerValue, target),
     ...(peer !== undefined && peerValue !== undefined
       ? { peer: { name: peer.name, value: rounded(peerValue) }, ratio: rounded(value / peerValue) }
       : {}),

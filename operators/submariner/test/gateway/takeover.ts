@@ -75,10 +75,10 @@ export async function openTakeoverStage(driver = 'wireguard'): Promise<TakeoverS
     routeEverything(underlay);
     set = await createClusterSet({ east: [], west: [] }, { driver });
     for (const id of NODES) nodes.set(id, await openNode(set, networkOf(underlay, id)));
-    await set.gateway('west', networkOf(underlay, 'west'), { node: 'west' });
+    const west = await set.gateway('west', networkOf(underlay, 'west'), { node: 'west' });
     capture = await startCapture(underlay);
     roles = observeRoles(set, nodes);
-    const stage = { set, underlay, nodes, capture, roles };
+    const stage = { set, underlay, nodes, west, capture, roles };
     await untilSettled(stage);
     return {
       set,
@@ -96,6 +96,8 @@ interface Stage {
   readonly set: ClusterSet;
   readonly underlay: Underlay;
   readonly nodes: ReadonlyMap<string, Node>;
+  /** The gateway of the other cluster. */
+  readonly west: GatewayProcess;
   readonly capture: Capture;
   readonly roles: RoleObserver;
 }
@@ -139,17 +141,28 @@ async function fail(stage: Stage, event: TakeoverEvent): Promise<TakeoverReport>
     async () => (await readRoutes(host)).size === 0,
     logsOf(stage),
   );
-  const rejected = [...(await readRejected(host))].toSorted();
+  await sendsNothing(node.network, networkOf(underlay, 'west'));
   await untilSettled(stage);
+  const rejected = [...(await readRejected(host))].toSorted();
   const { outageMs, sent, lost } = measured;
   const clear = capture.count().clear - before.clear;
   return { event, failed, outageMs, leaseMs, sent, lost, clear, conflicts: roles.conflicts(), rejected };
 }
 
+/** Sends packets from a node without cables for a while: none of them may be answered, and the capture counts those in clear. */
+async function sendsNothing(from: TestGateway, to: TestGateway): Promise<void> {
+  const traffic = [to.address, to.address6].map((address) => startTraffic(from, address, INTERVAL_MS));
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  for (const each of traffic) {
+    const { received } = await each.stop();
+    if (received > 0) throw new Error(`${from.id} has no cable, and ${received} of its packets were answered`);
+  }
+}
+
 /** Waits until each node has its role and the other cluster is connected; the node that is active. */
 async function untilSettled(stage: Stage): Promise<string> {
   const { set, underlay } = stage;
-  const detail = async () => [await states(set), await connectionsOf(set, 'west'), logsOf(stage)()];
+  const detail = async () => [await states(set), await logsOf(stage)()];
   let active = '';
   await until(
     'one gateway is active, the other one passive, and the other cluster connected',
@@ -334,8 +347,12 @@ async function states(set: ClusterSet): Promise<string> {
     .join();
 }
 
-function logsOf({ nodes }: Pick<Stage, 'nodes'>): () => unknown {
-  return () => [...nodes].map(([id, { process: gateway }]) => [id, gateway.log().slice(-2000)]);
+function logsOf({ set, nodes, west }: Pick<Stage, 'set' | 'nodes' | 'west'>): () => Promise<unknown> {
+  return async () => [
+    await connectionsOf(set, 'west'),
+    [...nodes].map(([id, { process: gateway }]) => [id, gateway.log().slice(-2000)]),
+    ['west', west.log().slice(-2000)],
+  ];
 }
 
 function networkOf({ gateways }: Underlay, id: string): TestGateway {
