@@ -35,7 +35,7 @@ export interface Figure {
   atLeast?: number;
   /** Must hold in every round, not only in the median one. */
   exactly?: number;
-  /** Whether each round is judged by the target, and not only the median one; default false. */
+  /** True judges each round by the target, and not only the median one; default false. */
   everyRound?: boolean;
   /** Of the median to the peer's; not judged without a peer. */
   ratioAtLeast?: number;

@@ -107,7 +107,7 @@ export function createBackstop({ host, stateDir = host.runDir }: BackstopOptions
       return inTurn(async () => {
         const isWhole = () => [...wanted()].every((network) => rejected.has(network));
         if (found !== undefined) rejected = found;
-        // What was given may be older than the last change.
+        // The given list may be older than the last change.
         if (found === undefined || !isWhole()) rejected = await readRejected(host);
         const wasWhole = isWhole();
         if (!wasWhole) await bring();

@@ -74,7 +74,7 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
   };
 
   const hasDevice = async (device: string) => (await host.query('ip', 'link', 'show', 'dev', device)).length > 0;
-  /** Whether charon answers and has its device: one that was deleted by hand comes back with a new charon only. */
+  /** Returns whether charon answers and has its device. A device that was deleted by hand comes back with a new charon only. */
   const isWhole = async (device: string) =>
     (await isAnswering(socket)) && ((await hasDevice(device)) || (await restoreLinkName(host, device)));
 

@@ -1,4 +1,4 @@
-// What the engine of cables takes and reports.
+// The inputs and reports of the cable engine.
 import type { Clock, Logger } from '@capstan/kube';
 import type { Backstop } from '../drivers/backstop.ts';
 import type { Cable, CableDriver } from '../drivers/driver.ts';
@@ -8,7 +8,7 @@ import type { ConnectionState } from '../kinds/index.ts';
 import type { DriverName } from '../policy/driver-names.ts';
 import type { DriverStart } from './driver-starts.ts';
 
-/** What should connect this gateway to another. */
+/** The cable that should connect this gateway to another. */
 export interface WantedCable {
   readonly driver: DriverName;
   readonly cable: Cable;
@@ -63,7 +63,7 @@ export interface CableEngineOptions {
   readonly logger: Logger;
   /** How long an old way stays after a switch; default 10 s. */
   readonly drainMs?: number;
-  /** Whether the holder of the gateway's lease is still this process; asked before each step. */
+  /** Returns whether this process still holds the gateway's lease; asked before each step. */
   readonly mayAct?: () => boolean;
 }
 

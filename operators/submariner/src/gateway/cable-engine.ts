@@ -33,7 +33,7 @@ import { createDriverStarts } from './driver-starts.ts';
 export type * from './cable-engine-types.ts';
 export type { DriverStart } from './driver-starts.ts';
 
-/** Of networks in the backstop. */
+/** The beginning of the names under which cables hold networks in the backstop. */
 const HOLDER = 'cable ';
 const DRAIN_MS = 10_000;
 const WATCH_MS = 1000;
@@ -243,7 +243,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
     }
   };
 
-  /** What comes with time, such as new keys; when to look again. */
+  /** Does the work that comes with time, such as new keys, and returns when to check again. */
   const tendAll = async (): Promise<number> => {
     let nextMs = WATCH_MS;
     for (const [name, driver] of drivers) {

@@ -11,9 +11,9 @@ export interface DriverStarts {
   start(driver: CableDriver): Promise<DriverStart>;
   /** Starts them one after the other: drivers may share a daemon. */
   startAll(): Promise<void>;
-  /** What a driver published changed. */
+  /** Records the start of a driver whose published values have changed. */
   set(name: DriverName, start: DriverStart): void;
-  /** Whether a driver can be used now. */
+  /** Returns whether a driver can be used now. */
   isUp(name: DriverName): boolean;
   clear(): void;
 }

@@ -29,7 +29,7 @@ import { createEndpointPlan, createOutcomes, type EndpointPlan, type LocalGatewa
 export interface GatewayOperatorOptions {
   readonly gateway: LocalGateway;
   readonly brokerNamespace: string;
-  /** Whether an operator started this gateway for a Submariner resource; it takes up nothing once that is gone. */
+  /** True if an operator started this gateway for a Submariner resource; it starts no work once the resource is gone. */
   readonly needsResource?: boolean;
   /** The broker that this gateway was started for. */
   readonly brokerServer?: string;

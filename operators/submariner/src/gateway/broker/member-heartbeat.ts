@@ -4,7 +4,7 @@ import { Broker } from '../../kinds/index.ts';
 import { heartbeatOf } from '../../membership/names.ts';
 
 export interface MemberHeartbeatOptions {
-  /** Of this cluster, with the copy of the broker's settings. */
+  /** The client of this cluster, which has the copy of the broker's settings. */
   readonly client: Client;
   readonly namespace: string;
   /** Undefined where no broker is configured. */
