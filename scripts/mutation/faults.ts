@@ -108,8 +108,8 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     name: 'a quiet watch may last ten minutes',
     file: `${KUBE}/informer/connection.ts`,
-    from: 'const LONGEST_WATCH_S = 40;',
-    to: 'const LONGEST_WATCH_S = 590;',
+    from: 'const SHORTEST_WATCH_S = 30;',
+    to: 'const SHORTEST_WATCH_S = 440;',
     tests: [`${KUBE}/informer/informer.test.ts`, `${KUBE}/informer/failures.test.ts`],
   },
   {
