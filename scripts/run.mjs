@@ -37,7 +37,14 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
   });
 }
-child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
+child.on('exit', (code, signal) => {
+  // The code of the loader when a library is missing; it has named the library.
+  if (code === 127)
+    console.error(
+      'Node.js 26 could not start. If libatomic.so.1 is missing, install it (Debian and Ubuntu: apt-get install libatomic1; Fedora: dnf install libatomic; Alpine: apk add libatomic), then run this again.',
+    );
+  process.exit(code ?? (signal ? 1 : 0));
+});
 
 /** Installed means: from the lock file that is here now, on this platform (a checkout may be mounted into a container). */
 function isInstalled() {

@@ -9,7 +9,7 @@ export type Architecture = 'amd64' | 'arm64';
 export const ARCHITECTURES: readonly Architecture[] = ['amd64', 'arm64'];
 /** What Node.js needs; and what the gateway's cables need besides. */
 const WANTED = {
-  base: ['libc6', 'libstdc++6', 'libgcc-s1', 'ca-certificates'],
+  base: ['libc6', 'libstdc++6', 'libgcc-s1', 'libatomic1', 'ca-certificates'],
   gateway: [
     'wireguard-go',
     'wireguard-tools',
