@@ -157,7 +157,7 @@ describe('a Deployment whose selector would have to change', () => {
   test('is replaced without a gap where they do not', async () => {
     const { registry, first, second } = versions();
     // The test recreates the Deployment as an earlier release left it.
-    await staged({ registry, objects: named(first), ruled: '0031: restored' }, async (stage) => {
+    await staged({ registry, objects: named(first), ruled: '0034: restored' }, async (stage) => {
       // As a config without the name has left it: for one revision alone.
       const { metadata, spec } = await stage.client.get(Deployment, { namespace: SYSTEM, name: first });
       assert.ok(spec !== undefined);

@@ -35,7 +35,7 @@ function asUpstream(object: KubeObject): KubeObject {
 test('Deployments, Services and accounts of an upstream installation go on as ours: none is deleted', async () => {
   const { registry, name } = example();
   await staged(
-    { registry, objects: [provider('example', { package: EXAMPLE })], ruled: '0031: upstream' },
+    { registry, objects: [provider('example', { package: EXAMPLE })], ruled: '0034: upstream' },
     async (stage) => {
       await allReady(stage);
       const { client } = stage;
@@ -69,7 +69,7 @@ test('Deployments, Services and accounts of an upstream installation go on as ou
 test('TLS Secrets of an upstream installation go on as ours: they are the same objects, and clients trust them all the time', async () => {
   const { registry, name } = example();
   await staged(
-    { registry, objects: [provider('example', { package: EXAMPLE })], ruled: '0031: upstream' },
+    { registry, objects: [provider('example', { package: EXAMPLE })], ruled: '0034: upstream' },
     async (stage) => {
       await allReady(stage);
       const { client } = stage;
@@ -216,7 +216,7 @@ for (const [release, label, isSameDeployment] of [
   test(`what upstream ${release} made goes on as ours: a pod serves all the time, and nothing of it is left over`, async () => {
     const { registry, name } = example();
     await staged(
-      { registry, objects: [provider('example', { package: EXAMPLE })], ruled: '0031: upstream' },
+      { registry, objects: [provider('example', { package: EXAMPLE })], ruled: '0034: upstream' },
       async (stage) => {
         await allReady(stage);
         const { client } = stage;

@@ -6,6 +6,7 @@ import {
   ConfigMap,
   CustomResourceDefinition,
   Deployment,
+  isNotFound,
   type KubeObject,
   Secret,
   Service,
@@ -218,7 +219,11 @@ describe('switching', () => {
 describe('what keeps an isolated cluster from rolling', () => {
   const labelled = { spec: { infrastructure: { pod: { labels: { team: 'a' } } } } };
   const running = async (client: Client, settle: () => Promise<void>) => {
-    for (const name of await deployments(client)) await allReady(client, name);
+    // A Deployment may go as soon as another one is ready.
+    for (const name of await deployments(client))
+      await allReady(client, name).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
     await settle();
   };
 

@@ -27,7 +27,7 @@ import { runCommandLine } from '../cli.ts';
 const NAMESPACE = 'capstan-system';
 const OPERATOR = ['--operators', 'kroxylicious'];
 
-describe('capstan install', { timeout: 180_000 }, () => {
+describe('capstan install', { timeout: 300_000 }, () => {
   const data = mkdtempSync(join(tmpdir(), 'capstan-install-'));
   const main = new URL('../main.ts', import.meta.url).pathname;
   const args = ['up', '--operators', ',', '--listen', '127.0.0.1:0', '--data', data, '-o', 'json'];

@@ -87,6 +87,10 @@ export async function applyInstallation(options: ApplyInstallationOptions): Prom
           if (!isNotFound(error)) throw error;
         },
       );
+    // A Deployment is there until its last pod has ended: until then, the former program may hold a Lease.
+    const ending = left.filter(({ kind }) => kind === Deployment.kind);
+    for (const one of ending)
+      await untilGone({ client, clock, kind: Deployment, object: one, timeoutMs: deadline - clock.now(), signal });
     if (removed > 0) report(installation.isOneProgram ? 'their Deployments are removed' : 'the one for all is removed');
   }
 
@@ -147,6 +151,24 @@ async function refuseOldServer(client: Client, signal: AbortSignal): Promise<voi
   const minor = /^v1\.(\d+)/.exec(gitVersion)?.[1];
   if (minor !== undefined && Number(minor) < OLDEST_MINOR)
     throw CliErrors.ServerTooOld(gitVersion, `1.${OLDEST_MINOR}`);
+}
+
+interface UntilGoneOptions {
+  client: Client;
+  clock: Clock;
+  kind: Kind;
+  object: KubeObject;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+/** Throws when the object is still there at the end of the time. */
+export async function untilGone({ client, clock, kind, object, timeoutMs, signal }: UntilGoneOptions): Promise<void> {
+  const deadline = clock.now() + timeoutMs;
+  while ((await client.find(kind, refOf(object), { signal })) !== undefined) {
+    if (clock.now() >= deadline) throw CliErrors.NotGone(nameOf(object));
+    await sleep(clock, POLL_MS, signal);
+  }
 }
 
 /** Undefined when it is ready; else why it is not, at the deadline. */

@@ -16,7 +16,7 @@ import {
 } from '@capstan/kube';
 import { digestKeyName, finalizerOf, leaseName, type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
-import { kindOf, refuseHalfAProgram } from './apply.ts';
+import { kindOf, refuseHalfAProgram, untilGone } from './apply.ts';
 import { type Installation, installationObjects, isDefinition } from './manifests.ts';
 
 export interface RemoveInstallationOptions {
@@ -44,7 +44,12 @@ export async function removeInstallation(options: RemoveInstallationOptions): Pr
   const foundations = forms.flatMap((form) => form.foundations);
   const workloads = new Map(forms.flatMap((form) => [...form.workloads]));
   const names = [...workloads.keys()];
-  for (const operator of names) await gone(Deployment, { namespace, name: `capstan-${operator}` });
+  for (const operator of names) {
+    const ref = { namespace, name: `capstan-${operator}` };
+    await remove(Deployment, ref);
+    const object = { apiVersion: Deployment.apiVersion, kind: Deployment.kind, metadata: ref };
+    await untilGone({ ...options, kind: Deployment, object });
+  }
   report(`the operators ${operators.map(({ name }) => name).join(', ')} are stopped`);
   if (objects === 'keep') for (const one of left) await release(client, one, finalizersOf(operators), signal);
   const served = await discover(client, { signal });
@@ -68,15 +73,6 @@ export async function removeInstallation(options: RemoveInstallationOptions): Pr
       await client.delete(kind, ref, { propagationPolicy: 'Foreground', signal });
     } catch (error) {
       if (!isNotFound(error)) throw error;
-    }
-  }
-
-  async function gone(kind: Kind, ref: { namespace: string; name: string }): Promise<void> {
-    await remove(kind, ref);
-    const deadline = options.clock.now() + options.timeoutMs;
-    while ((await client.find(kind, ref, { signal })) !== undefined) {
-      if (options.clock.now() >= deadline) throw CliErrors.NotGone(`${kind.kind} ${ref.namespace}/${ref.name}`);
-      await sleep(options.clock, POLL_MS, signal);
     }
   }
 }

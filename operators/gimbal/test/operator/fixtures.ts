@@ -81,7 +81,7 @@ export async function played(scene: Scene, check: (stage: Played) => Promise<voi
   const stage = await createStage({
     operators: [createGimbal({ verify, ...(scene.writeEndpoints && { writeEndpoints: true }) })],
     // Mirrors that a test creates stand for those of the discoverer, another program of the operator.
-    ...(scene.given && { ruled: '0031: another program of the operator created it' }),
+    ...(scene.given && { ruled: '0034: another program of the operator created it' }),
     runtime: { notify: (_world, _operator, _owner, { reason }) => void reported.push(reason) },
     async given(client) {
       await scene.given?.(client);

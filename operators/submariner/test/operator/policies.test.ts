@@ -25,7 +25,7 @@ const cluster = (id: string, labels: Record<string, string>): Cluster => ({
 async function played(check: (stage: Stage) => Promise<void>): Promise<void> {
   const stage = await createStage({
     // Members write their objects on the broker themselves.
-    ruled: '0031: a member that was not heard of',
+    ruled: '0034: a member that was not heard of',
     operators: [createSubmariner()],
     given: async (client) => {
       await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
