@@ -1,12 +1,12 @@
 // Runs every test of the workspace with Node's own runner. Arguments: folders or file globs (default all), --full (all seeds of long
 // simulations, kills and generated sequences), --peer=NAME (only the tests that a peer of `npm run setup:real` lets run; with
 // `kubernetes` also those on a stage, on the real server), --repeat-failures (a file that fails beside the others is run once
-// more, alone, and is reported as unsteady when it passes then; also in the file that CAPSTAN_UNSTEADY names), or node --test
-// options.
+// more, alone, and is reported as unsteady when it passes then; also in the file that CAPSTAN_UNSTEADY names), --share=N (on the real
+// server, every Nth of the files on a stage runs, and others at the next commit: after N commits all have run), or node --test options.
 // Tests that play on a stage (createStage) name no server: they run on the embedded one, and a second time on a real
 // kube-apiserver where there is one. CAPSTAN_TEST_SERVER=embedded or =real chooses one of the two. Files whose comment says
 // `On the embedded server only: WHY.` are left out of the second run, which reports them.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -19,7 +19,10 @@ const PEER = '--peer=';
 const peer = process.argv.find((argument) => argument.startsWith(PEER))?.slice(PEER.length);
 const REPEAT = '--repeat-failures';
 const repeats = process.argv.includes(REPEAT);
-const isOwn = (argument: string) => argument === '--full' || argument === REPEAT || argument.startsWith(PEER);
+const SHARE = '--share=';
+const share = Number(process.argv.find((argument) => argument.startsWith(SHARE))?.slice(SHARE.length) ?? 1);
+const isOwn = (argument: string) =>
+  argument === '--full' || argument === REPEAT || argument.startsWith(PEER) || argument.startsWith(SHARE);
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('-') && !isOwn(argument));
 const testsIn = (folder: string) => join(folder, '**/*.test.ts');
 const wanted = process.argv
@@ -48,10 +51,12 @@ const WAITING_FILES = 2;
  */
 const LIMITS = ['--test-force-exit', '--test-timeout=300000'];
 /** More failing files than this are no matter of load. */
-const MOST_REPEATED = 3;
+const MOST_REPEATED = 6;
 const chosen = process.env['CAPSTAN_TEST_SERVER'];
 const onStage = files.filter(playsOnStage);
-const staged = onStage.filter((file) => !EMBEDDED_ONLY.test(readFileSync(join(root, file), 'utf8')));
+const onBoth = onStage.filter((file) => !EMBEDDED_ONLY.test(readFileSync(join(root, file), 'utf8')));
+const turn = commitNumber() % share;
+const staged = onBoth.filter((_, index) => index % share === turn);
 const binaries = findBinaries();
 const servers: string[] = [];
 const unsteady: string[] = [];
@@ -71,9 +76,10 @@ if (chosen !== 'embedded' && staged.length > 0 && (peer ?? 'kubernetes') === 'ku
   else {
     const code = await run('real', staged, LIMITS);
     failed ||= code;
-    const left = onStage.length - staged.length;
+    const left = onStage.length - onBoth.length;
     const others = left === 0 ? '' : `, all but ${left}, which ${left === 1 ? 'says' : 'say'} why`;
-    servers.push(`a real kube-apiserver with etcd (${staged.length} files whose tests name no server${others})`);
+    const part = share === 1 ? '' : ` of ${onBoth.length}`;
+    servers.push(`a real kube-apiserver with etcd (${staged.length}${part} files whose tests name no server${others})`);
   }
 }
 console.log(`\nTests ran on: ${servers.join('; ')}.`);
@@ -81,6 +87,12 @@ for (const line of unsteady) console.log(`Unsteady: ${line}`);
 const unsteadyFile = process.env['CAPSTAN_UNSTEADY'];
 if (unsteadyFile !== undefined) appendFileSync(unsteadyFile, unsteady.map((line) => `${line}\n`).join(''));
 process.exit(failed);
+
+/** How many commits there are: the next one takes another share. 0 outside of a checkout. */
+function commitNumber(): number {
+  const { status, stdout } = spawnSync('git', ['rev-list', '--count', 'HEAD'], { cwd: root, encoding: 'utf8' });
+  return status === 0 ? Number(stdout) : 0;
+}
 
 type Server = 'embedded' | 'real';
 
