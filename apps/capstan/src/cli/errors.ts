@@ -64,6 +64,14 @@ export const CliErrors = errorMakers(
       message: `the server would refuse ${object} of ${place}: ${detail}`,
       remedy: 'correct the manifest',
     }),
+    Conflicting: (tool: string, object: string, place: string, detail: string) => ({
+      message: `${tool} would fail for ${object} of ${place}: ${detail}`,
+      remedy: 'give --force-conflicts if the tool will be run with it, or leave these fields out',
+    }),
+    NotVisible: (object: string, detail: string) => ({
+      message: `what a change of ${object} would do is not known: ${detail}`,
+      remedy: 'plan with a user who may read it',
+    }),
     NotSynced: (seconds: number, waitingFor: readonly string[]) => ({
       message: `the caches did not fill within ${seconds} s; still missing: ${waitingFor.join('; ')}`,
       remedy: 'check the permissions (capstan rbac) and the API server, or give a longer --timeout',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import {
   ConfigMap,
   conditions,
@@ -102,7 +103,7 @@ describe('a plan', () => {
     const { code, out, err } = await planned(manifest('a:2'), () => transport);
     assert.equal(err, '');
     assert.equal(code, 0);
-    assert.match(out, /^Given:\n {2}~ change Site default\/home\n {6}spec\.image: "a:1" → "a:2"\n/);
+    assert.match(out, /^Given:\n {2}~ change Site default\/home {2}by kubectl apply\n {6}spec\.image: "a:1" → "a:2"\n/);
     assert.match(out, /~ change Deployment default\/home \(rolls pods\) {2}by sites\.site for Site default\/home\n/);
     assert.match(out, / {6}spec\.template\.spec\.containers\[0\]\.image: "a:1" → "a:2"\n/);
     assert.match(out, /1 changed \(rolls pods\).* Nothing has been written\.\n$/);
@@ -121,7 +122,9 @@ describe('a plan', () => {
     const { code, out } = await planned(text, cluster.transport, '-o', 'json', '--exit-code');
     assert.equal(code, 3);
     const report = JSON.parse(out) as PlanReport;
-    assert.deepEqual(report.given, [{ verb: 'create', object: 'Site default/other', paths: [], changes: [] }]);
+    assert.deepEqual(report.given, [
+      { verb: 'create', object: 'Site default/other', tool: 'kubectl apply', paths: [], changes: [] },
+    ]);
     const created = report.writes.filter(({ verb }) => verb === 'apply').map(({ object }) => object);
     assert.deepEqual(created.toSorted(), ['ConfigMap default/other', 'Deployment default/other']);
     assert.ok(report.writes.some(({ verb, object }) => verb === 'status' && object === 'Site default/other'));
@@ -159,25 +162,114 @@ describe('a plan', () => {
     assert.equal((await planned(text, cluster.transport, '-n', 'default')).code, 0);
   });
 
+  describe('of a manifest without a field that the object has', () => {
+    const kept = { namespace: 'default', name: 'kept' };
+    const text = manifest('a:1').replace('home', 'kept');
+    const site = {
+      apiVersion: Site.apiVersion,
+      kind: Site.kind,
+      metadata: kept,
+      spec: { image: 'a:1', password: 'pw' },
+    };
+    const given = async (...flags: string[]) => {
+      const { out, err } = await planned(text, cluster.transport, ...flags);
+      assert.equal(err, '');
+      return out;
+    };
+    const removed = /change Site default\/kept {2}by ([^\n]+)\n {6}spec\.password: - "pw"\n/;
+    const create = async (manager: string, annotations: Record<string, string> = {}) => {
+      const metadata = { ...kept, annotations };
+      await cluster.client.create(Site, { ...site, metadata } as KindOf<typeof Site>, { fieldManager: manager });
+    };
+    afterEach(() => cluster.client.delete(Site, kept));
+
+    test('removes it when client-side apply wrote it', async () => {
+      await create('kubectl-client-side-apply', {
+        'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(site),
+      });
+      assert.equal(removed.exec(await given())?.[1], 'kubectl apply');
+    });
+
+    test('keeps it when another client wrote it', async () => {
+      await create('someone');
+      assert.match(await given(), /= leave Site default\/kept {2}by kubectl apply\n/);
+    });
+
+    test('removes it when the field manager of server-side apply owns it', async () => {
+      await cluster.client.apply(Site, site, { fieldManager: 'kubectl', force: false });
+      assert.equal(removed.exec(await given())?.[1], 'kubectl apply --server-side');
+      assert.match(await given('--field-manager=me'), /= leave Site .* --server-side --field-manager=me\n/);
+    });
+
+    test('removes it when client-side apply wrote it and server-side apply takes over', async () => {
+      await create('kubectl-client-side-apply', {
+        'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(site),
+      });
+      assert.equal(removed.exec(await given('--server-side'))?.[1], 'kubectl apply --server-side');
+    });
+
+    test('removes it when the object is replaced', async () => {
+      await create('someone');
+      assert.equal(removed.exec(await given('--tool=replace'))?.[1], 'kubectl replace');
+    });
+
+    test('reports a conflict that server-side apply would fail with', async () => {
+      await cluster.client.apply(Site, site, { fieldManager: 'other', force: false });
+      const flags = ['--server-side', '--field-manager=me'];
+      const { code, err } = await planned(text.replace('a:1', 'a:2'), cluster.transport, ...flags);
+      assert.equal(code, 1);
+      assert.match(
+        err,
+        /kubectl apply --server-side --field-manager=me would fail for Site default\/kept .*"other".*\.spec\.image/,
+      );
+      assert.match(err, /; give --force-conflicts if/);
+      const forced = await planned(text.replace('a:1', 'a:2'), cluster.transport, ...flags, '--force-conflicts');
+      assert.match(forced.out, /spec\.image: "a:1" → "a:2"\n/);
+    });
+
+    test('follows the deployed release of Helm, and deletes what a whole manifest leaves out', async () => {
+      const annotations = { 'meta.helm.sh/release-name': 'shop', 'meta.helm.sh/release-namespace': 'default' };
+      await create('helm', annotations);
+      const more = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'more' }, data: {} };
+      await cluster.client.create(ConfigMap, { ...more, metadata: { ...more.metadata, namespace: 'default' } });
+      const release = gzipSync(
+        JSON.stringify({ manifest: `---\n${JSON.stringify(site)}\n---\n${JSON.stringify(more)}\n` }),
+      );
+      const secret = { namespace: 'default', name: 'sh.helm.release.v1.shop.v1' };
+      await cluster.client.create(Secret, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { ...secret, labels: { owner: 'helm', name: 'shop', status: 'deployed', version: '1' } },
+        data: { release: Buffer.from(release.toString('base64')).toString('base64') },
+      });
+      const part = await given();
+      assert.equal(removed.exec(part)?.[1], 'helm upgrade shop');
+      assert.match(part, /the Helm release shop has 1 more object, taken as unchanged/);
+      assert.match(await given('--tool=helm'), /- delete ConfigMap default\/more {2}by helm upgrade shop\n/);
+      await cluster.client.delete(Secret, secret);
+      assert.match(await given(), /the Helm release shop cannot be read/);
+    });
+  });
+
   test('sees a manifest under an alias as its operator would', async () => {
     const text =
       'apiVersion: example.capstan.dev/v1\nkind: Place\nmetadata: {name: old}\nspec: {site: {image: "a:1"}}\n';
     const { out } = await planned(text, cluster.transport);
-    assert.match(out, /\+ create Place default\/old\n/);
+    assert.match(out, /\+ create Place default\/old {2}by kubectl apply\n/);
     assert.match(out, /\+ create Deployment default\/old .*by sites\.site for Site default\/old\n/);
   });
 
   test('tells that nothing follows from what is already so', async () => {
     const { code, out } = await planned(manifest('a:1'), cluster.transport, '--exit-code');
     assert.equal(code, 0);
-    assert.match(out, /= leave Site default\/home\n/);
+    assert.match(out, /= leave Site default\/home {2}by kubectl apply\n/);
     assert.match(out, /Nothing follows from it\. Nothing has been written\.\n$/);
   });
 
   test('tells what a deletion takes with it', async () => {
     const { code, out } = await planned(manifest('a:1'), cluster.transport, '--delete');
     assert.equal(code, 0);
-    assert.match(out, /- delete Site default\/home\n/);
+    assert.match(out, /- delete Site default\/home {2}by kubectl delete\n/);
     assert.match(out, /- delete Deployment default\/home \(stops pods\)/);
     assert.ok(await cluster.client.find(Deployment, home));
   });

@@ -25,7 +25,17 @@ import { knownKinds } from '../plan/known-kinds.ts';
 import { predictRefusals } from '../plan/predict-refusals.ts';
 import { type Manifest, readKustomization, readManifests } from '../plan/read-manifests.ts';
 import { warmRuntime } from '../plan/warm-runtime.ts';
-import { type GivenChange, wouldBecome, wouldBeDeleted } from '../plan/would-become.ts';
+import { TOOLS, type ToolChoice } from '../plan/tool/assumed-tool.ts';
+import { helmReleases } from '../plan/tool/helm-releases.ts';
+import { mergeSchemas } from '../plan/tool/strategic-patch.ts';
+import {
+  type GivenChange,
+  type LeftOut,
+  leftOutOfReleases,
+  wouldBecome,
+  wouldBeDeleted,
+  wouldBeDropped,
+} from '../plan/would-become.ts';
 import { coloursFor } from '../text/colours.ts';
 
 /** With --exit-code. */
@@ -58,6 +68,14 @@ export default command({
       help: 'A kustomization, built with kubectl or kustomize.',
     },
     delete: { type: 'boolean', help: 'Plan their deletion instead.' },
+    tool: {
+      type: 'string',
+      oneOf: TOOLS,
+      help: 'What will write the manifests; default the tool that manages each object today, else client-side-apply.',
+    },
+    'server-side': { type: 'boolean', help: 'The same as --tool=server-side-apply.' },
+    'field-manager': { type: 'string', value: 'NAME', help: 'The field manager of that tool.' },
+    'force-conflicts': { type: 'boolean', help: 'Server-side apply takes fields over from other field managers.' },
     'show-status': { type: 'boolean', help: 'Show what would be written to statuses too.' },
     'exit-code': { type: 'boolean', help: 'End with 3 when something would change.' },
     timeout: {
@@ -98,11 +116,26 @@ export default command({
     ];
     return withCluster(flags, io, async ({ client, namespace }) => {
       const kinds = knownKinds(operators, client, signal);
+      const predicting = {
+        client,
+        signal,
+        schemas: mergeSchemas(),
+        releases: helmReleases(client, signal),
+        choice: toolChoice(flags),
+      };
       const given: GivenChange[] = [];
+      const placed: Manifest[] = [];
       for (const manifest of manifests) {
         const kind = await kinds.kindOf(manifest);
-        const placed = inNamespace(manifest, kind, namespace, flags.namespace);
-        given.push(await (flags.delete ? wouldBeDeleted : wouldBecome)(client, kind, placed, signal));
+        const one = inNamespace(manifest, kind, namespace, flags.namespace);
+        placed.push(one);
+        given.push(await (flags.delete ? wouldBeDeleted : wouldBecome)(predicting, kind, one));
+      }
+      const leftOut = await leftOutOfReleases(predicting, given, placed);
+      // A few objects of a release are an edit of these; a whole chart is given with --tool=helm.
+      for (const one of flags.tool === 'helm' ? leftOut : []) {
+        const kind = await kinds.kindOf({ place: `the release ${one.release.name}`, object: one.object });
+        given.push(...[await wouldBeDropped(predicting, kind, one)].flatMap((change) => change ?? []));
       }
       const instances = await instancesOf(operators, { client, clock, signal, given });
       const all = [...operators, ...instances.operators];
@@ -129,12 +162,13 @@ export default command({
         const { bodies, ...previewed } = result;
         const { refused, notAsked } = await predictRefusals(client, bodies, signal);
         const report: PlanReport = {
-          given: given.map(({ verb, object, paths, changes }) => ({ verb, object, paths, changes })),
+          given: given.map(({ verb, object, tool, paths, changes }) => ({ verb, object, tool, paths, changes })),
           ...previewed,
           refusals: refused,
           notes: [
             ...new Set([
-              ...given.flatMap(({ note }) => note ?? []),
+              ...given.flatMap((change) => change.notes),
+              ...(flags.tool === 'helm' ? [] : partialReleases(leftOut)),
               ...instances.notes,
               ...notes,
               ...unread(
@@ -165,6 +199,30 @@ export default command({
     });
   },
 });
+
+function partialReleases(leftOut: readonly LeftOut[]): string[] {
+  return [...Map.groupBy(leftOut, ({ release }) => release.name)].map(
+    ([name, left]) =>
+      `the Helm release ${name} has ${count(left.length, 'more object')}, taken as unchanged; give its whole manifest and --tool=helm to plan the upgrade`,
+  );
+}
+
+function toolChoice(flags: {
+  tool?: (typeof TOOLS)[number] | undefined;
+  'server-side'?: boolean | undefined;
+  'field-manager'?: string | undefined;
+  'force-conflicts'?: boolean | undefined;
+}): ToolChoice {
+  const { 'field-manager': fieldManager, 'force-conflicts': forceConflicts, 'server-side': isServerSide } = flags;
+  if (isServerSide && flags.tool !== undefined && flags.tool !== 'server-side-apply')
+    throw UsageErrors.Conflicting('--server-side', `--tool=${flags.tool}`);
+  const tool = isServerSide ? 'server-side-apply' : flags.tool;
+  return {
+    ...(tool && { tool }),
+    ...(fieldManager !== undefined && { fieldManager }),
+    ...(forceConflicts !== undefined && { forceConflicts }),
+  };
+}
 
 /** What runs in programs of its own beside the operators. */
 async function instancesOf(operators: readonly Operator[], context: InstancesContext): Promise<Instances> {

@@ -7,7 +7,7 @@ import type { GivenChange } from './would-become.ts';
 
 export interface PlanReport extends Omit<PreviewResult, 'bodies'> {
   /** What the manifests themselves change. */
-  readonly given: readonly Pick<GivenChange, 'verb' | 'object' | 'paths' | 'changes'>[];
+  readonly given: readonly Pick<GivenChange, 'verb' | 'object' | 'tool' | 'paths' | 'changes'>[];
   /** What the server would refuse of the operators' writes. */
   readonly refusals: readonly string[];
   /** What had to be assumed. */
@@ -26,7 +26,7 @@ export interface FormatPlanOptions {
 export function formatPlan(report: PlanReport, options: FormatPlanOptions): string {
   const { given, writes, later, deliveries, problems, unknowns, refusals, notes } = report;
   const { bold, red, yellow } = options.colours;
-  const lines = [bold('Given:'), ...given.flatMap((change) => entry(GIVEN_VERBS[change.verb], change, options))];
+  const lines = [bold('Given:'), ...given.flatMap((change) => givenLines(change, options))];
   const { objects, statuses } = grouped(writes);
   if (objects.length > 0) lines.push('', bold('Then:'), ...objects.flatMap((one) => writeLines(one, options)));
   if (later.length > 0)
@@ -54,6 +54,11 @@ export function formatPlan(report: PlanReport, options: FormatPlanOptions): stri
 }
 
 const GIVEN_VERBS = { create: '+ create', change: '~ change', delete: '- delete', none: '= leave' } as const;
+
+function givenLines(change: PlanReport['given'][number], options: FormatPlanOptions): string[] {
+  const [first = '', ...values] = entry(GIVEN_VERBS[change.verb], change, options);
+  return [`${first}  ${options.colours.dim(`by ${change.tool}`)}`, ...values];
+}
 
 interface ObjectWrites {
   readonly verb: string;

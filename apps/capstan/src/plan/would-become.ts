@@ -1,9 +1,8 @@
-// What an object would be after `kubectl apply`: the server is asked by a dry run, because only it knows its defaults and
-// admission. Where it cannot be asked, the manifest is merged here, and the answer says so.
+// What an object would be after the user's tool has written the manifest: the server is asked by a dry run of the tool's own
+// request, because only it knows its defaults and admission. Where it cannot be asked, the manifest is merged here, and the
+// answer reports it.
 import {
   type ApiError,
-  applyMergePatch,
-  type Client,
   changesBetween,
   type DefinedKind,
   diff,
@@ -12,83 +11,149 @@ import {
   type KubeObject,
   keyOf,
   refOf,
+  type UnknownObject,
   type ValueChange,
 } from '@capstan/kube';
 import { CliErrors } from '../cli/errors.ts';
 import type { Manifest } from './read-manifests.ts';
+import {
+  assumedTool,
+  describeTool,
+  type HelmRelease,
+  LAST_APPLIED,
+  type Tool,
+  type ToolChoice,
+} from './tool/assumed-tool.ts';
+import { type DryRuns, dryRun, isSame, mergedLocally } from './tool/dry-run.ts';
 
 export interface GivenChange {
   readonly kind: Kind;
   readonly verb: 'create' | 'change' | 'delete' | 'none';
   /** `Kind namespace/name` */
   readonly object: string;
+  /** The command that is assumed to carry the change out. */
+  readonly tool: string;
   readonly paths: readonly string[];
   /** The values at these paths; none for secrets and for objects that are created. */
   readonly changes: readonly ValueChange[];
   /** As it would be; undefined when it would be gone. */
   readonly after: KubeObject | undefined;
   readonly ref: { readonly namespace?: string; readonly name: string };
-  /** Why the server was not asked. */
-  readonly note?: string;
+  /** The release of Helm that the object belongs to, when Helm is assumed to write it. */
+  readonly release?: HelmRelease;
+  /** What had to be assumed about it. */
+  readonly notes: readonly string[];
 }
 
-export const PLAN_MANAGER = 'capstan-plan';
+/** How the changes are made: the flags of the user, and the way to the server. */
+export interface Predicting extends DryRuns {
+  readonly choice: ToolChoice;
+}
+
 const MAX_PATHS = 20;
 
-/** What applying the manifest would make of the object. Throws when the server says that it would refuse it. */
-export async function wouldBecome(
-  client: Client,
-  kind: Kind,
-  manifest: Manifest,
-  signal: AbortSignal,
-): Promise<GivenChange> {
+/** Returns what the user's tool would make of the object. Throws when the server would refuse it. */
+export async function wouldBecome(predicting: Predicting, kind: Kind, manifest: Manifest): Promise<GivenChange> {
   const { object, place } = manifest;
   const ref = refOf(object);
   const name = `${kind.kind} ${keyOf(ref)}`;
-  const before = await findLive(client, kind, ref, signal);
-  const base = { kind, object: name, ref };
+  const live = await findLive(predicting, kind, ref, name);
+  const tool = assumedTool(live, predicting.choice);
+  const wanted = { kind, tool, manifest: object, live };
+  const release = tool.name === 'helm' ? tool.release : undefined;
+  const base = { kind, object: name, ref, tool: describeTool(tool), ...(release && { release }) };
+  const notes = await unreadRelease(predicting, tool, name);
   try {
-    const options = { fieldManager: PLAN_MANAGER, force: true, dryRun: true, signal };
-    const after = await client.apply<KubeObject>(kind, object, options);
-    return { ...base, ...changeOf(kind, before, after), after };
+    const after = await dryRun(wanted, predicting);
+    return { ...base, ...changeOf(kind, live, after), after, notes };
   } catch (error) {
     if (!isApiError(error)) throw error;
-    if (!CANNOT_ASK.has(error.code)) throw CliErrors.Refused(place, name, error.serverMessage);
-    const after = mergedHere(kind, before, object);
-    return { ...base, ...changeOf(kind, before, after), after, note: noteOf(name, error) };
+    const isAbsent = tool.name === 'replace' && live === undefined;
+    if (isAbsent || !CANNOT_ASK.has(error.code)) throw refusedBy(tool, place, name, error);
+    const after = completed(kind, live, await mergedLocally(wanted, predicting));
+    return { ...base, ...changeOf(kind, live, after), after, notes: [...notes, noteOf(name, error)] };
   }
 }
 
-/** What deleting the object would leave. */
-export async function wouldBeDeleted(
-  client: Client,
-  kind: Kind,
-  { object }: Manifest,
-  signal: AbortSignal,
-): Promise<GivenChange> {
+/** Returns what deleting the object would leave. */
+export async function wouldBeDeleted(predicting: Predicting, kind: Kind, { object }: Manifest): Promise<GivenChange> {
   const ref = refOf(object);
-  const before = await findLive(client, kind, ref, signal);
-  const verb = before === undefined ? 'none' : 'delete';
-  return { kind, object: `${kind.kind} ${keyOf(ref)}`, ref, verb, paths: [], changes: [], after: undefined };
+  const name = `${kind.kind} ${keyOf(ref)}`;
+  const live = await findLive(predicting, kind, ref, name);
+  const verb = live === undefined ? 'none' : 'delete';
+  return { kind, object: name, tool: 'kubectl delete', ref, verb, paths: [], changes: [], after: undefined, notes: [] };
+}
+
+/** An object of a release that the manifests leave out. */
+export interface LeftOut {
+  readonly release: HelmRelease;
+  readonly object: UnknownObject;
+}
+
+/** Returns the objects of the deployed releases that the manifests do not have: an upgrade deletes them. */
+export async function leftOutOfReleases(
+  { releases }: Predicting,
+  given: readonly GivenChange[],
+  manifests: readonly Manifest[],
+): Promise<LeftOut[]> {
+  const named = new Map(
+    given.flatMap(({ release }) => (release ? [[`${release.namespace}/${release.name}`, release] as const] : [])),
+  );
+  const left: LeftOut[] = [];
+  for (const release of named.values()) {
+    const objects = (await releases.objectsOf(release)) ?? [];
+    const gone = objects.filter((object) => !manifests.some((one) => isSame(object, one.object, release)));
+    left.push(...gone.map((object) => ({ release, object })));
+  }
+  return left;
+}
+
+/** Returns the deletion of an object by Helm; undefined when the object is kept, or is gone already. */
+export async function wouldBeDropped(
+  predicting: Predicting,
+  kind: Kind,
+  { release, object }: LeftOut,
+): Promise<GivenChange | undefined> {
+  const namespace = object.metadata.namespace ?? release.namespace;
+  const ref = { name: object.metadata.name ?? '', ...(kind.scope !== 'Cluster' && { namespace }) };
+  const name = `${kind.kind} ${keyOf(ref)}`;
+  const live = await findLive(predicting, kind, ref, name);
+  if (live === undefined || live.metadata.annotations?.['helm.sh/resource-policy'] === 'keep') return undefined;
+  const tool = describeTool({ name: 'helm', release });
+  return { kind, object: name, tool, ref, verb: 'delete', paths: [], changes: [], after: undefined, notes: [] };
 }
 
 /** Not permitted, no such kind or namespace, no apply for this kind: answers about the request, not about the object. */
 const CANNOT_ASK: ReadonlySet<number> = new Set([401, 403, 404, 405, 415]);
 
-async function findLive(client: Client, kind: Kind, ref: GivenChange['ref'], signal: AbortSignal) {
+async function findLive({ client, signal }: Predicting, kind: Kind, ref: GivenChange['ref'], name: string) {
   try {
-    return await client.find(kind, ref, { signal });
+    return await client.find<KubeObject>(kind, ref, { signal });
   } catch (error) {
-    if (isApiError(error) && error.code === 403) return undefined;
+    if (isApiError(error) && error.code === 403) throw CliErrors.NotVisible(name, error.serverMessage);
     throw error;
   }
 }
 
-function mergedHere(kind: Kind, before: KubeObject | undefined, manifest: KubeObject): KubeObject {
-  const merged = applyMergePatch(before ?? {}, manifest) as KubeObject;
+function refusedBy(tool: Tool, place: string, name: string, error: ApiError): Error {
+  if (tool.name === 'server-side-apply' && error.code === 409)
+    return CliErrors.Conflicting(describeTool(tool), name, place, error.serverMessage);
+  return CliErrors.Refused(place, name, error.serverMessage);
+}
+
+/** Without the manifest of the last release, fields that it had are not known. */
+async function unreadRelease({ releases }: Predicting, tool: Tool, name: string): Promise<string[]> {
+  if (tool.name !== 'helm' || tool.release === undefined) return [];
+  if ((await releases.objectsOf(tool.release)) !== undefined) return [];
+  return [
+    `${name}: the Helm release ${tool.release.name} cannot be read: fields that it had and the manifest does not have stay here`,
+  ];
+}
+
+function completed(kind: Kind, live: KubeObject | undefined, merged: KubeObject): KubeObject {
   const complete = 'withDefaults' in kind ? (kind as DefinedKind).withDefaults(merged) : merged;
-  const isSame = before !== undefined && diff(contentOf(before), contentOf(complete), 1).length === 0;
-  const generation = (before?.metadata.generation ?? 0) + (isSame ? 0 : 1);
+  const isSame = live !== undefined && diff(contentOf(live), contentOf(complete), 1).length === 0;
+  const generation = (live?.metadata.generation ?? 0) + (isSame ? 0 : 1);
   // Reconcilers know an object by its uid and see a change by its generation.
   return { ...complete, metadata: { uid: 'given-to-plan', ...complete.metadata, generation } };
 }
@@ -104,11 +169,13 @@ function changeOf(
   return { verb: found.length === 0 ? 'none' : 'change', paths: changes.map(({ path }) => path), changes };
 }
 
-/** Without what the server keeps for itself, and without the status, which apply does not touch. */
+/** Without what the server and kubectl keep for themselves, and without the status, which no tool touches. */
 function contentOf(object: KubeObject): unknown {
   const { metadata, status: _status, ...content } = object as KubeObject & { status?: unknown };
   const { labels, annotations, finalizers, ownerReferences } = metadata;
-  return { ...content, metadata: { labels, annotations, finalizers, ownerReferences } };
+  const { [LAST_APPLIED]: _applied, ...others } = annotations ?? {};
+  const shown = Object.keys(others).length === 0 ? undefined : others;
+  return { ...content, metadata: { labels, annotations: shown, finalizers, ownerReferences } };
 }
 
 function noteOf(object: string, error: ApiError): string {

@@ -70,6 +70,7 @@ const plan = object({
     object({
       verb: enumOf(['create', 'change', 'delete', 'none']),
       object: string({ description: 'Kind namespace/name' }),
+      tool: string({ description: 'The command that is assumed to carry it out, as in kubectl apply --server-side.' }),
       ...changes,
     }),
     { description: 'What the manifests themselves change.' },
