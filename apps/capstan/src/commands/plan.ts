@@ -24,10 +24,10 @@ import { formatPlan, type PlanReport } from '../plan/format-plan.ts';
 import { knownKinds } from '../plan/known-kinds.ts';
 import { predictRefusals } from '../plan/predict-refusals.ts';
 import { type Manifest, readKustomization, readManifests } from '../plan/read-manifests.ts';
-import { warmRuntime } from '../plan/warm-runtime.ts';
 import { TOOLS, type ToolChoice } from '../plan/tool/assumed-tool.ts';
 import { helmReleases } from '../plan/tool/helm-releases.ts';
 import { mergeSchemas } from '../plan/tool/strategic-patch.ts';
+import { warmRuntime } from '../plan/warm-runtime.ts';
 import {
   type GivenChange,
   type LeftOut,

@@ -7,6 +7,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import {
+  array,
   ConfigMap,
   CustomResourceDefinition,
   canonicalJson,
@@ -15,7 +16,6 @@ import {
   integer,
   type Kind,
   type KubeObject,
-  array,
   map,
   object,
   Service,
