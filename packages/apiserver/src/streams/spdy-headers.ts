@@ -1,4 +1,5 @@
 // The names and values at the beginning of a SPDY stream: compressed over the whole connection, with a dictionary that both sides have.
+import type { Readable } from 'node:stream';
 import { createInflate } from 'node:zlib';
 
 export interface HeaderReader {
@@ -30,10 +31,18 @@ export function createHeaderReader(): HeaderReader {
         });
       });
       await Promise.race([taken, broken]);
-      return parse((inflate.read() as Buffer | null) ?? Buffer.alloc(0));
+      return parse(readAll(inflate));
     },
     close: () => inflate.close(),
   };
+}
+
+/** Takes everything that a stream has buffered. One `read()` returns a single chunk. */
+function readAll(stream: Readable): Buffer {
+  const chunks: Buffer[] = [];
+  for (let chunk = stream.read() as Buffer | null; chunk !== null; chunk = stream.read() as Buffer | null)
+    chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 function parse(bytes: Buffer): ReadonlyMap<string, string> {

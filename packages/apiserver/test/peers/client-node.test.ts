@@ -7,6 +7,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { createClient, Pod, systemClock } from '@capstan/kube';
@@ -171,8 +172,9 @@ test('the official JavaScript client runs commands in pods and reaches their por
   await new official.Exec(config).exec('default', 'web', 'main', ['say'], stdout, stderr, stdin, false, resolve);
   stdin.write('hello');
   assert.match((await ended).message ?? '', /exit code: exit status 3/);
-  assert.equal(String(stdout.read()), 'say: hello');
-  assert.equal(String(stderr.read()), 'warned');
+  // The client writes without ending its streams: end them, so that they can be read to the end.
+  assert.equal(await text(stdout.end()), 'say: hello');
+  assert.equal(await text(stderr.end()), 'warned');
   const [output, input] = [new PassThrough(), new PassThrough()];
   const forward = await new official.PortForward(config).portForward('default', 'web', [port], output, null, input);
   input.write('it');

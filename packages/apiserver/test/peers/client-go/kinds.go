@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
-	extensionsscheme "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/scheme"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 )
 
 //go:embed kinds.yaml
@@ -32,13 +32,12 @@ func kinds(ctx context.Context, config *rest.Config, namespace string) {
 	config.QPS = -1
 	core := kubernetes.NewForConfigOrDie(config)
 	more := extensions.NewForConfigOrDie(config)
-	if err := extensionsscheme.AddToScheme(scheme.Scheme); err != nil {
-		log.Fatal(err)
-	}
+	aggregated := aggregator.NewForConfigOrDie(config)
+	addGroups()
 	groups := []any{
 		core.CoreV1(), core.AppsV1(), core.EventsV1(), core.AutoscalingV2(), core.NetworkingV1(), core.PolicyV1(), core.RbacV1(),
 		core.AdmissionregistrationV1(), core.SchedulingV1(), core.CoordinationV1(), core.DiscoveryV1(), core.BatchV1(), core.NodeV1(), core.StorageV1(),
-		more.ApiextensionsV1(),
+		more.ApiextensionsV1(), aggregated.ApiregistrationV1(),
 	}
 	documents := yaml.NewYAMLReader(newReader(bytes.ReplaceAll(manifests, []byte("NAMESPACE"), []byte(namespace))))
 	for {

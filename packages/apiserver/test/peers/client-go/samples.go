@@ -18,6 +18,7 @@ import (
 	runtimeserializer "k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/randfill"
 )
 
@@ -28,11 +29,18 @@ type sample struct {
 	Protobuf string `json:"protobuf"`
 }
 
+// addGroups adds the groups that client-go's own scheme does not have.
+func addGroups() {
+	for _, add := range []func(*runtime.Scheme) error{apiextensionsv1.AddToScheme, apiregistrationv1.AddToScheme} {
+		if err := add(scheme.Scheme); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
 // samples writes objects with random content in every field, in JSON and in protobuf, `count` of each kind, one a line.
 func samples(count int, kinds []string) {
-	if err := apiextensionsv1.AddToScheme(scheme.Scheme); err != nil {
-		log.Fatal(err)
-	}
+	addGroups()
 	funcs := fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, oddTypes)
 	fill := fuzzer.FuzzerFor(funcs, rand.NewSource(1), scheme.Codecs).NumElements(1, 2).NilChance(0.3).MaxDepth(24)
 	encoder := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
@@ -64,9 +72,7 @@ func samples(count int, kinds []string) {
 
 // decoded reads lines of samples whose protobuf somebody else has made, and says which of them are not the object that the JSON is.
 func decoded() {
-	if err := apiextensionsv1.AddToScheme(scheme.Scheme); err != nil {
-		log.Fatal(err)
-	}
+	addGroups()
 	serializer := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 	in := json.NewDecoder(os.Stdin)
 	count := 0
