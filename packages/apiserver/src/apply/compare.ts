@@ -123,6 +123,12 @@ function grouped(type: ListMapType | SetType, list: unknown): Map<string, unknow
 /** `undefined` is absent. Adds to the sets of the parent. */
 function compareAt(type: TypeSchema, before: unknown, after: unknown, edge: string, sets: Sets): void {
   if (before === after) return;
+  if (isScalar(before) && isScalar(after)) {
+    if (before === undefined) put(sets, 'added', edge);
+    else if (after === undefined) put(sets, 'removed', edge);
+    else put(sets, 'modified', edge);
+    return;
+  }
   const parts = partsOf(type, after ?? before);
   const other = partsOf(type, before ?? after);
   const hollow = isHollow(before) && isHollow(after);
@@ -138,6 +144,9 @@ function compareAt(type: TypeSchema, before: unknown, after: unknown, edge: stri
   if (before === undefined) put(sets, 'added', edge);
   else if (after === undefined) put(sets, 'removed', edge);
 }
+
+/** A leaf whatever the type is; null may stand for a map or a list. */
+const isScalar = (value: unknown) => typeof value !== 'object';
 
 function compareParts(
   parts: ReturnType<typeof partsOf>,

@@ -126,7 +126,8 @@ export function encodeFields(set: FieldSet): FieldsV1 {
   const result: FieldsV1 = {};
   const edges = [...set.members];
   for (const edge of set.children.keys()) if (!set.members.has(edge)) edges.push(edge);
-  if (edges.length > 1) edges.sort(compareText);
+  // Without a function, texts are compared by code units, and faster.
+  if (edges.length > 1) edges.sort();
   for (const edge of edges) {
     const child = set.children.get(edge);
     if (!child) result[edge] = NOTHING_BELOW;

@@ -290,7 +290,9 @@ function conflictError(conflicts: readonly FieldConflict[]) {
   }
   const byManager = new Map<Manager, string[]>();
   for (const { manager, path } of conflicts) {
-    byManager.set(manager, [...(byManager.get(manager) ?? []), `- ${path}`]);
+    const paths = byManager.get(manager);
+    if (paths) paths.push(`- ${path}`);
+    else byManager.set(manager, [`- ${path}`]);
   }
   const parts = [...byManager]
     .sort(([a], [b]) => (writtenManager(a) < writtenManager(b) ? -1 : 1))

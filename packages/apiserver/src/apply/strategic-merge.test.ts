@@ -170,3 +170,27 @@ describe('strategic merge patch', () => {
     }
   });
 });
+
+describe('A strategic patch of a long list', () => {
+  const items = (count: number, value: string) =>
+    Array.from({ length: count }, (_, index) => ({ name: `E${index}`, value }));
+
+  it('takes time by the length of the list, not by its square', async () => {
+    const { ok } = testServer();
+    const container = { name: 'main', image: 'a' };
+    const template = (env: object[]) => ({
+      template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ ...container, env }] } },
+    });
+    await ok('POST', DEPLOYMENTS, deployment('web', template(items(16_000, 'a'))));
+    const reversed = items(16_000, 'b').toReversed();
+    const spec = { template: { spec: { containers: [{ name: 'main', env: reversed }] } } };
+    const began = process.threadCpuUsage();
+    const patched = await ok('PATCH', `${DEPLOYMENTS}/web`, { spec }, STRATEGIC);
+    const { user } = process.threadCpuUsage(began);
+    const [first] = (patched['spec'] as { template: { spec: { containers: { env: object[] }[] } } }).template.spec
+      .containers;
+    assert.deepEqual(first?.env, reversed);
+    // A comparison of each item with each other takes 20 s.
+    assert.ok(user < 5_000_000, `${user / 1000} ms`);
+  });
+});

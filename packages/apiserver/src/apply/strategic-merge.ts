@@ -1,8 +1,9 @@
 // Strategic merge patch: a merge patch that knows from the schema which lists are merged item by item, with directives for
 // what a plain merge cannot say ($patch, $retainKeys, $setElementOrder/x, $deleteFromPrimitiveList/x).
 // https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/
+import { canonicalJson } from '@capstan/kube';
 import { badRequest, plainError } from '../errors.ts';
-import { equalJson, isObject, type JsonObject, ownValue, setOwn, withoutNulls } from '../json/copy.ts';
+import { isObject, type JsonObject, ownValue, setOwn, withoutNulls } from '../json/copy.ts';
 import { DEDUCED, type FieldType, type MapType, type TypeSchema } from './type-schema.ts';
 
 const ORDER = '$setElementOrder/';
@@ -21,14 +22,16 @@ function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undef
   if (retain !== undefined) checkRetained(retain, changes);
   let result: JsonObject = { ...original };
   if (Array.isArray(retain)) {
-    result = Object.fromEntries(Object.entries(result).filter(([key]) => retain.includes(key)));
+    const retained = new Set<unknown>(retain);
+    result = Object.fromEntries(Object.entries(result).filter(([key]) => retained.has(key)));
   }
   for (const [key, items] of Object.entries(changes)) {
     if (!key.startsWith(DELETE_PRIMITIVE)) continue;
     const field = key.slice(DELETE_PRIMITIVE.length);
     const list = result[field];
     if (!Array.isArray(list) || !Array.isArray(items)) continue;
-    result[field] = list.filter((one) => !items.some((other) => equalJson(one, other)));
+    const deleted = new Set(items.map(canonicalJson));
+    result[field] = list.filter((one) => !deleted.has(canonicalJson(one)));
   }
   for (const [key, change] of Object.entries(changes)) {
     if (key.startsWith('$')) continue;
@@ -77,7 +80,8 @@ function mergeList(
   if (!merges || !field) return [...patch];
   const key = field.patchMergeKey;
   if (key === undefined) {
-    const added = patch.filter((one) => !original.some((other) => equalJson(one, other)));
+    const known = new Set(original.map(canonicalJson));
+    const added = patch.filter((one) => !known.has(canonicalJson(one)));
     return ordered(placed([...original, ...added], patch, original, undefined), order, undefined);
   }
   if (patch.some((one) => isObject(one) && one['$patch'] === 'replace')) {
@@ -85,21 +89,52 @@ function mergeList(
   }
   const { type } = field;
   const itemType = mapOf(type.shape === 'list-map' || type.shape === 'atomic' ? (type.item?.() ?? DEDUCED) : DEDUCED);
-  let result = [...original];
+  // Removed items leave a hole until the end, so that the places of the others stay valid.
+  const result: unknown[] = [...original];
+  const places = placesOf(original, key);
   for (const change of patch) {
     if (!isObject(change)) throw badRequest('list element is not a map');
     const id = change[key];
     if (id === undefined)
       throw badRequest(`map: ${JSON.stringify(change)} does not contain declared merge key: ${key}`);
-    const isSame = (one: unknown) => isObject(one) && equalJson(one[key], id);
-    if (change['$patch'] === 'delete') result = result.filter((one) => !isSame(one));
-    else {
-      const at = result.findIndex(isSame);
-      if (at < 0) result.push(mergeMap({}, change, itemType));
-      else result[at] = mergeMap(result[at] as JsonObject, change, itemType);
-    }
+    const name = canonicalJson(id);
+    const known = places.get(name);
+    if (change['$patch'] === 'delete') {
+      for (const place of known ?? []) delete result[place];
+      places.delete(name);
+    } else if (known?.[0] === undefined) {
+      places.set(name, [result.length]);
+      result.push(mergeMap({}, change, itemType));
+    } else result[known[0]] = mergeMap(result[known[0]] as JsonObject, change, itemType);
   }
-  return ordered(placed(result, patch, original, key), order, key);
+  return ordered(placed(Object.values(result), patch, original, key), order, key);
+}
+
+/** The places of the items of a list that are maps, by the text of their merge key. */
+function placesOf(list: readonly unknown[], key: string): Map<string, number[]> {
+  const places = new Map<string, number[]>();
+  for (const [index, item] of list.entries()) {
+    if (!isObject(item) || item[key] === undefined) continue;
+    const name = canonicalJson(item[key]);
+    const known = places.get(name);
+    if (known) known.push(index);
+    else places.set(name, [index]);
+  }
+  return places;
+}
+
+/** A function that returns the first place in a list of what is the same by the key, or -1. */
+function indexOfSame(list: readonly unknown[], key: string | undefined): (one: unknown) => number {
+  const nameOf = (one: unknown) => {
+    const id = key !== undefined && isObject(one) ? one[key] : one;
+    return id === undefined ? '' : canonicalJson(id);
+  };
+  const places = new Map<string, number>();
+  for (const [index, item] of list.entries()) {
+    const name = nameOf(item);
+    if (!places.has(name)) places.set(name, index);
+  }
+  return (one) => places.get(nameOf(one)) ?? -1;
 }
 
 /**
@@ -112,37 +147,37 @@ function placed(
   before: readonly unknown[],
   key: string | undefined,
 ): unknown[] {
-  const idOf = (one: unknown) => (key !== undefined && isObject(one) ? one[key] : one);
-  const indexIn = (all: readonly unknown[], one: unknown) =>
-    all.findIndex((other) => equalJson(idOf(other), idOf(one)));
-  const named = list.filter((one) => indexIn(patch, one) >= 0).sort((a, b) => indexIn(patch, a) - indexIn(patch, b));
-  const others = list.filter((one) => indexIn(patch, one) < 0);
+  const inPatch = indexOfSame(patch, key);
+  const inOriginal = indexOfSame(before, key);
+  const entries = list.map((one) => ({ one, wanted: inPatch(one), was: inOriginal(one) }));
+  const named = entries.filter(({ wanted }) => wanted >= 0).sort((a, b) => a.wanted - b.wanted);
+  const others = entries.filter(({ wanted }) => wanted < 0);
   const result: unknown[] = [];
-  while (named.length > 0 && others.length > 0) {
-    const [left, right] = [indexIn(before, others[0]), indexIn(before, named[0])];
-    result.push(left >= 0 && right >= 0 && left < right ? others.shift() : named.shift());
+  let next = 0;
+  for (const { one, was } of named) {
+    for (let other = others[next]; other && other.was >= 0 && was >= 0 && other.was < was; other = others[next]) {
+      result.push(other.one);
+      next += 1;
+    }
+    result.push(one);
   }
-  return [...result, ...named, ...others];
+  return [...result, ...others.slice(next).map(({ one }) => one)];
 }
 
 /** Items that the order names come in that order; the others keep their place relative to what came before them. */
 function ordered(list: readonly unknown[], order: unknown, key: string | undefined): unknown[] {
   if (!Array.isArray(order)) return [...list];
-  const idOf = (one: unknown) => (key !== undefined && isObject(one) ? one[key] : one);
-  const position = (one: unknown) => order.findIndex((other) => equalJson(idOf(other), idOf(one)));
-  const named = list.filter((one) => position(one) >= 0).sort((a, b) => position(a) - position(b));
-  const result: unknown[] = [];
+  const positionOf = indexOfSame(order, key);
+  const entries = list.map((one) => ({ one, position: positionOf(one) }));
+  const named = entries.filter(({ position }) => position >= 0).sort((a, b) => a.position - b.position);
   let next = 0;
-  for (const one of list) result.push(position(one) >= 0 ? named[next++] : one);
-  return result;
+  return entries.map(({ one, position }) => (position >= 0 ? named[next++]?.one : one));
 }
 
 function checkRetained(retain: unknown, changes: JsonObject): void {
+  const retained = new Set<unknown>(Array.isArray(retain) ? retain : []);
   const isOdd = ([key, value]: [string, unknown]) =>
-    value !== null &&
-    !key.startsWith(DELETE_PRIMITIVE) &&
-    !key.startsWith(ORDER) &&
-    !(retain as unknown[]).includes(key);
+    value !== null && !key.startsWith(DELETE_PRIMITIVE) && !key.startsWith(ORDER) && !retained.has(key);
   if (!Array.isArray(retain) || Object.entries(changes).some(isOdd)) {
     throw badRequest('invalid patch format of retainKeys');
   }

@@ -129,7 +129,9 @@ function indexBindings(store: Store): ReadonlyMap<string, Grant[]> {
           ? `ClusterRoleBinding ${JSON.stringify(name)}`
           : `RoleBinding ${JSON.stringify(`${name}/${namespace}`)}`;
       const description = `${what} of ${role.kind} ${JSON.stringify(role.name)} to ${who}`;
-      index.set(key, [...(index.get(key) ?? []), { namespace, role, description }]);
+      const known = index.get(key);
+      if (known) known.push({ namespace, role, description });
+      else index.set(key, [{ namespace, role, description }]);
     }
   };
   for (const { object } of store.list(CLUSTER_ROLE_BINDINGS, '')) add(object, undefined);

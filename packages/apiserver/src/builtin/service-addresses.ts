@@ -117,11 +117,14 @@ export function createServiceAddresses(store: Store, random: Random): ServiceAdd
    */
   const withNewPorts = (spec: ServiceSpec, own: Set<number>, errors: FieldError[]): ServiceSpec => {
     const byPort = new Map<number, number>();
+    const askedFor = new Map<number, number>();
+    for (const { port, nodePort } of spec.ports ?? [])
+      if (nodePort && !askedFor.has(port)) askedFor.set(port, nodePort);
     const list: ServicePort[] = [];
     for (const [index, port] of (spec.ports ?? []).entries()) {
       const { nodePort = 0 } = port;
       const shared = byPort.get(port.port);
-      const asked = nodePort || (spec.ports?.find((one) => one.port === port.port && one.nodePort)?.nodePort ?? 0);
+      const asked = nodePort || (askedFor.get(port.port) ?? 0);
       if (nodePort === 0 && !drawsPorts(spec)) list.push(port);
       else if (shared !== undefined && (nodePort === 0 || nodePort === shared))
         list.push({ ...port, nodePort: shared });

@@ -27,7 +27,8 @@ export function namingOf(crd: CustomResourceDefinition, group: readonly CustomRe
   };
   take('plural', words, 'PluralConflict');
   take('singular', words, 'SingularConflict');
-  const taken = (wanted.shortNames ?? []).filter((one) => !(present.shortNames ?? []).includes(one) && words.has(one));
+  const own = new Set(present.shortNames);
+  const taken = (wanted.shortNames ?? []).filter((one) => !own.has(one) && words.has(one));
   if (taken.length === 0) accepted.shortNames = wanted.shortNames ?? [];
   else {
     const all = taken.map(inUse);

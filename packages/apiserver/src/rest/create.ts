@@ -5,7 +5,7 @@ import { generateName } from '../resources/names.ts';
 import { finalizerWarnings, validateMeta } from '../resources/object-meta.ts';
 import { inVersion, nameOf, reportedKind } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
-import { checkKind, decodeObject, type Warnings } from './decode.ts';
+import { checkKind, decodeInTurns, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { reportedErrors } from './reported-errors.ts';
 import { keyFor, type Target } from './target.ts';
@@ -21,9 +21,7 @@ export async function createObject(
   context: RequestContext,
   warnings: Warnings,
 ): Promise<UnknownObject> {
-  const decoded = decodeObject(target, body, options, warnings);
-  const paused = core.pause(context);
-  if (paused) await paused;
+  const decoded = await decodeInTurns(core, target, body, options, context, warnings);
   if (target.name !== '' && decoded.metadata.name !== target.name) throw methodNotAllowed();
   if ((decoded.metadata.resourceVersion ?? '') !== '') {
     throw badRequest('resourceVersion should not be set on objects to be created');
@@ -69,11 +67,12 @@ export async function storeNew(
   if (admitted) object = (await admitted) ?? object;
   const { object: drawn, key } = nameObject(core, target, object);
   let ready = checkNew(core, target, key, drawn, context);
-  const validated = core.validatingAdmission?.(asked(ready));
-  if (validated) {
-    await validated;
-    // The name or an address may have been taken meanwhile.
-    ready = checkNew(core, target, key, drawn, context);
+  const waited = core.validatingAdmission?.(asked(ready)) ?? core.pause(context);
+  if (waited) {
+    await waited;
+    // The name or an address may have been taken meanwhile. The rules, which know the object alone, hold as before.
+    if (strategy.complete) ready = checkNew(core, target, key, drawn, context);
+    else checkAbsent(core, target, key, ready);
   }
   const next = stored(target, ready);
   // Whatever has to be asked for is asked for before anything is stored.
@@ -87,11 +86,12 @@ export async function storeNew(
 /** The object with what only the store can say, or a refusal; what follows in the same step finds the store as this did. */
 function checkNew(
   core: Core,
-  { resource, version }: Target,
+  target: Target,
   key: string,
   drawn: UnknownObject,
   context: RequestContext,
 ): UnknownObject {
+  const { resource, version } = target;
   const { strategy } = resource;
   checkKind(resource, drawn);
   const { object, errors: unmet } = strategy.complete?.(drawn, undefined) ?? { object: drawn, errors: [] };
@@ -100,13 +100,16 @@ function checkNew(
   const all = reportedErrors(resource, found, errors, unmet, true);
   if (all.length > 0) throw invalid(reportedKind(resource), object.metadata.name ?? '', all);
   warn(context, resource.custom ? finalizerWarnings(object) : (strategy.warnings?.(object, undefined) ?? []));
-  const present = core.store.get(resource.storageKey, key);
-  if (present) {
-    const isDrawn = (object.metadata.generateName ?? '') !== '';
-    const isGoing = present.metadata.deletionTimestamp !== undefined;
-    throw alreadyExists(nameOf(resource), object.metadata.name ?? '', { isDrawn, isGoing });
-  }
+  checkAbsent(core, target, key, object);
   return object;
+}
+
+function checkAbsent(core: Core, { resource }: Target, key: string, { metadata }: UnknownObject): void {
+  const present = core.store.get(resource.storageKey, key);
+  if (!present) return;
+  const isDrawn = (metadata.generateName ?? '') !== '';
+  const isGoing = present.metadata.deletionTimestamp !== undefined;
+  throw alreadyExists(nameOf(resource), metadata.name ?? '', { isDrawn, isGoing });
 }
 
 /** The same for PUT and apply on an object that is missing: undefined when another client created it during admission. */

@@ -1,5 +1,5 @@
 import { builtinResources, type UnknownObject } from '@capstan/kube';
-import type { BodySource } from '../core.ts';
+import type { BodySource, Core, RequestContext } from '../core.ts';
 import { badRequest, fieldInvalid, invalid, type StatusError } from '../errors.ts';
 import { copyJson, isObject } from '../json/copy.ts';
 import { metaTypeProblem } from '../resources/object-meta.ts';
@@ -20,11 +20,33 @@ export interface Warnings {
  * the schema and with defaults. The one that sent it may go on changing what he holds.
  */
 export function decodeObject(target: Target, body: unknown, options: WriteOptions, warnings: Warnings): UnknownObject {
+  return normaliseObject(target, readObject(target, body, options, warnings), options, warnings);
+}
+
+/** The same; lets other requests be served between the steps where the body is large. */
+export async function decodeInTurns(
+  core: Pick<Core, 'pause'>,
+  target: Target,
+  body: unknown,
+  options: WriteOptions,
+  context: RequestContext,
+  warnings: Warnings,
+): Promise<UnknownObject> {
+  const read = readObject(target, body, options, warnings);
+  const paused = core.pause(context);
+  if (paused) await paused;
+  const object = normaliseObject(target, read, options, warnings);
+  const pausedAgain = core.pause(context);
+  if (pausedAgain) await pausedAgain;
+  return object;
+}
+
+function readObject(target: Target, body: unknown, options: WriteOptions, warnings: Warnings): UnknownObject {
   const { source } = options;
   if (source?.problem !== undefined || body === undefined)
     throw unrecognized(target, parseProblem(source), source?.text);
   // To Kubernetes' own kinds null is an object without anything in it.
-  const given = body === null && !target.resource.custom ? {} : copyJson(body);
+  const given = body === null && !target.resource.custom ? {} : ownBody(body, source);
   if (given !== null && !isObject(given))
     throw unrecognized(target, parseProblem({ problem: notAnObject(given) }), source?.text ?? '');
   if (given === null || (target.resource.custom && (typeof given['kind'] !== 'string' || given['kind'] === ''))) {
@@ -38,8 +60,12 @@ export function decodeObject(target: Target, body: unknown, options: WriteOption
   }
   warnElsewhere(target, given, options, warnings);
   checkOtherVersion(target, given, options, warnings);
-  const object = checkedObject(target, given);
-  return normaliseObject(target, object, options, warnings);
+  return checkedObject(target, given);
+}
+
+/** The body as a value that is shared with no one. A body with a source was parsed from it for this request alone. */
+export function ownBody(body: unknown, source: BodySource | undefined): unknown {
+  return source ? body : copyJson(body);
 }
 
 /** What the body of a subresource is read as. */

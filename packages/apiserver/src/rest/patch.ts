@@ -12,7 +12,7 @@ import {
   unsupportedMediaType,
   unsupportedPatchType,
 } from '../errors.ts';
-import { copyJson, isObject, valueAt, withoutNulls } from '../json/copy.ts';
+import { isObject, valueAt, withoutNulls } from '../json/copy.ts';
 import { applyJsonPatch } from '../json/patches.ts';
 import { apiVersionOf, nameOf } from '../resources/resource.ts';
 import { storeAbsent } from './create.ts';
@@ -23,12 +23,13 @@ import {
   normaliseObject,
   notAnObject,
   otherKindProblem,
+  ownBody,
   parseProblem,
   type Warnings,
 } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { keyFor, type Target } from './target.ts';
-import { changeObject, checkName } from './update.ts';
+import { changeObject, checkName, type Pause } from './update.ts';
 
 export const PATCH_TYPES = {
   json: 'application/json-patch+json',
@@ -50,27 +51,49 @@ export async function patchObject(
   context: RequestContext,
   warnings: Warnings,
 ): Promise<{ object: UnknownObject; created: boolean }> {
-  const patch = copyJson(body);
+  const patch = ownBody(body, options.source);
   if (isApply(contentType)) return applyObject(core, target, patch, options, context, warnings);
   const type = contentType.split(';')[0]?.trim() ?? '';
   // The result has the resourceVersion of the object, unless the patch removes it.
   const conditional = !target.resource.strategy.allowsUnconditionalUpdate;
-  const object = await changeObject(core, target, { ...options, context, conditional }, (live) => {
+  const object = await changeObject(core, target, { ...options, context, conditional }, (live, pause) => {
     const result = keptManagers(target, patched(target, type, patch, live, options));
     const isStrategic = type === PATCH_TYPES.strategic;
     const shown = () => (isStrategic ? goText(takenPatch(patch, live)) : JSON.stringify(result));
-    const checked = readable(target, result, shown, isStrategic);
     const refuse = (_: Target, complaints: readonly string[]) =>
       unreadablePatch(shown(), `strict decoding error: ${complaints.join(', ')}`);
-    const object = normaliseObject(target, checked, { ...options, refuse }, warnings);
-    checkName(target, checked);
-    return {
-      object,
-      written: result,
-      track: (next) => core.fields.update({ target, live, object: next, manager: options.fieldManager }),
+    const read = () => readable(target, result, shown, isStrategic);
+    const normalised = (checked: UnknownObject) => {
+      const object = normaliseObject(target, checked, { ...options, refuse }, warnings);
+      checkName(target, checked);
+      return {
+        object,
+        written: result,
+        track: (next: UnknownObject) =>
+          core.fields.update({ target, live, object: next, manager: options.fieldManager }),
+      };
     };
+    return inSteps(pause, read, normalised);
   });
   return { object, created: false };
+}
+
+/** Runs two steps; lets other requests be served between them where the pause says so. */
+function inSteps<Read, Result>(
+  pause: Pause,
+  read: () => Read,
+  finish: (value: Read) => Result,
+): Result | Promise<Result> {
+  const paused = pause();
+  if (!paused) return finish(read());
+  return (async () => {
+    await paused;
+    const value = read();
+    await pause();
+    const result = finish(value);
+    await pause();
+    return result;
+  })();
 }
 
 /** To a patch of a custom resource an empty list of managers is none at all. */
@@ -207,12 +230,15 @@ async function applyObject(
   const name = given.metadata.name ?? (isThere ? target.name : '');
   const applied = { ...given, metadata: { ...given.metadata, name } };
   checkName(target, applied);
-  const merge = (live: UnknownObject | undefined) => {
-    const merged = core.fields.apply({ target, live, applied, manager: options.fieldManager, force: options.force });
-    checkTwice(options, warnings);
-    const noted = withLastApplied(merged, applied, options.fieldManager);
-    const settled = target.version.settleApplied?.(noted);
-    return settled ?? normaliseObject(target, noted, { ...options, fieldValidation: 'Ignore' }, warnings);
+  const merge = (live: UnknownObject | undefined, pause: Pause) => {
+    const merged = () =>
+      core.fields.apply({ target, live, applied, manager: options.fieldManager, force: options.force });
+    return inSteps(pause, merged, (object) => {
+      checkTwice(options, warnings);
+      const noted = withLastApplied(object, applied, options.fieldManager);
+      const settled = target.version.settleApplied?.(noted);
+      return settled ?? normaliseObject(target, noted, { ...options, fieldValidation: 'Ignore' }, warnings);
+    });
   };
   const track = (object: UnknownObject) => object;
   if (!core.store.get(resource.storageKey, keyFor(target))) {
@@ -223,14 +249,16 @@ async function applyObject(
         target.name,
         `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
       );
-    const made = await storeAbsent(core, target, merge(undefined), options, context, track);
+    const merged = merge(undefined, () => core.pause(context));
+    const wanted = merged instanceof Promise ? await merged : merged;
+    const made = await storeAbsent(core, target, wanted, options, context, track);
     if (made) return { object: made, created: true };
   }
   const changes = { ...options, context, conditional: false, isApplied: true };
-  const object = await changeObject(core, target, changes, (live) => ({
-    object: merge(live),
-    track,
-  }));
+  const object = await changeObject(core, target, changes, (live, pause) => {
+    const merged = merge(live, pause);
+    return merged instanceof Promise ? merged.then((next) => ({ object: next, track })) : { object: merged, track };
+  });
   return { object, created: false };
 }
 

@@ -18,7 +18,7 @@ import { desiredStateChanged, finalizerWarnings, validateMeta, validateMetaUpdat
 import { inVersion, nameOf, reportedKind } from '../resources/resource.ts';
 import { admissionRequest } from './admission-request.ts';
 import { storeAbsent, stored, warn } from './create.ts';
-import { checkKind, decodeObject, type Warnings } from './decode.ts';
+import { checkKind, decodeInTurns, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { reportedErrors } from './reported-errors.ts';
 import { keyFor, type Target } from './target.ts';
@@ -32,7 +32,7 @@ export async function replaceObject(
   context: RequestContext,
   warnings: Warnings,
 ): Promise<{ object: UnknownObject; created: boolean }> {
-  const decoded = decodeObject(target, body, options, warnings);
+  const decoded = await decodeInTurns(core, target, body, options, context, warnings);
   checkName(target, decoded);
   const { resource } = target;
   const track = (live: UnknownObject | undefined) => (object: UnknownObject) =>
@@ -88,6 +88,11 @@ export interface Proposal {
   track: (object: UnknownObject) => UnknownObject;
 }
 
+/** Lets other requests be served in the middle of a large one; undefined: go on at once. */
+export type Pause = () => Promise<void> | undefined;
+
+const MAX_PAUSED_ATTEMPTS = 5;
+
 /**
  * Changes an object to what `propose` makes of its present state (in the target's version). When an admission took its time
  * and the object moved on meanwhile, it starts again; a proposal that names a resourceVersion is refused then.
@@ -96,15 +101,20 @@ export async function changeObject(
   core: Core,
   target: Target,
   options: ChangeOptions,
-  propose: (live: UnknownObject) => Proposal,
+  propose: (live: UnknownObject, pause: Pause) => Proposal | Promise<Proposal>,
 ): Promise<UnknownObject> {
   const { resource } = target;
   const key = keyFor(target);
-  for (;;) {
+  for (let attempt = 1; ; attempt += 1) {
+    // A large change of an object that others change all the time comes to its end at last.
+    const pause = () => (attempt < MAX_PAUSED_ATTEMPTS ? core.pause(options.context) : undefined);
     const old = core.store.get(resource.storageKey, key);
     if (!old) throw notFound(nameOf(resource), target.name);
+    const isMoved = () => core.store.get(resource.storageKey, key) !== old;
     const live = inVersion(resource, target.version, old);
-    const { object: proposed, track, written } = propose(live);
+    const proposal = propose(live, pause);
+    const { object: proposed, track, written } = proposal instanceof Promise ? await proposal : proposal;
+    if (proposal instanceof Promise && isMoved()) continue;
     checkPreconditions(target, proposed, live, options.conditional, options);
     const prepared = prepare(target, proposed, live, options.isApplied === true);
     let next = finish(target, tracked(prepared, track, live, proposed.metadata.deletionTimestamp), live);
@@ -124,17 +134,17 @@ export async function changeObject(
     if (admitted) {
       const changed = await admitted;
       if (changed) next = face ? face.applied(next, changed) : changed;
-      if (core.store.get(resource.storageKey, key) !== old) continue;
-    }
-    let ready = checkChange(target, next, live, proposed.metadata.uid);
-    const validated = core.validatingAdmission?.(asked(ready));
-    if (validated) {
-      await validated;
-      if (core.store.get(resource.storageKey, key) !== old) continue;
-      // An address may have been taken meanwhile.
-      ready = checkChange(target, next, live, proposed.metadata.uid);
+      if (isMoved()) continue;
     }
     const { strategy } = resource;
+    let ready = checkChange(target, next, live, proposed.metadata.uid);
+    const waited = core.validatingAdmission?.(asked(ready)) ?? pause();
+    if (waited) {
+      await waited;
+      if (isMoved()) continue;
+      // An address may have been taken meanwhile.
+      if (strategy.complete) ready = checkChange(target, next, live, proposed.metadata.uid);
+    }
     if (target.subresource === '' || (target.subresource === 'scale' && !resource.custom))
       warn(
         options.context,
@@ -193,7 +203,11 @@ function commit(core: Core, target: Target, key: string, { next, live, written }
   const untimed = withoutTimes(live);
   const isSame = (object: UnknownObject) => equalJson(withoutTimes(object), untimed);
   const isRewritten = resource.strategy.countsEmpty === true && target.subresource === '' && hasEmptyPart(written);
-  if (!isRewritten && (isSame(next) || (!resource.custom && isSame(stored(target, next))))) return live;
+  const isSameStored = () => {
+    const kept = stored(target, next);
+    return kept !== next && isSame(kept);
+  };
+  if (!isRewritten && (isSame(next) || (!resource.custom && isSameStored()))) return live;
   const counted = withGeneration(target, next, live, isRewritten);
   if (isGone(target, counted)) {
     if (!dryRun) core.store.remove(resource.storageKey, key);

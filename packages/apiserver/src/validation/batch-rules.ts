@@ -248,11 +248,13 @@ function exitCodes(
   const at = `${path}.values`;
   if (values.length === 0) errors.push(fieldInvalid(at, values, 'at least one value is required'));
   if (values.length > MOST_CODES) errors.push(fieldTooMany(at, values.length, MOST_CODES));
+  const seen = new Set<number>();
   for (const [index, value] of values.entries()) {
     if (operator === 'In' && value === 0) {
       errors.push(fieldInvalid(`${at}[${index}]`, value, 'must not be 0 for the In operator'));
     }
-    if (values.indexOf(value) < index) errors.push(fieldDuplicate(`${at}[${index}]`, value));
+    if (seen.has(value)) errors.push(fieldDuplicate(`${at}[${index}]`, value));
+    seen.add(value);
   }
   const isOrdered = values.every((value, index) => index === 0 || (values[index - 1] ?? 0) <= value);
   if (!isOrdered) errors.push(fieldInvalid(at, values, 'must be ordered'));

@@ -1,6 +1,5 @@
-import { type Node, type Taint, validateLabelValue, validateQualifiedName } from '@capstan/kube';
+import { canonicalJson, type Node, type Taint, validateLabelValue, validateQualifiedName } from '@capstan/kube';
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
-import { equalJson } from '../json/copy.ts';
 import { cidr, type Errors, fieldDuplicate, NOT_NEGATIVE, named } from './rules.ts';
 
 export function node(errors: Errors, object: Node, old: Node | undefined): void {
@@ -20,8 +19,12 @@ export function nodeStatus(errors: Errors, object: Node, old: Node | undefined):
 
 function nodeUpdate(errors: Errors, { spec, status }: Node, old: Node): void {
   const addresses = status?.addresses ?? [];
+  const seen = new Set<string>();
   for (const [index, address] of addresses.entries()) {
-    if (addresses.slice(0, index).some((one) => equalJson(one, address))) {
+    const id = canonicalJson(address);
+    const isKnown = seen.has(id);
+    seen.add(id);
+    if (isKnown) {
       const shown = { Type: address.type, Address: address.address };
       errors.push(fieldDuplicate(`status.addresses[${index}]`, shown));
     }

@@ -1,4 +1,5 @@
 import {
+  canonicalJson,
   type Pod,
   type PodSpec,
   type PodTemplateSpec,
@@ -302,9 +303,9 @@ function podUpdate(errors: Errors, pod: Pod, old: Pod): void {
 }
 
 function keepsTolerations(pod: Pod, old: Pod): boolean {
-  const timeless = (one: Toleration) => ({ ...one, tolerationSeconds: 0 });
-  const present = (pod.spec?.tolerations ?? []).map(timeless);
-  return (old.spec?.tolerations ?? []).every((one) => present.some((other) => equalJson(other, timeless(one))));
+  const timeless = (one: Toleration) => canonicalJson({ ...one, tolerationSeconds: 0 });
+  const present = new Set((pod.spec?.tolerations ?? []).map(timeless));
+  return (old.spec?.tolerations ?? []).every((one) => present.has(timeless(one)));
 }
 
 function fixedPart({ spec }: Pod, old: Pod): unknown {

@@ -127,8 +127,9 @@ function labelKeys(
     }
     seen.add(key);
   }
+  const mismatched = new Set(mismatch);
   for (const [index, key] of match.entries()) {
-    if (!mismatch.includes(key)) continue;
+    if (!mismatched.has(key)) continue;
     const detail = 'exists in both matchLabelKeys and mismatchLabelKeys';
     errors.push(fieldInvalid(`${at}.matchLabelKeys[${index}]`, key, detail));
   }
@@ -138,15 +139,15 @@ export function spreading(errors: Errors, path: string, list: readonly TopologyS
   const positive = (at: string, value: number | undefined) => {
     if (value !== undefined && value <= 0) errors.push(fieldInvalid(at, value, 'must be greater than zero'));
   };
+  const idOf = (one: TopologySpreadConstraint) => JSON.stringify([one.topologyKey, one.whenUnsatisfiable]);
+  const last = new Map(list.map((one, index) => [idOf(one), index]));
   for (const [index, constraint] of list.entries()) {
     const at = `${path}[${index}]`;
     const { topologyKey, whenUnsatisfiable: action, minDomains } = constraint;
     positive(`${at}.maxSkew`, constraint.maxSkew);
     if (!topologyKey) errors.push(fieldRequired(`${at}.topologyKey`, 'can not be empty'));
     supported(errors, `${at}.whenUnsatisfiable`, action, ['DoNotSchedule', 'ScheduleAnyway']);
-    const isSame = (one: TopologySpreadConstraint) =>
-      one.topologyKey === topologyKey && one.whenUnsatisfiable === action;
-    if (list.slice(index + 1).some(isSame)) {
+    if ((last.get(idOf(constraint)) ?? index) > index) {
       errors.push(fieldDuplicate(`${at}.{topologyKey, whenUnsatisfiable}`, `{${topologyKey}, ${action}}`));
     }
     positive(`${at}.minDomains`, minDomains);

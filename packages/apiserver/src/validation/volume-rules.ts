@@ -279,7 +279,7 @@ const PROPAGATIONS = ['Bidirectional', 'HostToContainer', 'None'];
 
 export function mounts(errors: Errors, path: string, container: Container, known: Volumes): void {
   const places = new Set<string>();
-  const devices = container.volumeDevices ?? [];
+  const devices = placesOfDevices(container.volumeDevices);
   for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
     const at = `${path}[${index}]`;
     if (mount.name === '') errors.push(fieldRequired(`${at}.name`));
@@ -287,10 +287,10 @@ export function mounts(errors: Errors, path: string, container: Container, known
     if (mount.mountPath === '') errors.push(fieldRequired(`${at}.mountPath`));
     if (places.has(mount.mountPath)) errors.push(fieldInvalid(`${at}.mountPath`, mount.mountPath, 'must be unique'));
     places.add(mount.mountPath);
-    if (devices.some(({ name }) => name === mount.name)) {
+    if (devices.names.has(mount.name)) {
       errors.push(fieldInvalid(`${at}.name`, mount.name, 'must not already exist in volumeDevices'));
     }
-    if (devices.some(({ devicePath }) => devicePath === mount.mountPath)) {
+    if (devices.paths.has(mount.mountPath)) {
       const detail = 'must not already exist as a path in volumeDevices';
       errors.push(fieldInvalid(`${at}.mountPath`, mount.mountPath, detail));
     }
@@ -332,13 +332,23 @@ function propagation(
   }
 }
 
+function placesOfDevices(devices: readonly VolumeDevice[] = []) {
+  return {
+    names: new Set(devices.map(({ name }) => name)),
+    paths: new Set(devices.map(({ devicePath }) => devicePath)),
+  };
+}
+
 export function devices(
   errors: Errors,
   path: string,
   { volumeDevices, volumeMounts = [] }: Container,
   known: Volumes,
 ): void {
-  const seen: VolumeDevice[] = [];
+  const names = new Set<string>();
+  const paths = new Set<string>();
+  const mountNames = new Set(volumeMounts.map((mount) => mount.name));
+  const mountPaths = new Set(volumeMounts.map((mount) => mount.mountPath));
   for (const [index, device] of (volumeDevices ?? []).entries()) {
     const at = `${path}[${index}]`;
     const { name, devicePath } = device;
@@ -346,18 +356,19 @@ export function devices(
     const wrongName = (detail: string) => errors.push(fieldInvalid(`${at}.name`, name, detail));
     const wrongPath = (detail: string) => errors.push(fieldInvalid(`${at}.devicePath`, devicePath, detail));
     if (name === '') errors.push(fieldRequired(`${at}.name`));
-    if (name !== '' && seen.some((one) => one.name === name)) wrongName('must be unique');
+    if (name !== '' && names.has(name)) wrongName('must be unique');
     if (volume && !volume.persistentVolumeClaim && !volume.ephemeral) {
       wrongName('can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode');
     }
     if (!volume) errors.push(fieldNotFound(`${at}.name`, name));
     if (devicePath === '') errors.push(fieldRequired(`${at}.devicePath`));
-    if (seen.some((one) => one.devicePath === devicePath)) wrongPath('must be unique');
+    if (paths.has(devicePath)) wrongPath('must be unique');
     if (devicePath.split('/').includes('..')) wrongPath("can not contain backsteps ('..')");
-    if (volumeMounts.some((one) => one.name === name)) wrongName('must not already exist in volumeMounts');
-    if (volumeMounts.some(({ mountPath }) => mountPath === devicePath)) {
+    if (mountNames.has(name)) wrongName('must not already exist in volumeMounts');
+    if (mountPaths.has(devicePath)) {
       wrongPath('must not already exist as a path in volumeMounts');
     }
-    seen.push(device);
+    names.add(name);
+    paths.add(devicePath);
   }
 }

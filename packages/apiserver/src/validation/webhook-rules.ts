@@ -75,8 +75,11 @@ export function reviewVersions(
     errors.push(fieldRequired(at, missing));
     return;
   }
+  const seen = new Set<string>();
   for (const [index, version] of versions.entries()) {
-    if (versions.indexOf(version) < index) errors.push(fieldInvalid(`${at}[${index}]`, version, 'duplicate version'));
+    const isKnown = seen.has(version);
+    seen.add(version);
+    if (isKnown) errors.push(fieldInvalid(`${at}[${index}]`, version, 'duplicate version'));
     else {
       for (const problem of validateDns1035Label(version)) {
         errors.push(fieldInvalid(`${at}[${index}]`, version, problem));
