@@ -89,7 +89,7 @@ function mergeList(
   }
   const { type } = field;
   const itemType = mapOf(type.shape === 'list-map' || type.shape === 'atomic' ? (type.item?.() ?? DEDUCED) : DEDUCED);
-  // Removed items leave a hole until the end, so that the places of the others stay valid.
+  // Removed items are undefined until the end, so that the places of the others stay valid.
   const result: unknown[] = [...original];
   const places = placesOf(original, key);
   for (const change of patch) {
@@ -100,14 +100,15 @@ function mergeList(
     const name = canonicalJson(id);
     const known = places.get(name);
     if (change['$patch'] === 'delete') {
-      for (const place of known ?? []) delete result[place];
+      for (const place of known ?? []) result[place] = undefined;
       places.delete(name);
     } else if (known?.[0] === undefined) {
       places.set(name, [result.length]);
       result.push(mergeMap({}, change, itemType));
     } else result[known[0]] = mergeMap(result[known[0]] as JsonObject, change, itemType);
   }
-  return ordered(placed(Object.values(result), patch, original, key), order, key);
+  const kept = result.filter((one) => one !== undefined);
+  return ordered(placed(kept, patch, original, key), order, key);
 }
 
 /** The places of the items of a list that are maps, by the text of their merge key. */

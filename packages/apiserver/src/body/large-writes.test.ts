@@ -29,7 +29,8 @@ function pausingServer() {
   const send = async (method: ApiRequest['method'], path: string, body: unknown, contentType?: string) => {
     const text = JSON.stringify(body);
     const query = contentType === APPLY ? { fieldManager: 'large', force: 'true' } : {};
-    const request = { method, path, query, body: JSON.parse(text), ...(contentType !== undefined && { contentType }) };
+    const read = JSON.parse(text) as unknown;
+    const request = { method, path, query, body: read, ...(contentType !== undefined && { contentType }) };
     pauses = 0;
     const { status, body: answer } = (await server.handle(request, { user: ADMIN, source: { text } })) as ApiResponse;
     return { status, object: answer as UnknownObject, pauses };

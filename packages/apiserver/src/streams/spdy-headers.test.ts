@@ -17,7 +17,9 @@ function createHeaderWriter() {
     const chunks: Buffer[] = [];
     const collect = (chunk: Buffer) => chunks.push(chunk);
     deflate.on('data', collect);
-    deflate.write(Buffer.concat([count ?? Buffer.alloc(4), ...texts.flatMap((text, at) => [before[at] ?? text, text])]));
+    deflate.write(
+      Buffer.concat([count ?? Buffer.alloc(4), ...texts.flatMap((text, at) => [before[at] ?? text, text])]),
+    );
     await new Promise<void>((flushed) => deflate.flush(constants.Z_SYNC_FLUSH, flushed));
     deflate.off('data', collect);
     return Buffer.concat(chunks);
@@ -52,6 +54,9 @@ test('header blocks of a long connection are read wherever a chunk of the decomp
 test('a header block that inflates to more than a block may have is refused', async () => {
   const write = createHeaderWriter();
   const reader = createHeaderReader();
-  await assert.rejects(reader.read(await write(new Map([['port', 'x'.repeat(1_000_000)]]))), /header block is too long/);
+  await assert.rejects(
+    reader.read(await write(new Map([['port', 'x'.repeat(1_000_000)]]))),
+    /header block is too long/,
+  );
   reader.close();
 });
