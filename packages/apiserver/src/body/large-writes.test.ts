@@ -28,7 +28,7 @@ function pausingServer() {
   });
   const send = async (method: ApiRequest['method'], path: string, body: unknown, contentType?: string) => {
     const text = JSON.stringify(body);
-    const query = contentType === APPLY ? { fieldManager: 'large', force: 'true' } : {};
+    const query: Record<string, string> = contentType === APPLY ? { fieldManager: 'large', force: 'true' } : {};
     const read = JSON.parse(text) as unknown;
     const request = { method, path, query, body: read, ...(contentType !== undefined && { contentType }) };
     pauses = 0;
