@@ -1,4 +1,4 @@
-import { equal, freezeDeep, internTexts, share } from '../json/index.ts';
+import { createAdopt, freezeDeep, share } from '../json/index.ts';
 import type { Kind } from '../kind.ts';
 import type { Logger } from '../logger.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '../object.ts';
@@ -34,6 +34,7 @@ export function createIngest<T extends KubeObject>(options: IngestOptions<T>): I
   const { kind, metadataOnly = false, ownManagers = [], trim, freeze = true, logger } = options;
   let hasReportedTrim = false;
   let sibling: T | undefined;
+  const adopt = createAdopt<T>({ unique: UNIQUE, freeze });
 
   // A trim that throws or loses the identity would corrupt the cache: the object is kept whole instead.
   function trimmed(object: T): T {
@@ -70,8 +71,7 @@ export function createIngest<T extends KubeObject>(options: IngestOptions<T>): I
       throw malformed(`the server sent a ${kind.kind} without name or resourceVersion`);
     },
     keep(raw, previous) {
-      const trimmedMetadata = withoutOthersManagedFields(raw.metadata, ownManagers);
-      const metadata = previous ? trimmedMetadata : inCommon(trimmedMetadata, sibling?.metadata ?? {});
+      const metadata = withoutOthersManagedFields(raw.metadata, ownManagers);
       // Items of typed lists come without apiVersion and kind, metadata-only ones under a kind of their own.
       const isOfKind = raw.kind === kind.kind && raw.apiVersion !== undefined;
       let object: KubeObject;
@@ -79,9 +79,12 @@ export function createIngest<T extends KubeObject>(options: IngestOptions<T>): I
       else if (isOfKind && metadata === raw.metadata) object = raw;
       else object = { ...raw, apiVersion: named(raw.apiVersion, kind.apiVersion), kind: kind.kind, metadata };
       // The kind's type is the server's promise; nothing here could check it.
-      sibling = share(previous ?? sibling, trimmed(object as T));
-      if (previous === undefined) internTexts(sibling, UNIQUE);
-      if (freeze) freezeDeep(sibling);
+      const next = trimmed(object as T);
+      if (previous === undefined) sibling = adopt(next, sibling);
+      else {
+        sibling = share(previous, next);
+        if (freeze) freezeDeep(sibling);
+      }
       return sibling;
     },
   };
@@ -120,28 +123,6 @@ function withoutOthersManagedFields(metadata: ObjectMeta, ownManagers: readonly 
 /** The one text for all objects: each of them was parsed with a copy of its own. */
 function named(found: string | undefined, usual: string): string {
   return found === undefined || found === usual ? usual : found;
-}
-
-/** The metadata with the parts that equal the sibling's replaced by those; of the managed fields, which are mostly alike, every part. */
-function inCommon(metadata: ObjectMeta, sibling: ObjectMeta): ObjectMeta {
-  const namespace = same(metadata.namespace, sibling.namespace);
-  const labels = same(metadata.labels, sibling.labels);
-  const annotations = same(metadata.annotations, sibling.annotations);
-  const ownerReferences = same(metadata.ownerReferences, sibling.ownerReferences);
-  const managedFields = metadata.managedFields && share(sibling.managedFields, metadata.managedFields);
-  if (!namespace && !labels && !annotations && !ownerReferences && !managedFields) return metadata;
-  return {
-    ...metadata,
-    ...(namespace && { namespace }),
-    ...(labels && { labels }),
-    ...(annotations && { annotations }),
-    ...(ownerReferences && { ownerReferences }),
-    ...(managedFields && { managedFields }),
-  };
-}
-
-function same<V>(value: V | undefined, other: V | undefined): V | undefined {
-  return value !== undefined && other !== undefined && equal(value, other) ? other : undefined;
 }
 
 /** Who owns the fields of a status is not asked: an entry for a subresource is dropped too. */

@@ -1,3 +1,4 @@
+export * from './adopt.ts';
 export * from './canonical.ts';
 export * from './diff.ts';
 export * from './equal.ts';
