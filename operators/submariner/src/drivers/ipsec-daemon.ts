@@ -46,6 +46,8 @@ const ESTABLISH_TIMEOUT_MS = 10_000;
 /** The end that waits for the other opens the connection itself after so long. */
 const PATIENCE_MS = 3000;
 const POLL_MS = 25;
+/** How soon a refused connection is opened again, while the other end may not know the pair yet. */
+const REOPEN_MS = 100;
 const ALIVE_MS = 300;
 /** Each takes a thread of charon until it is done; the others must be left for everything else. */
 const OPENINGS = 10;
@@ -210,11 +212,12 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
             return failure;
           });
         } else if (mayOpen && problem !== undefined) {
-          if (/AUTHENTICATION_FAILED|authentication/i.test(problem))
+          // The other end refuses a connection in the same way before it knows the pair, and when the keys differ.
+          if (waited > PATIENCE_MS && /AUTHENTICATION_FAILED|authentication/i.test(problem))
             throw DriverErrors.NotEstablished(cluster, 'IPsec', problem);
           attempt = undefined;
           problem = undefined;
-          await sleep(clock, 500);
+          await sleep(clock, waited > PATIENCE_MS ? 500 : REOPEN_MS);
         }
         await sleep(clock, POLL_MS);
       }

@@ -111,8 +111,9 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
   const expectNext = async (cable: Cable, peer: SetPeer) => {
     const next = cable.remoteConfig['nextPublicKey'];
     if (next === undefined || next === peer.publicKey || expected.has(next)) return;
-    expected.set(next, { peer, since: clock.now() });
     await changes([{ ...peer, publicKey: next, allowedIPs: [], keepalive: 0 }]);
+    // After the device has it: a peer that is expected and not there counts as removed.
+    expected.set(next, { peer, since: clock.now() });
   };
   /**
    * The other end has begun to use its next key: the subnets move to it. What it sends before that moment is dropped here, while
@@ -213,6 +214,8 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
       const isLost = found === undefined && since.has(peer.publicKey);
       const isOpener = cable.role === 'client' || (cable.role === 'either' && (isLower || isLost));
       since.set(peer.publicKey, since.get(peer.publicKey) ?? clock.now());
+      // The announced key is in use now: it no longer goes with the key that it replaces.
+      expected.delete(peer.publicKey);
       const quiet = isOpener || (found !== undefined && found.lastHandshake > 0) ? peer : { ...peer, keepalive: 0 };
       if (!isSame(found, quiet)) {
         // A subnet belongs to one peer: that of an earlier key of the same cluster would keep it.

@@ -1,7 +1,8 @@
 // The cables of one gateway: brings the host to what is wanted, one cable at a time and independently of all others. A cable
 // moves to another driver make-before-break: the new way is prepared on both ends, the routes are replaced, and the old way
-// stays for a while for what the other end still sends on it. The networks of an encrypted cable are closed by the backstop
-// before anything else of it is there, and opened after everything else of it is gone.
+// stays for a while for what the other end still sends on it. A cable without encryption that must be encrypted from now on is
+// the exception: it carries nothing any more, and packets are rejected until the new way is up. The networks of an encrypted
+// cable are closed by the backstop before anything else of it is there, and opened after everything else of it is gone.
 import { reasonOf, sleep } from '@capstan/kube';
 import { createBackstop } from '../drivers/backstop.ts';
 import type { Cable } from '../drivers/driver.ts';
@@ -35,11 +36,29 @@ export type { DriverStart } from './driver-starts.ts';
 
 /** The beginning of the names under which cables hold networks in the backstop. */
 const HOLDER = 'cable ';
+/** The beginning of the keys under which networks wait to be opened. */
+const CLOSING = 'closing ';
 const DRAIN_MS = 10_000;
 const WATCH_MS = 1000;
 const RULE_MS = 5000;
 const RETRY_MS = 1000;
 const RETRY_MAX_MS = 30_000;
+/** How long the networks of a removed cable without encryption stay closed, until it is known whether the pair is. */
+const CLOSING_MS = 2000;
+
+/** What an old way leaves to be done. */
+interface Draining {
+  readonly old: Installed;
+  /** Under what name the driver knows it; empty where nothing of it is left. */
+  readonly way: string;
+  readonly until: number;
+  /** Its networks are closed until then, although it does not encrypt. */
+  readonly isClosing?: boolean;
+}
+
+function backOff(failures: number): number {
+  return Math.min(RETRY_MAX_MS, RETRY_MS * 2 ** (failures - 1));
+}
 
 export function createCableEngine(options: CableEngineOptions): CableEngine {
   const { host, drivers, sources, clock, logger, drainMs = DRAIN_MS, mayAct = () => true } = options;
@@ -48,7 +67,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
   const backstop = options.backstop ?? createBackstop({ host });
   const starts = createDriverStarts(drivers, logger, onStarts);
   /** Old ways that wait for their end, by driver and key. */
-  const draining = new Map<string, { readonly old: Installed; readonly way: string; readonly until: number }>();
+  const draining = new Map<string, Draining>();
 
   const startAll = async () => {
     await backstop.restore();
@@ -84,16 +103,17 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
   const protect = (name: string, entry: CableEntry): Promise<void> => {
     const { wanted, installed } = entry;
     const coming = wanted === undefined ? undefined : drivers.get(wanted.driver);
-    const old = [...draining.values()].filter((each) => each.old.cable.name === name).map((each) => each.old);
+    const old = [...draining.values()].filter((each) => each.old.cable.name === name);
     const ways = [
       ...(wanted === undefined || coming === undefined ? [] : [{ driver: coming, cable: wanted.cable }]),
       ...(installed === undefined ? [] : [installed]),
-      ...old,
+      ...old.map((each) => each.old),
     ];
     const networks = ways
       .filter(({ driver }) => isEncrypted(driver.name))
       .flatMap(({ driver, cable }) => [...cable.remoteSubnets, ...(driver.guards?.(cable) ?? [])]);
-    return backstop.hold(`${HOLDER}${name}`, networks);
+    const closing = old.filter(({ isClosing }) => isClosing).flatMap((each) => each.old.cable.remoteSubnets);
+    return backstop.hold(`${HOLDER}${name}`, [...networks, ...closing]);
   };
   const releaseHolds = async (isGone: (name: string) => boolean) => {
     for (const holder of backstop.holders())
@@ -103,7 +123,8 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
   /** Brings one cable to what is wanted now. */
   const bring = async (name: string, entry: CableEntry): Promise<void> => {
     if (!mayAct()) return;
-    const { wanted, installed } = entry;
+    const { wanted } = entry;
+    let { installed } = entry;
     if (wanted === undefined || wanted.driver === 'none') {
       if (installed !== undefined) await takeDown(name, entry, installed);
       entry.problem = undefined;
@@ -116,6 +137,10 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
     } catch (error) {
       await giveUp(entry, wanted, reasonOf(error));
       return;
+    }
+    if (installed !== undefined && isEncrypted(wanted.driver) && !isEncrypted(installed.driver.name)) {
+      await leaveClear(entry, installed);
+      installed = undefined;
     }
     const driver = drivers.get(wanted.driver);
     const start = starts.all.get(wanted.driver);
@@ -161,7 +186,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
     entry.problem = problem;
     entry.failures++;
     options.forget?.(wanted.cable);
-    entry.retryAt = clock.now() + Math.min(RETRY_MAX_MS, RETRY_MS * 2 ** (entry.failures - 1));
+    entry.retryAt = clock.now() + backOff(entry.failures);
     logger.warn('cable is not up', { cable: wanted.cable.name, cluster: wanted.cable.cluster, problem });
     const { installed } = entry;
     if (installed === undefined || !isEncrypted(wanted.driver) || isEncrypted(installed.driver.name)) return;
@@ -170,22 +195,55 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
     entry.installed = undefined;
   };
 
-  const takeDown = async (name: string, entry: CableEntry, installed: Installed) => {
-    await unroute(installed.cable);
-    await installed.driver.remove(installed.cable);
+  /**
+   * Takes the routes from a cable without encryption: the pair must be encrypted from now on, and its networks are closed. The
+   * way itself stays for a while for what the other end still sends on it.
+   */
+  const leaveClear = async (entry: CableEntry, installed: Installed) => {
+    const way = keyOfCable(installed.driver, installed.cable);
+    // First of all, so that no other work brings the routes back.
     entry.installed = undefined;
+    draining.set(keyOf(installed), { old: installed, way, until: clock.now() + drainMs });
+    await unroute(installed.cable);
+    logger.info('cable carries nothing until it is encrypted', { cable: installed.cable.name });
+  };
+
+  const takeDown = async (name: string, entry: CableEntry, installed: Installed) => {
+    entry.installed = undefined;
+    // Without a route packets would leave in clear, before it is known whether the policy closes the pair.
+    if (!isEncrypted(installed.driver.name)) {
+      draining.set(`${CLOSING}${name}`, {
+        old: installed,
+        way: '',
+        until: clock.now() + CLOSING_MS,
+        isClosing: true,
+      });
+      await protect(name, entry).catch((error: unknown) =>
+        logger.warn('the networks of a removed cable are not closed', { cable: name, problem: reasonOf(error) }),
+      );
+    }
+    try {
+      await unroute(installed.cable);
+      await installed.driver.remove(installed.cable);
+    } catch (error) {
+      entry.installed = installed;
+      throw error;
+    }
     logger.info('cable is removed', { cable: name, driver: installed.driver.name });
   };
 
-  const queue = (name: string, entry: CableEntry): Promise<void> => {
+  const inOrder = (entry: CableEntry, work: () => Promise<void>): Promise<void> => {
+    entry.pending++;
     entry.work = entry.work
-      .then(() => bring(name, entry))
+      .then(work)
       .catch((error: unknown) => {
         entry.problem = reasonOf(error);
         entry.retryAt = clock.now() + RETRY_MS;
-      });
+      })
+      .finally(() => entry.pending--);
     return entry.work;
   };
+  const queue = (name: string, entry: CableEntry): Promise<void> => inOrder(entry, () => bring(name, entry));
 
   const apply = async (changes: ReadonlyMap<string, WantedCable | undefined>) => {
     const work: Promise<void>[] = [];
@@ -269,9 +327,12 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
       if (installed === undefined) continue;
       const { device } = installed.driver.route(installed.cable);
       if (installed.cable.remoteSubnets.every((subnet) => found.get(subnet)?.device === device)) continue;
-      // The device itself may be gone: then the cable is repaired first.
-      await setRoutes(installed).catch(() => {});
-      if (entry.installed !== installed && entry.installed !== undefined) await setRoutes(entry.installed);
+      // What is under way may be about to take the routes away.
+      if (entry.pending > 0) continue;
+      await inOrder(entry, async () => {
+        // The device itself may be gone: then the cable is repaired first.
+        if (entry.installed === installed) await setRoutes(installed).catch(() => {});
+      });
     }
   };
 
@@ -300,28 +361,32 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
         };
         if (way.state !== entry.way?.state || way.message !== entry.way.message) changed = true;
         entry.way = way;
-        // What is broken is repaired; the driver leaves alone what is whole.
-        if (way.state !== 'connected' && entry.retryAt <= clock.now()) void queueAgain(cable, entry);
+        if (way.state === 'connected') entry.repairs = 0;
+        // What is broken is repaired at once, and less often if that does not help; the driver leaves alone what is whole.
+        else if (entry.problem === undefined && isDue(entry)) {
+          entry.repairs++;
+          entry.retryAt = clock.now() + backOff(entry.repairs);
+          void queueAgain(cable, entry);
+        }
       }
     }
     for (const [name, entry] of entries) {
-      if (entry.problem === undefined || entry.retryAt > clock.now() || entry.wanted === undefined) continue;
+      if (entry.problem === undefined || !isDue(entry) || entry.wanted === undefined) continue;
       changed = true;
       void queueAgain(name, entry);
     }
     return changed;
   };
+  const isDue = ({ pending, repairs, problem, retryAt }: CableEntry) =>
+    pending === 0 && ((repairs === 0 && problem === undefined) || retryAt <= clock.now());
 
-  const queueAgain = (name: string, entry: CableEntry): Promise<void> => {
-    entry.retryAt = clock.now() + RETRY_MAX_MS;
-    // Its routes may have gone with a device.
-    const restore = async () => {
-      if (entry.installed !== undefined && entry.problem === undefined) await setRoutes(entry.installed);
-    };
-    return queue(name, entry)
-      .then(restore)
-      .catch(() => {});
-  };
+  const queueAgain = (name: string, entry: CableEntry): Promise<void> =>
+    inOrder(entry, async () => {
+      await bring(name, entry);
+      // Its routes may have gone with a device.
+      if (entry.installed !== undefined && entry.problem === undefined)
+        await setRoutes(entry.installed).catch(() => {});
+    });
 
   const adopt = async (wanted: ReadonlyMap<string, WantedCable>) => {
     // Removed while this gateway was not the active one.
@@ -343,9 +408,21 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
           each.cable.remoteSubnets.every((subnet) => routes.get(subnet)?.device === safeDevice(driver, each.cable))
         )
           entry.installed = { driver, cable: each.cable };
+        else if (entry.installed === undefined && isEncrypted(each.driver))
+          await inOrder(entry, () => closeOthers(name, entry, each.cable.remoteSubnets, routes));
         await queue(name, entry);
       }),
     );
+  };
+  /** Routes of an earlier process to a cable that must be encrypted now may lead into one that is not. */
+  const closeOthers = async (
+    name: string,
+    entry: CableEntry,
+    subnets: readonly string[],
+    routes: ReadonlyMap<string, unknown>,
+  ) => {
+    await protect(name, entry);
+    await host.apply(subnets.filter((subnet) => routes.has(subnet)).map(unrouteStep));
   };
 
   /** Taking up all cables and giving them up never overlap. */

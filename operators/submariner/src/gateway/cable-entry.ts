@@ -16,8 +16,12 @@ export interface CableEntry {
   connectedAt: number | undefined;
   retryAt: number;
   failures: number;
+  /** How often it was repaired since it was last seen connected. */
+  repairs: number;
   /** The work on this cable, in order. */
   work: Promise<void>;
+  /** How much of that work is not done yet. */
+  pending: number;
 }
 
 export function newEntry(): CableEntry {
@@ -29,7 +33,9 @@ export function newEntry(): CableEntry {
     connectedAt: undefined,
     retryAt: 0,
     failures: 0,
+    repairs: 0,
     work: Promise.resolve(),
+    pending: 0,
   };
 }
 

@@ -18,6 +18,7 @@ import {
 import { createBackstopSink } from '../backstop/backstop-sink.ts';
 import type { Backstop } from '../drivers/backstop.ts';
 import { Broker, CablePolicies, Cluster, Endpoint, type EndpointSpec, Gateway, Submariner } from '../kinds/index.ts';
+import { type DriverName, isEncrypted } from '../policy/driver-names.ts';
 import { createBrokerSync } from '../reconcilers/sync-broker.ts';
 import { createOwnedSync } from '../reconcilers/sync-owned.ts';
 import { createPolicySync, type SyncPlaces } from '../reconcilers/sync-policies.ts';
@@ -121,17 +122,28 @@ function createCables(
   endpointPlan: DerivationDefinition<EndpointPlan | undefined>,
 ): Sink<EndpointPlan | undefined, CableReport> {
   const plans = new Map<string, EndpointPlan>();
+  /** The driver that the engine was last given for each cable. */
+  const given = new Map<string, DriverName>();
+  const isKept = (cable: string, keeps: true | 'encrypted' | undefined) => {
+    const driver = given.get(cable);
+    return keeps === true || (keeps === 'encrypted' && driver !== undefined && isEncrypted(driver));
+  };
   const take = async ({ changes, snapshot }: SinkBatch<EndpointPlan | undefined>, report: Report) => {
-    if (snapshot) plans.clear();
+    if (snapshot) {
+      plans.clear();
+      given.clear();
+    }
     const wanted = new Map<string, WantedCable | undefined>();
     for (const { key, before, after } of changes) {
       if (after === undefined) plans.delete(key);
       else plans.set(key, after);
       const [old, next] = [before?.wanted?.cable.name ?? before?.endpoint.cable_name, after?.wanted?.cable.name];
-      const isKept = after?.problem?.keepsCable === true;
-      if (old !== undefined && old !== next && !isKept) wanted.set(old, undefined);
+      if (old !== undefined && old !== next && !isKept(old, after?.problem?.keepsCable)) wanted.set(old, undefined);
       if (after?.wanted !== undefined) wanted.set(after.wanted.cable.name, after.wanted);
     }
+    for (const [name, each] of wanted)
+      if (each === undefined) given.delete(name);
+      else given.set(name, each.driver);
     onPlans(plans);
     // A cable whose other end does not answer takes its time: the others do not wait for it.
     const all = [...wanted].flatMap(([name, each]) => (each === undefined ? [] : [[name, each] as const]));

@@ -76,7 +76,7 @@ function connectionOf(
   const policy = decision === undefined ? {} : { usingPolicy: decision.policy };
   if (problem !== undefined || cable === undefined) {
     const { status, message } = problem ?? { status: 'connecting' as const, message: 'preparing the cable' };
-    const driver = cable === undefined || problem?.keepsCable !== true ? {} : { usingCableDriver: cable.driver };
+    const driver = cable === undefined || problem?.keepsCable === undefined ? {} : { usingCableDriver: cable.driver };
     return { status, statusMessage: message, endpoint, ...policy, ...driver };
   }
   // The driver may take a cable for good through which nothing passes, and the other way round.

@@ -193,7 +193,7 @@ describe('the cable of an Endpoint', () => {
       assert.equal(found?.wanted, undefined);
       assert.equal(found?.problem?.status, status);
       assert.match(found?.problem?.message ?? '', message);
-      assert.notEqual(found?.problem?.keepsCable, true);
+      assert.equal(found?.problem?.keepsCable, undefined);
     });
 
   test('is kept while an option differs that both ends must share', () => {
@@ -201,6 +201,13 @@ describe('the cable of an Endpoint', () => {
     const found = planned([...without('Endpoint', 'west'), west]);
     assert.equal(found?.problem?.keepsCable, true);
     assert.match(found?.problem?.message ?? '', /its default in cluster "east", "9" in cluster "west"/);
+  });
+
+  test('is kept only if it encrypts, where the policy asks for encryption and an option differs', () => {
+    const west = endpoint('west', { backends: [drivers('ipsec', { ikeProposals: 'aes128-sha256-ecp256' })] });
+    const ipsec = policy('default', { cableDriver: { name: 'ipsec' } });
+    const others = USUAL.filter(({ kind, metadata }) => kind !== 'CablePolicies' && metadata.uid !== 'endpoint-west');
+    assert.equal(planned([...others, west, ipsec])?.problem?.keepsCable, 'encrypted');
   });
 });
 
@@ -220,11 +227,16 @@ describe('two ends that resolve a pair differently', () => {
     const { wanted, problem } =
       planned(objectsWith(published({ 'ipsec(dpdDelay=20)': ['east', 'north'] }), 'vxlan')) ?? {};
     assert.equal(wanted, undefined);
-    assert.deepEqual([problem?.status, problem?.keepsCable], ['error', true]);
+    assert.deepEqual([problem?.status, problem?.keepsCable], ['error', 'encrypted']);
     assert.match(
       problem?.message ?? '',
       /^cluster "east" resolves vxlan, cluster "west" resolves ipsec\(dpdDelay=20\);/,
     );
+  });
+
+  test('keep a cable without encryption where the other end has none for another reason', () => {
+    const found = planned(objectsWith(published({ 'not connected': ['east'] }), 'vxlan'));
+    assert.deepEqual([found?.wanted, found?.problem?.keepsCable], [undefined, true]);
   });
 
   test('hold back a driver without encryption where the other end knows one that this version does not', () => {

@@ -4,11 +4,11 @@ import { type DerivationDefinition, derivation, type Reader, type SourceDefiniti
 import { canonicalCidr, isCidr, overlaps } from '../drivers/addresses.ts';
 import type { Cable, LocalEnd } from '../drivers/driver.ts';
 import { Broker, Cluster, Endpoint, type EndpointSpec } from '../kinds/index.ts';
-import { type DriverName, driverNameOf } from '../policy/driver-names.ts';
+import { type DriverName, driverNameOf, isEncrypted } from '../policy/driver-names.ts';
 import { ownOptionsOf, sharedOptionsOf } from '../policy/driver-options.ts';
 import { disagreementOf, outcomeOf } from '../resolution/agreement.ts';
 import { clusterFacts } from '../resolution/cluster-labels.ts';
-import { type Decision } from '../resolution/decision.ts';
+import type { Decision, Offer } from '../resolution/decision.ts';
 import { offerOfEndpoint } from '../resolution/endpoint-offer.ts';
 import { policySet } from '../resolution/pair-fold.ts';
 import { decideFor } from '../resolution/resolver.ts';
@@ -26,8 +26,8 @@ export interface EndpointPlan {
     | {
         readonly status: 'connecting' | 'error' | 'conflict' | 'none';
         readonly message: string;
-        /** The cable that is up goes on carrying traffic until the problem is solved. */
-        readonly keepsCable?: boolean;
+        /** The cable that is up goes on carrying traffic until the problem is solved; `encrypted` if it encrypts. */
+        readonly keepsCable?: true | 'encrypted';
       }
     | undefined;
   /** What the two ends resolved, where it differs and the cable is wanted all the same. */
@@ -67,8 +67,7 @@ export function createEndpointPlan(gateway: LocalGateway): DerivationDefinition<
         endpoint,
         wanted: undefined,
         decision,
-        // Where only the options differ, both ends still have the cable that they agreed on before.
-        problem: { status, message, ...(decision?.reason === 'OptionsDiffer' && { keepsCable: true }) },
+        problem: { status, message },
       });
       const [own, other] = [
         clusterNamed(read, namespace, clusterID),
@@ -83,8 +82,19 @@ export function createEndpointPlan(gateway: LocalGateway): DerivationDefinition<
       const offers = new Map(endpoints.map((spec) => [spec.cluster_id, offerOfEndpoint(spec)]));
       const { ranking } = read.derived(policySet, namespace);
       const onConflict = read.list(Broker, { namespace }, conflictOf)[0] ?? 'pick';
-      const decision = decideFor(own, [other], { ranking, offerOf: (id) => offers.get(id), onConflict }).get(other.id);
+      const decide = (offerOf: (id: string) => Offer | undefined) =>
+        decideFor(own, [other], { ranking, offerOf, onConflict }).get(other.id);
+      const decision = decide((id) => offers.get(id));
       if (decision === undefined) return undefined;
+      if (decision.reason === 'OptionsDiffer') {
+        // Both ends still have the cable that they agreed on before, unless the policy asks for encryption since then.
+        const asked = decide(() => undefined)?.driver;
+        const keepsCable = asked === undefined || isEncrypted(asked) ? ('encrypted' as const) : (true as const);
+        return {
+          ...without('error', decision.message, decision),
+          problem: { status: 'error' as const, message: decision.message, keepsCable },
+        };
+      }
       if (decision.driver === undefined)
         return without(decision.reason === 'Ambiguous' ? 'conflict' : 'error', decision.message, decision);
       if (decision.driver === 'none') return without('none', decision.message, decision);
@@ -95,7 +105,7 @@ export function createEndpointPlan(gateway: LocalGateway): DerivationDefinition<
         const status = published.state === 'resolved' ? 'error' : 'connecting';
         return {
           ...without(status, disagreement.message, decision),
-          problem: { status, message: disagreement.message, keepsCable: true },
+          problem: { status, message: disagreement.message, keepsCable: disagreement.isRefused ? 'encrypted' : true },
         };
       }
       const config = offers.get(endpoint.cluster_id)?.drivers.get(decision.driver) ?? {};

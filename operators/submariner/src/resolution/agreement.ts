@@ -20,6 +20,8 @@ export function outcomeOf({ driver, options }: Pick<Decision, 'driver' | 'option
 export interface Disagreement {
   /** The pair must not use what this end resolved: the cable that is up stays, and none comes up. */
   readonly holds: boolean;
+  /** The other end asks for encryption: a cable without it does not stay either. */
+  readonly isRefused: boolean;
   readonly message: string;
 }
 
@@ -34,7 +36,7 @@ export function disagreementOf(
   const isOpen = !isEncrypted(driver);
   if (published.state === 'unresolved')
     return isOpen
-      ? { holds: true, message: `waiting until cluster "${remote}" has resolved this pair too` }
+      ? { holds: true, isRefused: false, message: `waiting until cluster "${remote}" has resolved this pair too` }
       : undefined;
   const [own, theirs] = [outcomeOf(decision), published.outcome];
   if (own === theirs) return undefined;
@@ -45,10 +47,11 @@ export function disagreementOf(
   const values = ends.map(([cluster, outcome]) => `cluster "${cluster}" resolves ${outcome}`).join(', ');
   const isWeaker = isOpen && !isOpenOutcome(theirs);
   const effect = isWeaker
-    ? 'the pair keeps the cable that it has, and uses none without encryption, until both agree'
+    ? 'the pair keeps a cable with encryption if it has one, and uses none without, until both agree'
     : 'the pair is connected when both agree';
   return {
     holds: isWeaker,
+    isRefused: isWeaker && theirs !== NOT_CONNECTED,
     message: `${values}; ${effect}: check that both clusters reach the broker and run the same version`,
   };
 }

@@ -94,3 +94,28 @@ describe('two gateways', { skip }, () => {
     await until('packets pass again', 12_000, async () => (await ping(a.gateway, b.gateway.address)).received === 3);
   });
 });
+
+describe('a key of WireGuard that comes into use before the other end looked for it', { skip }, () => {
+  test('stays when the old cable ends', async () => {
+    // The other end looks once a second: the key is announced, used and the old way over within that time.
+    const pair = await openRotatingPair([OLD], { announceMs: 150, drainMs: 100 });
+    try {
+      const [a, b] = pair.ends;
+      const key = () => a.published('wireguard')['publicKey'] ?? '';
+      for (let round = 0; round < 3; round++) {
+        const before = key();
+        a.options = { keyLifetime: '1s' };
+        await until('the key is replaced', 8000, () => Promise.resolve(key() !== before));
+        a.options = {};
+        const peers = async () => [...(await userspaceDevice(b.gateway.wireguardDevice).read()).peers.keys()];
+        await until('the other end has the new key alone', 8000, async () => (await peers()).join() === key());
+        // Longer than the old way stays, and than the cables are looked at.
+        const { outageMs, received } = await pingOutage(a.gateway, b.gateway.address, { count: 100, intervalMs: 20 });
+        assert.ok(outageMs < 400, `no answer for ${outageMs} ms (${received} of 100)`);
+        assert.deepEqual(await peers(), [key()]);
+      }
+    } finally {
+      await pair.close();
+    }
+  });
+});

@@ -1,15 +1,25 @@
 // Two gateways whose keys and options change while packets pass. What one publishes reaches the other at once, as over a broker.
 import { silentLogger, systemClock } from '@capstan/kube';
 import { createDrivers } from '../../src/drivers/create-drivers.ts';
-import { type CableEngine, createCableEngine, type DriverStart } from '../../src/gateway/cable-engine.ts';
+import {
+  type CableEngine,
+  createCableEngine,
+  type DriverStart,
+  type WantedCable,
+} from '../../src/gateway/cable-engine.ts';
 import type { DriverName } from '../../src/policy/driver-names.ts';
 import { cableOf, testKeys } from './traffic.ts';
-import { createUnderlay, type TestGateway } from './underlay.ts';
+import { createUnderlay, type TestGateway, type Underlay } from './underlay.ts';
 
 export interface RotatingPair {
+  readonly underlay: Underlay;
   readonly ends: readonly [RotatingEnd, RotatingEnd];
   /** Connects both ends by this driver. */
   use(driver: DriverName): Promise<void>;
+  /** What one end wants by this driver. */
+  wanted(end: RotatingEnd, driver: DriverName): WantedCable;
+  /** Ends the process of one gateway as if it were killed, and starts the next one: its cables stay. */
+  restart(end: RotatingEnd): Promise<RotatingEnd>;
   /** Ends both gateways as if they were killed: their cables stay. */
   halt(): Promise<void>;
   close(): Promise<void>;
@@ -25,8 +35,18 @@ export interface RotatingEnd {
   published(driver: DriverName): Readonly<Record<string, string>>;
 }
 
+export interface RotationTimes {
+  /** How long a new key of WireGuard is announced before it is used. */
+  readonly announceMs: number;
+  /** How long an old way stays after a switch. */
+  readonly drainMs: number;
+}
+
 /** Opens two gateways that are connected by WireGuard. */
-export async function openRotatingPair(keys: readonly Buffer[]): Promise<RotatingPair> {
+export async function openRotatingPair(
+  keys: readonly Buffer[],
+  times: RotationTimes = { announceMs: 500, drainMs: 300 },
+): Promise<RotatingPair> {
   const underlay = createUnderlay(['a', 'b']);
   const opened: OpenEnd[] = [];
   let driver: DriverName = 'wireguard';
@@ -34,11 +54,17 @@ export async function openRotatingPair(keys: readonly Buffer[]): Promise<Rotatin
   const connect = async () => {
     const [a, b] = opened;
     if (a === undefined || b === undefined) throw new TypeError('there are no gateways');
-    const join = (from: OpenEnd, to: OpenEnd) => {
-      const cable = cableOf(from.gateway, to.gateway, to.published(driver));
-      return from.engine.apply(new Map([[cable.name, { driver, policy: 'test', cable }]]));
-    };
-    await Promise.all([join(a, b), join(b, a)]);
+    await Promise.all(
+      [a, b].map((end) => {
+        const each = wanted(end, driver);
+        return end.engine.apply(new Map([[each.cable.name, each]]));
+      }),
+    );
+  };
+  const wanted = (end: RotatingEnd, next: DriverName): WantedCable => {
+    const other = opened.find((each) => each !== end);
+    if (other === undefined) throw new TypeError('there is no other gateway');
+    return { driver: next, policy: 'test', cable: cableOf(end.gateway, other.gateway, other.published(next)) };
   };
   const halt = async () => {
     for (const end of opened) await end.halt();
@@ -49,19 +75,33 @@ export async function openRotatingPair(keys: readonly Buffer[]): Promise<Rotatin
     underlay.close();
   };
   try {
-    for (const gateway of underlay.gateways)
-      opened.push(
-        openEnd(gateway, keys, () => {
-          if (hasStarted) void connect();
-        }),
-      );
+    const open = (gateway: TestGateway) =>
+      openEnd(gateway, keys, times, () => {
+        if (hasStarted) void connect();
+      });
+    opened.push(...underlay.gateways.map(open));
     for (const { engine } of opened) await engine.start();
     hasStarted = true;
     await connect();
-    const [a, b] = opened;
-    if (a === undefined || b === undefined) throw new TypeError('there are no gateways');
     return {
-      ends: [a, b],
+      underlay,
+      get ends() {
+        const [a, b] = opened;
+        if (a === undefined || b === undefined) throw new TypeError('there are no gateways');
+        return [a, b] as const;
+      },
+      wanted,
+      async restart(end) {
+        const index = opened.findIndex((each) => each === end);
+        await opened[index]?.halt();
+        // It does not know yet what is wanted.
+        hasStarted = false;
+        const next = open(end.gateway);
+        opened[index] = next;
+        await next.engine.start();
+        hasStarted = true;
+        return next;
+      },
       use(next) {
         driver = next;
         return connect();
@@ -79,19 +119,24 @@ interface OpenEnd extends RotatingEnd {
   halt(): Promise<void>;
 }
 
-function openEnd(gateway: TestGateway, keys: readonly Buffer[], changed: () => void): OpenEnd {
+function openEnd(
+  gateway: TestGateway,
+  keys: readonly Buffer[],
+  { announceMs, drainMs }: RotationTimes,
+  changed: () => void,
+): OpenEnd {
   const host = gateway.host();
   let starts: ReadonlyMap<DriverName, DriverStart> = new Map();
   const state: { keys: readonly Buffer[]; options: Readonly<Record<string, string>> } = { keys, options: {} };
   const drivers = createDrivers({
-    names: ['vxlan', 'wireguard', 'ipsec'],
+    names: ['vxlan', 'wireguard', 'ipsec', 'vxlan+ipsec'],
     host,
     local: gateway.local,
     clock: systemClock,
     keys: () => testKeys(...state.keys)(),
     options: () => state.options,
     wireguardDevice: gateway.wireguardDevice,
-    announceMs: 500,
+    announceMs,
   });
   const life = new AbortController();
   const engine = createCableEngine({
@@ -100,7 +145,7 @@ function openEnd(gateway: TestGateway, keys: readonly Buffer[], changed: () => v
     sources: gateway.local,
     clock: systemClock,
     logger: silentLogger,
-    drainMs: 300,
+    drainMs,
     onStarts(next) {
       starts = next;
       changed();
