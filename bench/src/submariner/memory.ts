@@ -1,21 +1,20 @@
 // The memory of a gateway with many remote clusters: a process of its own that knows all of them from its broker, with a
 // cable to each. The cables are simulated: those of a kernel are not in its memory.
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Client } from '@capstan/kube';
 import { Cluster, Endpoint } from '@capstan/submariner';
 import { localEndpoint } from '@capstan/submariner/gateway';
 import { connectionsOf, createClusterSet, until } from '@capstan/submariner/real-cables';
 import type { Part } from '../bench.ts';
-import { type Result, result } from '../measure/result.ts';
+import { packProgram, ROOT } from '../install/built.ts';
+import { result } from '../measure/result.ts';
 
 const SIZES = { full: { remotes: 300, rounds: 3 }, tiny: { remotes: 5, rounds: 1 } };
 const BROKER = 'submariner-k8s-broker';
 const LIMIT_MS = 240_000;
-/** As `capstan up` starts gateways. */
-const SMALL = {
-  nodeFlags: ['--optimize-for-size', '--semi-space-growth-factor=1', '--no-wasm-tier-up', '--no-wasm-dynamic-tiering'],
-  env: { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '131072' },
-};
+/** As in the images: little memory outside of the heap. */
+const MALLOC = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '131072' };
 
 export const memory: Part = {
   name: 'memory',
@@ -23,32 +22,46 @@ export const memory: Part = {
   lacks: () => (process.platform === 'linux' ? undefined : 'the memory of another process is read from /proc (Linux)'),
   async measure(scale) {
     const { remotes, rounds } = SIZES[scale];
+    // As its pods run it: the built program, which sets its flags of V8 by itself.
+    const { folder } = await packProgram();
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'package/node_modules'));
+    const program = [join(folder, 'package/bin/submariner.js'), 'gateway', '--cables', 'simulated'];
     const set = await createClusterSet({ east: [] });
     try {
       for (let index = 0; index < remotes; index++) await createRemote(set.client('broker'), index);
-      const measured = { small: [] as number[], usual: [] as number[] };
-      for (let round = 0; round < rounds; round++)
-        for (const way of ['small', 'usual'] as const) {
-          const gateway = await set.gateway('east', undefined, way === 'small' ? SMALL : {});
-          await until(
-            `${remotes} clusters are connected`,
-            LIMIT_MS,
-            async () =>
-              (await connectionsOf(set, 'east')).filter(({ status }) => status === 'connected').length === remotes,
-            () => gateway.log().slice(-2000),
-          );
-          await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-          measured[way].push(residentMB(gateway.pid));
-          await gateway.kill('SIGTERM');
-        }
-      const figure = (name: string, values: readonly number[], below?: number): Result =>
-        result({ name, unit: 'MB', rounds: values, ...(scale === 'full' && below !== undefined && { below }) });
+      const measured: { resident: number; anonymous: number }[] = [];
+      for (let round = 0; round < rounds; round++) {
+        const gateway = await set.gateway('east', undefined, { program, env: MALLOC });
+        await until(
+          `${remotes} clusters are connected`,
+          LIMIT_MS,
+          async () =>
+            (await connectionsOf(set, 'east')).filter(({ status }) => status === 'connected').length === remotes,
+          () => gateway.log().slice(-2000),
+        );
+        await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+        measured.push({
+          resident: memoryMB(gateway.pid, 'VmRSS'),
+          anonymous: memoryMB(gateway.pid, 'RssAnon'),
+        });
+        await gateway.kill('SIGTERM');
+      }
       return [
-        figure(`memory of a gateway with ${remotes} remote clusters`, measured.small, 110),
-        figure('the same without V8’s flags for size', measured.usual),
+        result({
+          name: `memory of a gateway with ${remotes} remote clusters`,
+          unit: 'MB',
+          rounds: measured.map(({ resident }) => resident),
+          ...(scale === 'full' && { below: 110 }),
+        }),
+        result({
+          name: 'the part of it that is not the program file',
+          unit: 'MB',
+          rounds: measured.map(({ anonymous }) => anonymous),
+        }),
       ];
     } finally {
       await set.close();
+      rmSync(folder, { recursive: true, force: true });
     }
   },
 };
@@ -79,7 +92,7 @@ async function createRemote(broker: Client, index: number): Promise<void> {
   });
 }
 
-function residentMB(pid: number): number {
-  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Number(kilobytes) / 1000;
+function memoryMB(pid: number, field: 'VmRSS' | 'RssAnon'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1000;
 }

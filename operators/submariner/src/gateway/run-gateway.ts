@@ -155,6 +155,7 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
     namespace,
     systemNamespace: namespace,
     clusterSecrets: false,
+    compactHeap: true,
     leaderElection: { name: GATEWAY_LEASE, times: leaseTimes(env) },
     identity: gatewayIdentity(nodeName),
     watchNamespaces: [namespace],

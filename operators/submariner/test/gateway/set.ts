@@ -30,8 +30,8 @@ export interface GatewayOptions {
   /** The name of its Node; by default that of the member. */
   readonly node?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Options of Node.js. */
-  readonly nodeFlags?: readonly string[];
+  /** The program and its arguments; by default the gateway of these sources. */
+  readonly program?: readonly string[];
 }
 
 export interface GatewayProcess {
@@ -50,6 +50,8 @@ export interface RoleChange {
   readonly at: number;
   readonly isActive: boolean;
 }
+
+const SOURCES = join(import.meta.dirname, 'main.ts');
 
 export async function createClusterSet(
   members: Readonly<Record<string, readonly string[]>>,
@@ -104,7 +106,7 @@ export async function createClusterSet(
     kubeconfig,
     client,
     subctl,
-    async gateway(member, network, { node = `gateway-${member}`, env = {}, nodeFlags = [] } = {}) {
+    async gateway(member, network, { node = `gateway-${member}`, env = {}, program = [SOURCES] } = {}) {
       const secrets = join(folder, `secrets-${member}`);
       for (const name of ['submariner-broker-secret', 'submariner-ipsec-psk']) {
         mkdirSync(join(secrets, name), { recursive: true });
@@ -114,39 +116,35 @@ export async function createClusterSet(
       }
       const { server } = brokerOf(cluster.kubeconfig);
       const [pods = '', service = '', pods6 = ''] = network?.local.subnets ?? [];
-      const child = spawn(
-        process.execPath,
-        [...nodeFlags, '--disable-warning=ExperimentalWarning', join(import.meta.dirname, 'main.ts')],
-        {
-          stdio: ['ignore', 'ignore', 'pipe'],
-          env: {
-            PATH: process.env['PATH'],
-            HOME: folder,
-            ...(process.env['CAPSTAN_REAL']
-              ? { CAPSTAN_REAL: process.env['CAPSTAN_REAL'] }
-              : { CAPSTAN_REAL: join(process.env['HOME'] ?? '', '.cache', 'capstan', 'real') }),
-            KUBECONFIG: kubeconfig(member),
-            SUBMARINER_CLUSTERID: member,
-            SUBMARINER_CABLEDRIVERS: 'vxlan,wireguard,ipsec',
-            SUBMARINER_CABLEDRIVER: 'vxlan',
-            SUBMARINER_COMBINEDCABLEDRIVERS: 'vxlan,ipsec',
-            SUBMARINER_CLUSTERCIDR: [pods, pods6].filter((each) => each !== '').join(),
-            SUBMARINER_SERVICECIDR: service,
-            SUBMARINER_SECRETS_DIR: secrets,
-            CE_IPSEC_PSKSECRET: 'submariner-ipsec-psk',
-            BROKER_K8S_APISERVER: server,
-            BROKER_K8S_SECRET: 'submariner-broker-secret',
-            NODE_NAME: node,
-            SUBMARINER_METRICSPORT: '0',
-            ...(network !== undefined && {
-              TEST_NAMESPACE: network.namespace,
-              TEST_RUN_DIR: network.runDir,
-              TEST_WIREGUARD_DEVICE: network.wireguardDevice,
-            }),
-            ...env,
-          },
+      const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...program], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+        env: {
+          PATH: process.env['PATH'],
+          HOME: folder,
+          ...(process.env['CAPSTAN_REAL']
+            ? { CAPSTAN_REAL: process.env['CAPSTAN_REAL'] }
+            : { CAPSTAN_REAL: join(process.env['HOME'] ?? '', '.cache', 'capstan', 'real') }),
+          KUBECONFIG: kubeconfig(member),
+          SUBMARINER_CLUSTERID: member,
+          SUBMARINER_CABLEDRIVERS: 'vxlan,wireguard,ipsec',
+          SUBMARINER_CABLEDRIVER: 'vxlan',
+          SUBMARINER_COMBINEDCABLEDRIVERS: 'vxlan,ipsec',
+          SUBMARINER_CLUSTERCIDR: [pods, pods6].filter((each) => each !== '').join(),
+          SUBMARINER_SERVICECIDR: service,
+          SUBMARINER_SECRETS_DIR: secrets,
+          CE_IPSEC_PSKSECRET: 'submariner-ipsec-psk',
+          BROKER_K8S_APISERVER: server,
+          BROKER_K8S_SECRET: 'submariner-broker-secret',
+          NODE_NAME: node,
+          SUBMARINER_METRICSPORT: '0',
+          ...(network !== undefined && {
+            TEST_NAMESPACE: network.namespace,
+            TEST_RUN_DIR: network.runDir,
+            TEST_WIREGUARD_DEVICE: network.wireguardDevice,
+          }),
+          ...env,
         },
-      );
+      });
       const running = processOf(child);
       gateways.add(running);
       return running;
