@@ -182,8 +182,8 @@ export const notAcceptableForm = (message: string) =>
 export const noOtherForm = () =>
   notAcceptable(['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']);
 
-/** Custom resources have no better words for it. */
-export const noList = () => failure(500, 'content is not a list');
+/** Custom resources have no better words for it. Kubernetes answers with 500. */
+export const noList = () => badRequest('content is not a list');
 
 export const methodNotAllowed = () =>
   failure('MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
@@ -194,10 +194,10 @@ export const unsupportedMediaType = (accepted: readonly string[]) =>
     `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
   );
 
-/** A revision that is no number, where Kubernetes has no better answer. */
+/** A revision that is no number; Kubernetes answers with 500. */
 export const unreadableRevision = (version: string, field = '') => {
   const problem = `strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`;
-  return failure(500, field === '' ? problem : `${field}Invalid value: ${JSON.stringify(version)}: ${problem}`);
+  return badRequest(field === '' ? problem : `${field}Invalid value: ${JSON.stringify(version)}: ${problem}`);
 };
 
 /** Of a patch of Kubernetes' own kinds, whose framework is terse. */
@@ -242,8 +242,8 @@ export const unprocessablePatch = () =>
 export const unreadablePatch = (document: string, problem: string) =>
   invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', document, problem)]);
 
-/** What Kubernetes calls an error of its own, without a reason, although the request is to blame. */
-export const plainError = (message: string) => failure(500, message);
+/** A refusal for which Kubernetes answers with 500, as for an error of its own, although the request is to blame. */
+export const requestError = (message: string) => badRequest(message);
 
 /** One thing that is wrong with one field. */
 export interface FieldError {

@@ -2,7 +2,7 @@
 // what a plain merge cannot say ($patch, $retainKeys, $setElementOrder/x, $deleteFromPrimitiveList/x).
 // https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/
 import { canonicalJson } from '@capstan/kube';
-import { badRequest, plainError } from '../errors.ts';
+import { badRequest, requestError } from '../errors.ts';
 import { isObject, type JsonObject, ownValue, setOwn, withoutNulls } from '../json/copy.ts';
 import { DEDUCED, type FieldType, type MapType, type TypeSchema } from './type-schema.ts';
 
@@ -52,7 +52,7 @@ function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undef
       if (below?.shape === 'atomic' && !below.inside && inside !== undefined) {
         // What Kubernetes has no struct for cannot be merged.
         const field = JSON.stringify(inside);
-        throw plainError(`unable to find api field in struct RawExtension for the json field ${field}`);
+        throw requestError(`unable to find api field in struct RawExtension for the json field ${field}`);
       }
       const replaces = field?.patchStrategy.includes('replace') === true;
       setOwn(result, key, replaces ? change : mergeMap(before, change, mapOf(below)));

@@ -4,7 +4,7 @@
 // anywhere, so that several clusters on one machine, which share its loopback addresses, hardly ever meet.
 import { isIP } from 'node:net';
 import type { Random, Service, ServicePort, ServiceSpec, UnknownObject } from '@capstan/kube';
-import { type FieldError, fieldInvalid, internalError, plainError } from '../errors.ts';
+import { type FieldError, fieldInvalid, requestError, serviceUnavailable } from '../errors.ts';
 import { equalJson } from '../json/copy.ts';
 import type { Store } from '../store/store.ts';
 import { fieldDuplicate, ipAddress, supported } from '../validation/rules.ts';
@@ -106,7 +106,7 @@ export function createServiceAddresses(store: Store, random: Random): ServiceAdd
 
   const drawPort = (own: Set<number>): number => {
     const port = freePort(own);
-    if (port === undefined) throw internalError('failed to allocate a nodePort: range is full');
+    if (port === undefined) throw serviceUnavailable('failed to allocate a nodePort: range is full');
     own.add(port);
     return port;
   };
@@ -164,7 +164,7 @@ export function createServiceAddresses(store: Store, random: Random): ServiceAdd
         errors.push(fieldInvalid(`spec.ports[${index}].nodePort`, nodePort, problem));
         return spec;
       }
-      if (seen.has(`${protocol} ${given}`)) throw plainError(`duplicate nodePort: {${protocol} ${given}}`);
+      if (seen.has(`${protocol} ${given}`)) throw requestError(`duplicate nodePort: {${protocol} ${given}}`);
       seen.add(`${protocol} ${given}`);
       list.push({ ...port, nodePort: given });
     }
@@ -177,7 +177,7 @@ export function createServiceAddresses(store: Store, random: Random): ServiceAdd
     if (wanted === 0) return { ...spec, healthCheckNodePort: drawPort(own) };
     const problem = takePort(wanted, own);
     if (problem === undefined) return spec;
-    throw internalError(`failed to allocate requested HealthCheck NodePort ${wanted}: ${problem}`);
+    throw requestError(`failed to allocate requested HealthCheck NodePort ${wanted}: ${problem}`);
   };
 
   /** Each step relies on what the ones before it have found right. */

@@ -7,7 +7,7 @@ import {
   badRequest,
   conflict,
   notFound,
-  plainError,
+  requestError,
   unreadablePatch,
   unsupportedMediaType,
   unsupportedPatchType,
@@ -288,7 +288,7 @@ export function checkApplied(
   if (unreadable?.startsWith('quantities must match')) {
     const given = body['metadata'] as Partial<ObjectMeta> | undefined;
     const { name = target.name, namespace = '' } = given ?? {};
-    throw plainError(
+    throw requestError(
       `failed to convert new object (${namespace}/${name}; ${id}) to proper version: unable to convert unstructured object to ${id}: ${unreadable}`,
     );
   }
@@ -311,7 +311,7 @@ function checkTyped(target: Target, body: unknown): void {
   const problem = type && typedProblem(type, body);
   if (problem === undefined || !isObject(body)) return;
   const { name, namespace = '' } = isObject(body['metadata']) ? (body['metadata'] as ObjectMeta) : {};
-  throw plainError(
+  throw requestError(
     `failed to create typed patch object (${namespace}/${name ?? target.name}; ${kindId(body)}): ${problem}`,
   );
 }

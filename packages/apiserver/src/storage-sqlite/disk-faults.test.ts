@@ -6,6 +6,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -181,6 +182,20 @@ test('on a full disk reads go on, and a write that was refused never takes effec
   assert.deepEqual((await restarted.ok('GET', `${CONFIG_MAPS}/large-0`))['data'], large);
   assert.equal((await restarted.send('GET', `${CONFIG_MAPS}/large-1`)).status, 404);
   assert.equal((await restarted.send('POST', CONFIG_MAPS, configMap('later'))).status, 201);
+  await restarted.server.close();
+});
+
+test('a write that is on the disk is acknowledged although the witness of its revision cannot be written', {
+  skip: existsSync('/dev/full') ? false : 'there is no /dev/full, which every write to fails; it runs on Linux',
+}, async (t) => {
+  const path = join(folder(t), 'state.db');
+  symlinkSync('/dev/full', lastRevisionFile(path));
+  const server = testServer({ storage: sqliteStorage({ path }) });
+  assert.equal((await server.send('POST', CONFIG_MAPS, configMap('kept', { a: 'b' }))).status, 201);
+  assert.equal((await server.send('PUT', `${CONFIG_MAPS}/kept`, configMap('kept', { a: 'c' }))).status, 200);
+  await server.server.close();
+  const restarted = testServer({ storage: sqliteStorage({ path }) });
+  assert.deepEqual((await restarted.ok('GET', `${CONFIG_MAPS}/kept`))['data'], { a: 'c' });
   await restarted.server.close();
 });
 

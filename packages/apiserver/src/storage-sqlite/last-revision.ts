@@ -2,16 +2,20 @@
 // damaged and takes that for its end: without another witness, acknowledged writes after it would be lost without a word.
 //
 // It is written after each commit and before its answers, without waiting for the disk, which it reaches within a second. After kill -9 it is
-// exact; after a loss of power it may be older than the database, never newer.
+// exact; after a loss of power it may be older than the database, never newer. Where it cannot be written, it stays older until it can:
+// the writes themselves are on the disk, so they are acknowledged all the same.
 import { closeSync, constants, fdatasync, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 
 export interface LastRevision {
   /** Undefined: unknown, as in a folder of an older version. */
   readonly last: KeptRevision | undefined;
-  /** Everything up to the revision is kept. */
+  /** Everything up to the revision is kept. Never throws: a failure is tried again, and costs the protection of the newest writes alone. */
   keep(revision: number): void;
-  /** Writes after `kept`, up to `until`, were refused: should they be found in the database after all, they do not count. */
+  /**
+   * Writes after `kept`, up to `until`, were refused: should they be found in the database after all, they do not count. Never throws;
+   * a failure is tried again.
+   */
   refuse(kept: number, until: number): void;
   close(): void;
 }
@@ -33,27 +37,39 @@ export function openLastRevision(path: string): LastRevision {
   const last = parse(file);
   let timer: NodeJS.Timeout | undefined;
   let isOpen = true;
-  const write = (kept: number, refusedUntil: number) => {
+  /** What the file should have, while it does not. */
+  let owed: KeptRevision | undefined;
+
+  const write = (kept: number, refusedUntil: number): void => {
     const text = `${kept} ${refusedUntil}`;
-    writeSync(file, `${text} ${crc32(text)}`.padEnd(LENGTH - 1).concat('\n'), 0);
+    owed = { kept, refusedUntil };
+    try {
+      writeSync(file, `${text} ${crc32(text)}`.padEnd(LENGTH - 1).concat('\n'), 0);
+      if (refusedUntil > kept) fdatasyncSync(file);
+      owed = undefined;
+    } catch {
+      // The timer tries again.
+    }
+    timer ??= setTimeout(finish, SYNC_MS).unref();
   };
+
+  const finish = (): void => {
+    timer = undefined;
+    if (!isOpen) return;
+    if (owed) write(owed.kept, owed.refusedUntil);
+    // A failure costs nothing now: the next one may succeed.
+    else fdatasync(file, () => {});
+  };
+
   return {
     last,
-    keep(revision) {
-      write(revision, revision);
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        // A failure costs nothing now: the next one may succeed.
-        if (isOpen) fdatasync(file, () => {});
-      }, SYNC_MS).unref();
-    },
-    refuse(kept, until) {
-      write(kept, until);
-      fdatasyncSync(file);
-    },
+    keep: (revision) => write(revision, revision),
+    refuse: write,
     close() {
       if (!isOpen) return;
       isOpen = false;
+      clearTimeout(timer);
+      if (owed) write(owed.kept, owed.refusedUntil);
       clearTimeout(timer);
       closeSync(file);
     },

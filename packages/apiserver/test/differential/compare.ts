@@ -1,4 +1,4 @@
-import { isPanic } from './known-differences.ts';
+import { isBlamedOnServer, isPanic } from './known-differences.ts';
 import type { Answer, DiffRequest, Sequence } from './sequence.ts';
 
 /** One place where two answers to one request are not the same. */
@@ -20,7 +20,7 @@ export function differencesOf(
   return requests.flatMap((request, index) => {
     const found: Difference[] = [];
     const [expected, actual] = [real[index], embedded[index]];
-    if (isPanic(request, expected, actual)) return [];
+    if (isPanic(request, expected, actual) || isBlamedOnServer(expected, actual)) return [];
     if (expected?.status !== actual?.status) {
       // A refusal and a success have nothing in common that could be compared.
       found.push({ request, path: 'status', real: summary(expected), embedded: summary(actual) });

@@ -43,6 +43,14 @@ export function isPanic(request: DiffRequest, real: Answer | undefined, embedded
   return real?.status === 0 && embedded?.status === 422 && isDefinition && /"selectableFields":\[\{/.test(text);
 }
 
+/** A refusal for which the real server answers with 500, as for an error of its own; here it is 400, with the same message. */
+export function isBlamedOnServer(real: Answer | undefined, embedded: Answer | undefined): boolean {
+  if (real?.status !== 500 || embedded?.status !== 400) return false;
+  return messageOf(real).replace(/^Internal error occurred: /, '') === messageOf(embedded);
+}
+
+const messageOf = ({ body }: Answer) => (body as { message?: string } | undefined)?.message ?? '';
+
 /** The text without what is known to differ. */
 export function withoutKnown(text: string): string {
   return KNOWN.reduce((rest, { hide }) => hide(rest), text);
