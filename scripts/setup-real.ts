@@ -1,6 +1,7 @@
 // Fetches real peers for tests and benchmarks into a cache folder outside the checkout, so that every clone shares them.
 // Usage: npm run setup:real -- NAME…   npm run -s setup:real -- --list   npm run -s setup:real -- --where NAME
 import { realCables } from './setup-real/cables.ts';
+import { certManager } from './setup-real/cert-manager.ts';
 import { clients } from './setup-real/clients.ts';
 import { contour } from './setup-real/contour.ts';
 import { controllerRuntime } from './setup-real/controller-runtime.ts';
@@ -19,6 +20,7 @@ import { realShells } from './setup-real/shells.ts';
 const PEERS: Record<string, Peer> = {
   e2e,
   cables: realCables,
+  'cert-manager': certManager,
   contour,
   'controller-runtime': controllerRuntime,
   envoy: realEnvoy,
