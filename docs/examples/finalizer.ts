@@ -25,7 +25,7 @@ const reservation = reconciler({
   name: 'reservation',
   resource: Reservation,
   reads: [Node, Pod],
-  writes: [writing(Node, 'others')],
+  writes: [writing(Node, 'patch')],
   reconcile({ object: { spec }, read }) {
     const labels = read.get(Node, { name: spec.node }, labelsOf);
     if (labels === undefined)

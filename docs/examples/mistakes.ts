@@ -14,6 +14,7 @@ import {
   plan,
   reconciler,
   sink,
+  writing,
 } from '@capstan/reconcile';
 
 export const Careless = defineKind({
@@ -85,7 +86,7 @@ const careless = reconciler<Careless>({
   name: 'careless',
   resource: Careless,
   reads: [ConfigMap],
-  writes: [Secret],
+  writes: [writing(Secret, 'mint')],
   reconcile(context) {
     const { object: one, read } = context;
     const { mistake } = one.spec;

@@ -1,7 +1,7 @@
 // Rotation by time: an ApiToken has a Secret with a random token, which is replaced after two thirds of its life.
 import { randomBytes } from 'node:crypto';
 import { conditions, defineKind, formatTime, integer, object, Secret, string } from '@capstan/kube';
-import { conditionType, type Minter, mint, operator, plan, reconciler } from '@capstan/reconcile';
+import { conditionType, type Minter, mint, operator, plan, reconciler, writing } from '@capstan/reconcile';
 
 export const ApiToken = defineKind({
   group: 'example.capstan.dev',
@@ -42,7 +42,7 @@ const apiToken = reconciler({
   name: 'api-token',
   resource: ApiToken,
   reads: [Secret],
-  writes: [Secret],
+  writes: [writing(Secret, 'mint')],
   reconcile({ object: { metadata, spec }, read }) {
     const ref = { namespace: metadata.namespace ?? '', name: `${metadata.name}-token` };
     const renewAt = read.get(Secret, ref, renewalOf);

@@ -20,7 +20,7 @@ const banner = reconciler({
   resource: Banner,
   // Roles are declared: what a cluster caches, and the permissions in it, follow from the role that it was added with.
   reads: [reading(ConfigMap, 'owned', { in: 'member' })],
-  writes: [writing(ConfigMap, 'children', { in: 'member' })],
+  writes: [writing(ConfigMap, 'apply', { in: 'member' })],
   reconcile({ object: { metadata, spec }, read }) {
     const { name = '', namespace = '' } = metadata;
     const ref = { namespace, name: `banner-${name}` };

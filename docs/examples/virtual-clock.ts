@@ -26,7 +26,7 @@ export const window = reconciler({
   name: 'window',
   resource: Window,
   reads: [Deployment],
-  writes: [writing(Deployment, 'others')],
+  writes: [writing(Deployment, 'patch')],
   reconcile({ object: { metadata, spec }, read }) {
     const ref = { namespace: metadata.namespace ?? '', name: spec.deployment };
     if (!read.get(Deployment, ref, exists))

@@ -1,5 +1,7 @@
+export { type Attributes, attributesOf, isPath, type ResourceAttributes } from './auth/attributes.ts';
 export { ANONYMOUS, type Authenticator, type Credentials, type StaticToken } from './auth/authenticate.ts';
 export type { Impersonated } from './auth/impersonation.ts';
+export { missingRules, type PolicyRule, ruleAllows } from './auth/policy-rule.ts';
 export { serviceAccountUser } from './auth/rbac.ts';
 export { type BuiltinTypes, loadBuiltins } from './builtin/builtin.ts';
 export { SERVICE_RANGE } from './builtin/service-addresses.ts';

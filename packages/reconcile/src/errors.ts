@@ -44,7 +44,19 @@ export const DefinitionErrors = catalogue('definition', {
     remedy:
       role === undefined
         ? "add it to the reconciler's writes"
-        : `add writing(${kind.split('.')[0]}, 'children', { in: '${role}' }) to the reconciler's writes`,
+        : `add writing(${kind.split('.')[0]}, 'apply', { in: '${role}' }) to the reconciler's writes`,
+  }),
+  UndeclaredMode: (reconciler: string, kind: string, mode: string, declared: readonly string[]) => ({
+    message: `${reconciler} plans ${mode}(${kind.split('.')[0]}, …) and declares only ${declared.join(', ')} for it`,
+    remedy: `declare writing(${kind.split('.')[0]}, [${[...declared, mode].map((one) => `'${one}'`).join(', ')}]) in its writes`,
+  }),
+  UndeclaredNamespace: (reconciler: string, kind: string, namespace: string) => ({
+    message: `${reconciler} plans a ${kind} in the namespace ${namespace}, which is not one of those that it declares`,
+    remedy: 'add it to `namespaces` of writing(…), or leave that out',
+  }),
+  CannotHold: (reconciler: string) => ({
+    message: `${reconciler} declares finalizer: false, and its plan has something that would be left behind when its object is deleted`,
+    remedy: 'leave out finalizer: false, or plan only children that the garbage collector removes with their owner',
   }),
   BadFieldPath: (path: string) => ({
     message: `${JSON.stringify(path)} is not the path of a field`,

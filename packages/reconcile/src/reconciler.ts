@@ -41,13 +41,16 @@ export interface ReconcilerDefinition<T extends KubeObject, M = unknown> {
   in?: Role;
   /** Every kind that it reads besides its own; reading any other throws. */
   reads?: readonly (Kind | ReadDeclaration)[];
-  /** Every kind that it makes, patches or removes; writing any other throws. */
+  /** Every kind that it writes, by what its plans do; a kind alone is one that it applies. Writing anything else throws. */
   writes?: readonly (Kind | WriteDeclaration)[];
   reconcile(context: Context<T, M>): Plan;
   /** Runs instead of reconcile once the object is being deleted and held by our finalizer; ends in released(). */
   release?(context: Context<T, M>): Plan;
-  /** Name of the finalizer; `capstan.dev/<name>` by default. */
-  finalizer?: string;
+  /**
+   * Name of the finalizer; `capstan.dev/<name>` by default. False: its objects are never held, so that it needs no right to patch
+   * them. Plans may then hold nothing that would be left behind: a child that the garbage collector cannot reach, a patch to be undone.
+   */
+  finalizer?: string | false;
   /** Whether status.observedGeneration is its to write; by default the first reconciler of a kind in its operator is primary. */
   primary?: boolean;
   /** Whether it says anything in the status of what it reconciles; if not, its role does not allow it. Default: where there is one. */
@@ -92,46 +95,82 @@ export interface ReadDeclaration {
   readonly fields?: readonly string[];
   /** Only objects with such labels are checked; of all others this reader needs nothing but that they are there. */
   readonly labels?: LabelSelector;
+  /** The only namespaces in which it is read; all by default. Rules are Roles there, and no others are watched. */
+  readonly namespaces?: readonly string[];
+}
+
+/**
+ * A function of a plan that writes objects. `apply`, `createOnly` and `mint` make children; `share`, `patch` and `remove` concern
+ * objects that others have too. The verbs of the rules follow from it.
+ */
+export type WriteMode = 'apply' | 'createOnly' | 'mint' | 'share' | 'patch' | 'remove';
+
+/** A rule of a role that an operator writes for another account. */
+export interface GrantedRule {
+  readonly apiGroups?: readonly string[] | undefined;
+  readonly resources?: readonly string[] | undefined;
+  readonly verbs: readonly string[];
+  readonly resourceNames?: readonly string[] | undefined;
 }
 
 export interface WriteDeclaration {
   readonly kind: Kind;
   /** The role of the worlds that it is written in; by default that of the reconciler's own. */
   readonly in?: Role;
-  /** What it does to them: makes children (`children`, default), patches or shares objects of others (`others`), or both. */
-  readonly what: 'children' | 'others' | 'both';
-  /** Roles and bindings need these to grant what the operator itself does not have. */
+  /** What plans do with objects of the kind; anything else is an error on the resource. `keep` needs no declaration. */
+  readonly by: readonly WriteMode[];
+  /** Whether children that are no longer planned are deleted; true by default. False: they stay, or the garbage collector removes them. */
+  readonly prunes?: boolean;
+  /** The only namespaces in which it is written; all by default. Rules are Roles there, and no others are watched. */
+  readonly namespaces?: readonly string[];
+  /**
+   * For Roles and ClusterRoles: every rule that they may hold. The operator is given these rights itself, since Kubernetes lets no
+   * account grant what it does not have: this bounds what it can grant, and neither `escalate` nor `bind` is needed.
+   */
+  readonly grants?: readonly GrantedRule[];
+  /** Rights to grant anything, for an operator whose roles cannot be known beforehand; `capstan rbac --explain` reports them. */
   readonly extraVerbs?: readonly ('escalate' | 'bind')[];
-  /** All that it is granted, where the usual verbs would be more than it needs (to make what is never changed or removed). */
-  readonly onlyVerbs?: readonly ('create' | 'update' | 'patch' | 'delete')[];
   /** For removals of objects that another program of the operator created: the evidence by which they are known. */
   readonly createdBy?: Marked;
+}
+
+const CHILD_MODES: ReadonlySet<WriteMode> = new Set(['apply', 'createOnly', 'mint']);
+
+/** Whether it makes objects that are its own. */
+export function makesChildren({ by }: Pick<WriteDeclaration, 'by'>): boolean {
+  return by.some((mode) => CHILD_MODES.has(mode));
+}
+
+/** Whether it concerns objects that are not its own, so that all of the kind are cached. */
+export function concernsOthers({ by }: Pick<WriteDeclaration, 'by'>): boolean {
+  return by.some((mode) => !CHILD_MODES.has(mode));
 }
 
 /** Declares a read with a reach other than the kind's usual one (Secrets and ConfigMaps `referenced`, the rest `everywhere`). */
 export function reading(
   kind: Kind,
   reach: Reach,
-  options: Pick<ReadDeclaration, 'in' | 'optional' | 'fields' | 'labels'> = {},
+  options: Pick<ReadDeclaration, 'in' | 'optional' | 'fields' | 'labels' | 'namespaces'> = {},
 ): ReadDeclaration {
   // A path that is not one is a mistake of the author: it is reported where it is written.
   for (const path of options.fields ?? []) parsePath(path);
   return { kind, reach, ...options };
 }
 
+/** Declares a write by what plans do: `writing(Secret, 'mint')`, `writing(Service, ['apply', 'remove'])`. */
 export function writing(
   kind: Kind,
-  what: WriteDeclaration['what'],
-  options: Pick<WriteDeclaration, 'in' | 'extraVerbs' | 'onlyVerbs' | 'createdBy'> = {},
+  by: WriteMode | readonly WriteMode[],
+  options: Omit<WriteDeclaration, 'kind' | 'by'> = {},
 ): WriteDeclaration {
-  return { kind, what, ...options };
+  return { kind, by: typeof by === 'string' ? [by] : by, ...options };
 }
 
 export function reconciler<T extends KubeObject, M = unknown>(definition: ReconcilerDefinition<T, M>): Reconciler {
   return {
     ...(definition as unknown as ReconcilerDefinition<KubeObject>),
     reads: readDeclarations(definition.reads ?? []),
-    writes: (definition.writes ?? []).map((write) => ('what' in write ? write : { kind: write, what: 'children' })),
+    writes: (definition.writes ?? []).map((write) => ('by' in write ? write : writing(write, 'apply'))),
   };
 }
 
@@ -139,11 +178,12 @@ export function readDeclarations(reads: readonly (Kind | ReadDeclaration)[]): re
   return reads.map((read) => ('reach' in read ? read : { kind: read, reach: usualReach(read) }));
 }
 
-/** The role in which a reconciler's own objects are, and by default everything that it reads and writes. */
 /** What holds an object of it until what it stands for is gone. */
 export function finalizerOf({ finalizer, name }: Pick<Reconciler, 'finalizer' | 'name'>): string {
-  return finalizer ?? `capstan.dev/${name}`;
+  return finalizer || `capstan.dev/${name}`;
 }
+
+/** The role in which a reconciler's own objects are, and by default everything that it reads and writes. */
 
 export function roleOf(part: { readonly in?: Role }): Role {
   return part.in ?? LOCAL;

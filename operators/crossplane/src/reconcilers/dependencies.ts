@@ -65,11 +65,11 @@ export function createDependencyReconciler(
     primary: false,
     reads: [
       ImageConfig,
-      Secret,
-      reading(ServiceAccount, 'everywhere'),
+      reading(Secret, 'referenced', { namespaces: [settings.namespace] }),
+      reading(ServiceAccount, 'everywhere', { namespaces: [settings.namespace] }),
       ...PACKAGE_KINDS.flatMap((one) => [one.package, one.revision]),
     ],
-    writes: PACKAGE_KINDS.map((one) => writing(one.package, 'both')),
+    writes: PACKAGE_KINDS.map((one) => writing(one.package, ['createOnly', 'patch'], { prunes: false })),
     reconcile({ object, read, digest }) {
       const active = activeRevision(revisionsOf(read, kind, object));
       if (isPaused(object) || object.spec.skipDependencyResolution || active === undefined) return quiet();

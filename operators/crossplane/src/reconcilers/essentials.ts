@@ -29,12 +29,15 @@ export function createEssentialsReconciler(settings: Settings, certificates: Cer
     resource: CustomResourceDefinition,
     // It reads them and says nothing on them.
     writesStatus: false,
+    finalizer: false,
     reads: [reading(CustomResourceDefinition, 'everywhere', { fields: PAYLOAD_FIELDS }), Lock, Namespace],
     writes: [
-      writing(Namespace, 'children', { onlyVerbs: ['create'] }),
-      Lock,
-      Secret,
-      ...runtimes.map(({ config }) => config.kind),
+      writing(Namespace, 'createOnly', { prunes: false }),
+      writing(Lock, 'createOnly', { prunes: false }),
+      ...runtimes.map(({ config }) => writing(config.kind, 'createOnly', { prunes: false })),
+      ...(runtimes.length > 0
+        ? [writing(Secret, 'mint', { prunes: false, namespaces: [settings.namespace] })]
+        : []),
     ],
     reconcile({ object }) {
       if (object.metadata.name !== LOCK_CRD) return plan({ prune: false });

@@ -13,7 +13,7 @@ export function createLockReconciler(installed: InstalledPackages): Reconciler {
     name: 'lock',
     resource: Lock,
     reads: PACKAGE_KINDS.map(({ revision }) => revision),
-    writes: [writing(Lock, 'others')],
+    writes: [writing(Lock, 'patch')],
     finalizer: `lock.${GROUP}`,
     reconcile({ object, read }) {
       if (object.metadata.name !== LOCK_NAME) return plan();

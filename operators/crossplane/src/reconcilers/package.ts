@@ -31,16 +31,17 @@ type PackageMemory = NonNullable<NonNullable<PackageObject['status']>['memory']>
 
 export function createPackageReconciler(kind: PackageKind, settings: Settings, facts: RegistryFacts): Reconciler {
   const runtime = runtimeFor(kind, settings);
+  const within = { namespaces: [settings.namespace] };
   return reconciler<PackageObject, PackageMemory>({
     name: kind.name,
     resource: kind.package,
     reads: [
       ImageConfig,
-      Secret,
-      reading(ServiceAccount, 'everywhere'),
+      reading(Secret, 'referenced', within),
+      reading(ServiceAccount, 'everywhere', within),
       ...(runtime === undefined
         ? []
-        : [reading(runtime.workload.kind, 'everywhere', { fields: runtime.workload.fields })]),
+        : [reading(runtime.workload.kind, 'everywhere', { fields: runtime.workload.fields, ...within })]),
     ],
     writes: [kind.revision],
     reconcile({ object, read, memory }) {

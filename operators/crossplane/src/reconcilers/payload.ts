@@ -12,18 +12,19 @@ import type { Settings } from '../settings.ts';
 /** Reads of the one that reads contents, runtimes and payloads. */
 export function derivedReads(kind: PackageKind, settings: Settings) {
   const runtime = runtimeFor(kind, settings);
+  const within = { namespaces: [settings.namespace] };
   return [
     ImageConfig,
-    Secret,
-    reading(ServiceAccount, 'everywhere'),
+    reading(Secret, 'referenced', within),
+    reading(ServiceAccount, 'everywhere', within),
     ...PACKAGE_KINDS.map(({ revision }) => revision),
     ...(runtime === undefined
       ? []
       : [
           runtime.config.kind,
           ...(runtime.takesControllerConfigs ? [ControllerConfig] : []),
-          reading(runtime.workload.kind, 'everywhere', { fields: runtime.workload.fields }),
-          reading(Service, 'everywhere', { fields: ['spec.selector'] }),
+          reading(runtime.workload.kind, 'everywhere', { fields: runtime.workload.fields, ...within }),
+          reading(Service, 'everywhere', { fields: ['spec.selector'], ...within }),
         ]),
     ...payloadKinds(kind).map((one) =>
       reading(one, 'everywhere', { fields: PAYLOAD_FIELDS, optional: isOptionalKind(one) }),

@@ -42,8 +42,8 @@ export function createProviderRbacReconciler(settings: Settings, runtimes: Revis
       reading(ClusterRole, settings.providerClusterRole === undefined ? 'owned' : 'referenced'),
     ],
     writes: [
-      writing(ClusterRole, 'children', { extraVerbs: ['escalate', 'bind'] }),
-      writing(ClusterRoleBinding, 'children'),
+      writing(ClusterRole, 'apply', { extraVerbs: ['escalate', 'bind'] }),
+      ClusterRoleBinding,
     ],
     reconcile({ object, read }) {
       if (isPaused(object)) return plan({ prune: false });

@@ -67,10 +67,10 @@ export function createRuntimeReconciler(
     primary: false,
     reads: [...accountReads(settings), ...derivedReads(kind, settings)],
     writes: [
-      writing(Secret, 'both'),
-      writing(ServiceAccount, 'both'),
-      writing(Service, 'both'),
-      writing(workload.kind, 'both'),
+      writing(Secret, 'mint', { namespaces: [namespace] }),
+      writing(ServiceAccount, ['apply', 'createOnly', 'share', 'patch'], { namespaces: [namespace] }),
+      writing(Service, ['apply', 'patch', 'remove'], { namespaces: [namespace] }),
+      writing(workload.kind, ['apply', 'patch', 'remove'], { namespaces: [namespace] }),
     ],
     reconcile({ object, read, standing }) {
       if (isPaused(object)) return plan({ prune: false });

@@ -14,7 +14,7 @@ export function createServiceAccountReconciler(settings: Settings, inUse: Accoun
     resource: Lock,
     primary: false,
     reads: accountReads(settings),
-    writes: [writing(ServiceAccount, 'others')],
+    writes: [writing(ServiceAccount, 'remove', { namespaces: [settings.namespace] })],
     reconcile({ object, read }) {
       if (object.metadata.name !== LOCK_NAME) return plan();
       const created = runtimeAccounts(read, settings.namespace);

@@ -40,6 +40,20 @@ export function discovererPermissions(
   ];
 }
 
+/** The most that the Role of a discoverer holds, of whatever backend. */
+export const GRANTED_IN_NAMESPACE: Rule[] = [
+  { apiGroups: [GROUP], resources: ['discoverers', 'discoverybackends'], verbs: ['get'] },
+  { apiGroups: [GROUP], resources: ['discoverers/status', 'discoverybackends/status'], verbs: ['patch'] },
+  { apiGroups: [CONTOUR_GROUP], resources: ['discoveries'], verbs: ['get'] },
+  { apiGroups: [CONTOUR_GROUP], resources: ['discoveries/status'], verbs: ['patch'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'update'] },
+];
+
+/** The most that the ClusterRole of a discoverer holds. */
+export function grantedEverywhere(writeEndpoints: boolean): Rule[] {
+  return wideRules({ createNamespaces: true }, writeEndpoints);
+}
+
 /** In its namespace: the status of its backend, under the kind that it was written as, and its lease. */
 function ownRules(effective: EffectiveBackend): Rule[] {
   const { backendName, writtenAs = 'DiscoveryBackend' } = effective;
@@ -65,7 +79,7 @@ const REMOVE_ENDPOINTS_RULE: Rule = {
   verbs: ['list', 'watch', 'delete'],
 };
 
-function wideRules({ createNamespaces }: EffectiveBackend, writeEndpoints: boolean): Rule[] {
+function wideRules({ createNamespaces }: Pick<EffectiveBackend, 'createNamespaces'>, writeEndpoints: boolean): Rule[] {
   const rules = LOCAL_RULES.map(({ apiGroups, resources, verbs }) => ({
     apiGroups: [...apiGroups],
     resources: resources.filter((resource) => writeEndpoints || resource !== 'endpoints'),

@@ -9,6 +9,7 @@ import {
   type Reader,
   type Reconciler,
   reconciler,
+  writing,
 } from '@capstan/reconcile';
 import { acceptance, backendFields } from '../backend/backend.ts';
 import { expiryOf } from '../credentials/expiry.ts';
@@ -43,7 +44,7 @@ export function createCredentialsReconciler(verification: Verification): Reconci
     name: 'credentials',
     resource: DiscoveryBackend,
     reads: [Secret],
-    writes: [Secret],
+    writes: [writing(Secret, 'createOnly')],
     primary: false,
     reconcile({ object, read, digest }) {
       const key = keyOfObject(object);

@@ -39,7 +39,7 @@ import { discovererDeployment } from '../discoverer/deployment.ts';
 import { type DeploymentHealth, deploymentHealth, POD_READ, type PodHealth, podHealth } from '../discoverer/health.ts';
 import { removalsOf } from '../discoverer/mirrors.ts';
 import { discovererLabels, discovererName } from '../discoverer/names.ts';
-import { discovererPermissions } from '../discoverer/permissions.ts';
+import { discovererPermissions, GRANTED_IN_NAMESPACE, grantedEverywhere } from '../discoverer/permissions.ts';
 import { DiscoveryBackend, type EffectiveBackend, FINALIZER, GROUP } from '../kinds/index.ts';
 import { SERVICE_READS } from '../maintenance/services.ts';
 import type { Settings } from '../settings.ts';
@@ -76,19 +76,14 @@ export function createDiscovererReconciler(settings: Settings, routes: Clearing)
     writes: [
       Deployment,
       ServiceAccount,
-      Role,
+      writing(Role, 'apply', { grants: GRANTED_IN_NAMESPACE }),
       RoleBinding,
-      ClusterRole,
+      writing(ClusterRole, 'apply', { grants: grantedEverywhere(writeEndpoints) }),
       ClusterRoleBinding,
-      Lease,
-      writing(Service, 'others', { createdBy: CREATED_BY }),
-      writing(EndpointSlice, 'others', { createdBy: CREATED_BY }),
-      // For the sake of discoverers: what they are granted the operator must have.
-      writing(Namespace, 'others', { onlyVerbs: ['create'] }),
-      writing(Endpoints, 'others', {
-        createdBy: CREATED_BY,
-        ...(writeEndpoints ? {} : { onlyVerbs: ['delete'] }),
-      }),
+      writing(Lease, 'createOnly'),
+      writing(Service, 'remove', { createdBy: CREATED_BY }),
+      writing(EndpointSlice, 'remove', { createdBy: CREATED_BY }),
+      writing(Endpoints, 'remove', { createdBy: CREATED_BY }),
     ],
     primary: false,
     reconcile({ object, read, digest }) {

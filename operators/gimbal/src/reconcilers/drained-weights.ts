@@ -13,7 +13,7 @@ export function createDrainedWeightsReconciler(weights: DrainedWeightsOf): Recon
     name: 'drained-weights',
     resource: DiscoveryBackend,
     reads: [reading(ConfigMap, 'owned')],
-    writes: [writing(ConfigMap, 'children')],
+    writes: [writing(ConfigMap, 'apply')],
     primary: false,
     reconcile({ object, read }) {
       const { name = '', namespace = '' } = object.metadata;

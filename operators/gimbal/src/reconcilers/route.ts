@@ -17,8 +17,10 @@ export function createRouteReconciler({ kind, id }: RouteKind, states: RouteStat
       reading(ConfigMap, 'owned'),
       ...SERVICE_READS,
     ],
-    writes: [writing(kind, 'others')],
+    writes: [writing(kind, 'patch')],
     primary: false,
+    writesStatus: false,
+    finalizer: false,
     reconcile({ object: route, read }) {
       const { set, isCleared, events } = read.derived(states, keyOfObject(route));
       if (set.length === 0) return plan({ held: false });

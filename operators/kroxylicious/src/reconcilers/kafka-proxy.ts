@@ -22,6 +22,7 @@ import {
   type Reconciler,
   reading,
   reconciler,
+  writing,
 } from '@capstan/reconcile';
 import { type Composed, compose, networkFaults } from '../configuration/compose.ts';
 import { type CarriedHash, carryHash } from '../hash/carried-hash.ts';
@@ -85,7 +86,7 @@ export function createKafkaProxyReconciler(
       reading(Pod, 'everywhere', POD_READ),
       reading(SecurityContextConstraints, 'referenced', { optional: true }),
     ],
-    writes: [ConfigMap, Deployment, PodDisruptionBudget, Service],
+    writes: [writing(ConfigMap, 'createOnly'), Deployment, PodDisruptionBudget, Service],
     reconcile({ object: proxy, read, memory }) {
       const ref = refOfKey(keyOfObject(proxy));
       const isIsolated = proxy.spec?.isolation === 'VirtualCluster';

@@ -29,6 +29,7 @@ import { caBundleOf, fingerprintsIn, webhookCertificate } from '../sidecar/certi
 import {
   CONFIGURATION_NAME,
   WEBHOOK_NAME,
+  WEBHOOK_RULES,
   WEBHOOK_SECRET,
   webhookAccount,
   webhookBudget,
@@ -46,27 +47,29 @@ const DEFINITION = `${KroxyliciousSidecarConfig.plural}.${KroxyliciousSidecarCon
 
 export function createSidecarWebhookReconciler(settings: Settings): Reconciler {
   const namespace = settings.webhookNamespace;
+  const within = { namespaces: [namespace] };
   const secretRef = { namespace, name: WEBHOOK_SECRET };
   return reconciler<CustomResourceDefinition>({
     name: 'sidecar-webhook',
     resource: CustomResourceDefinition,
     // It reads it and says nothing on it.
     writesStatus: false,
+    finalizer: false,
     reads: [
       reading(CustomResourceDefinition, 'everywhere', { fields: ['metadata'] }),
       KroxyliciousSidecarConfig,
-      Secret,
-      reading(Deployment, 'owned'),
+      reading(Secret, 'referenced', within),
+      reading(Deployment, 'owned', within),
       reading(MutatingWebhookConfiguration, 'referenced'),
     ],
     writes: [
-      writing(Namespace, 'children', { onlyVerbs: ['create'] }),
-      Secret,
-      ServiceAccount,
-      Service,
-      Deployment,
-      PodDisruptionBudget,
-      ClusterRole,
+      writing(Namespace, 'createOnly', { prunes: false }),
+      writing(Secret, 'mint', within),
+      writing(ServiceAccount, 'apply', within),
+      writing(Service, 'apply', within),
+      writing(Deployment, 'apply', within),
+      writing(PodDisruptionBudget, 'apply', within),
+      writing(ClusterRole, 'apply', { grants: WEBHOOK_RULES }),
       ClusterRoleBinding,
       MutatingWebhookConfiguration,
     ],

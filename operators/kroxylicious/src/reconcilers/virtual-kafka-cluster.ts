@@ -121,11 +121,11 @@ export function createVirtualKafkaClusterReconciler(
     writes: [
       Service,
       OpenShiftRoute,
-      ConfigMap,
+      writing(ConfigMap, 'createOnly'),
       Deployment,
       PodDisruptionBudget,
       // Snapshots are never changed.
-      writing(Secret, 'children', { onlyVerbs: ['create', 'delete'] }),
+      writing(Secret, 'createOnly'),
     ],
     reconcile({ object: cluster, read, memory }) {
       const ref = refOfKey(keyOfObject(cluster));

@@ -41,12 +41,16 @@ export function webhookNamespace({ webhookNamespace: name }: WebhookSettings): C
 }
 
 /** It reads configs, and nothing else. */
+export const WEBHOOK_RULES = [
+  {
+    apiGroups: [KroxyliciousSidecarConfig.group],
+    resources: [KroxyliciousSidecarConfig.plural],
+    verbs: ['get', 'list', 'watch'],
+  },
+];
+
 export function webhookRole(): ChildObject<ClusterRole> {
-  const { group, plural } = KroxyliciousSidecarConfig;
-  return {
-    metadata: { name: WEBHOOK_NAME, labels: LABELS },
-    rules: [{ apiGroups: [group], resources: [plural], verbs: ['get', 'list', 'watch'] }],
-  };
+  return { metadata: { name: WEBHOOK_NAME, labels: LABELS }, rules: WEBHOOK_RULES };
 }
 
 export function webhookRoleBinding({ webhookNamespace: namespace }: WebhookSettings): ChildObject<ClusterRoleBinding> {

@@ -30,7 +30,7 @@ const FEATURE_RESOURCES: Readonly<Record<string, readonly [group: string, resour
 };
 
 /** What is read and reported on in watched namespaces. */
-function resourceRules({ spec }: Instance): PolicyRule[] {
+function resourceRules({ spec }: Pick<Instance, 'spec'>): PolicyRule[] {
   const disabled = new Set(spec.sesame?.disabledFeatures ?? []);
   const enabled = (group: string) =>
     Object.entries(FEATURE_RESOURCES).flatMap(([feature, [of, resource]]) =>
@@ -65,6 +65,12 @@ function resourceRules({ spec }: Instance): PolicyRule[] {
   ];
 }
 
+/** The most that the ClusterRole of an instance holds at the cluster scope. */
+export const GRANTED_AT_CLUSTER: readonly PolicyRule[] = clusterRules();
+
+/** The most that Roles of an instance hold: in its own namespace, and in those that it watches. */
+export const GRANTED_IN_NAMESPACES: readonly PolicyRule[] = [...resourceRules({ spec: {} }), ...ownRules()];
+
 export function clusterRole(instance: Instance): ChildObject<ClusterRole> {
   const isEverywhere = watchedNamespaces(instance) === undefined;
   return {
@@ -85,7 +91,12 @@ export function clusterRoleBinding(instance: Instance): ChildObject<ClusterRoleB
 export function ownRole(instance: Instance): ChildObject<Role> {
   return {
     metadata: metadataOf(instance, names.sesame(instance)),
-    rules: [
+    rules: ownRules(),
+  };
+}
+
+function ownRules(): PolicyRule[] {
+  return [
       { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'get', 'patch', 'update'] },
       {
         apiGroups: ['coordination.k8s.io'],
@@ -95,8 +106,7 @@ export function ownRole(instance: Instance): ChildObject<Role> {
       // The finalizer is on the object itself, not on its status.
       { apiGroups: [GROUP], resources: ['sesameconfigurations'], verbs: [...READ, 'patch', 'update'] },
       { apiGroups: [GROUP], resources: ['sesameconfigurations/status'], verbs: ['get', 'patch', 'update'] },
-    ],
-  };
+    ];
 }
 
 export function ownRoleBinding(instance: Instance): ChildObject<RoleBinding> {

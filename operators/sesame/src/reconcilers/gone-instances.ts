@@ -12,7 +12,7 @@ const CREATED_BY = { label: INSTANCE_LABEL, managers: [INSTANCE_MANAGER] };
 export const goneInstances: Reconciler = reconciler<Lease>({
   name: 'gone-instances',
   resource: Lease,
-  writes: [writing(Lease, 'others', { createdBy: CREATED_BY })],
+  writes: [writing(Lease, 'remove', { createdBy: CREATED_BY })],
   reconcile({ object: lease, read }) {
     const instance = instanceOf(lease);
     const isGone = instance !== undefined && read.reached(instance.expiresAt + KEPT_MS);

@@ -54,6 +54,8 @@ import {
 import {
   clusterRole,
   clusterRoleBinding,
+  GRANTED_AT_CLUSTER,
+  GRANTED_IN_NAMESPACES,
   ownRole,
   ownRoleBinding,
   serviceAccounts,
@@ -93,13 +95,13 @@ export function createSesameDeploymentReconciler(settings: Settings): Reconciler
     writes: [
       ServiceAccount,
       // Sesame is granted what the operator itself does not need.
-      writing(ClusterRole, 'children', { extraVerbs: ['escalate', 'bind'] }),
+      writing(ClusterRole, 'apply', { grants: GRANTED_AT_CLUSTER }),
       ClusterRoleBinding,
-      writing(Role, 'children', { extraVerbs: ['escalate', 'bind'] }),
+      writing(Role, 'apply', { grants: GRANTED_IN_NAMESPACES }),
       RoleBinding,
       // Besides creating it: a finalizer of a Sesame that no longer runs is taken off.
-      writing(SesameConfiguration, 'both'),
-      Secret,
+      writing(SesameConfiguration, ['apply', 'patch']),
+      writing(Secret, ['apply', 'mint']),
       Deployment,
       DaemonSet,
       Service,

@@ -35,6 +35,12 @@ export const NODE_RULES = [
   { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
 ];
 
+/** The most that the Role of a gateway holds; which Secret it may renew depends on its Submariner. */
+export const GRANTED_TO_GATEWAYS = [
+  ...GATEWAY_RULES,
+  { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'patch'] },
+];
+
 /** The token for the broker is renewed in its Secret; a gateway may touch no other. */
 function secretRules(brokerSecret: string | undefined) {
   if (brokerSecret === undefined) return [];

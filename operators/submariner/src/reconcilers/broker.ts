@@ -42,12 +42,12 @@ export const broker = reconciler<Broker>({
     reading(ServiceAccount, 'referenced'),
   ],
   writes: [
-    writing(Cluster, 'others', { onlyVerbs: ['delete'] }),
-    writing(Endpoint, 'others', { onlyVerbs: ['delete'] }),
-    writing(ServiceAccount, 'others', { onlyVerbs: ['delete'] }),
-    writing(Lease, 'others', { onlyVerbs: ['delete'] }),
-    writing(CablePolicies, 'children', { onlyVerbs: ['create'] }),
-    writing(Role, 'children', { extraVerbs: ['escalate'] }),
+    writing(Cluster, 'remove'),
+    writing(Endpoint, 'remove'),
+    writing(ServiceAccount, 'remove'),
+    writing(Lease, 'remove'),
+    writing(CablePolicies, 'createOnly', { prunes: false }),
+    writing(Role, 'apply', { grants: CLIENT_RULES }),
   ],
   reconcile({ object: { metadata, spec, status }, read }) {
     const { namespace = '', creationTimestamp = '', labels } = metadata;

@@ -32,7 +32,7 @@ import {
   PSK_SECRET,
 } from '../deployment/configuration.ts';
 import { GATEWAY, gatewayDaemonSet } from '../deployment/gateway-daemon-set.ts';
-import { gatewayPermissions } from '../deployment/permissions.ts';
+import { GRANTED_TO_GATEWAYS, gatewayPermissions, NODE_RULES } from '../deployment/permissions.ts';
 import { isCidr, overlaps } from '../drivers/addresses.ts';
 import {
   Broker,
@@ -78,16 +78,16 @@ export function createSubmarinerReconciler({ image }: Settings): Reconciler {
     writes: [
       DaemonSet,
       ServiceAccount,
-      writing(Role, 'children', { extraVerbs: ['escalate', 'bind'] }),
+      writing(Role, 'apply', { grants: GRANTED_TO_GATEWAYS }),
       RoleBinding,
-      writing(ClusterRole, 'children', { extraVerbs: ['escalate', 'bind'] }),
+      writing(ClusterRole, 'apply', { grants: NODE_RULES }),
       ClusterRoleBinding,
       Secret,
-      writing(Cluster, 'both'),
-      writing(CablePolicies, 'others', { onlyVerbs: ['patch', 'delete'] }),
-      writing(Endpoint, 'others', { onlyVerbs: ['patch', 'delete'] }),
-      writing(Broker, 'others', { onlyVerbs: ['patch', 'delete'] }),
-      writing(Gateway, 'others', { onlyVerbs: ['patch', 'delete'] }),
+      writing(Cluster, ['apply', 'patch', 'remove']),
+      writing(CablePolicies, ['patch', 'remove']),
+      writing(Endpoint, ['patch', 'remove']),
+      writing(Broker, ['patch', 'remove']),
+      writing(Gateway, ['patch', 'remove']),
     ],
     finalizer: LEAVE_FINALIZER,
     /** The cluster leaves its broker first; then the copies of the sync go. */

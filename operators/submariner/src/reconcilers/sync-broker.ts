@@ -2,7 +2,7 @@
 // broker is away. The copy carries the origin label; nothing is deployed for it.
 import { createOnly, patch, plan, type Reconciler, reading, reconciler, remove, writing } from '@capstan/reconcile';
 import { BROKER_ORIGIN, Broker, LAST_DEFAULT_ANNOTATION, ORIGIN_LABEL, Submariner } from '../kinds/index.ts';
-import { SYNCED } from '../sync/content.ts';
+import { SYNC, SYNCED } from '../sync/content.ts';
 import { annotationFields, BROKER_ROLE, isLeaving, type SyncPlaces } from './sync-policies.ts';
 
 const LOCAL_WORLD = '';
@@ -14,7 +14,7 @@ export function createBrokerSync(places: SyncPlaces): Reconciler[] {
     resource: Broker,
     in: BROKER_ROLE,
     reads: [reading(Broker, 'everywhere', { in: 'local' }), reading(Submariner, 'everywhere', { in: 'local' })],
-    writes: [writing(Broker, 'both', { in: 'local' })],
+    writes: [writing(Broker, SYNC, { prunes: false, in: 'local' })],
     primary: false,
     writesStatus: false,
     reconcile({ object: { metadata, spec, status }, read }) {
@@ -47,7 +47,7 @@ export function createBrokerSync(places: SyncPlaces): Reconciler[] {
     name: 'sync-broker',
     resource: Broker,
     reads: [reading(Broker, 'everywhere', { in: BROKER_ROLE })],
-    writes: [writing(Broker, 'both')],
+    writes: [writing(Broker, SYNC, { prunes: false })],
     primary: false,
     writesStatus: false,
     reconcile({ object, read }) {

@@ -13,7 +13,7 @@ import {
   writing,
 } from '@capstan/reconcile';
 import { Cluster, OWNER_ANNOTATION, Submariner } from '../kinds/index.ts';
-import { baseAnnotations, EXPORT, SYNCED, type SyncObject } from '../sync/content.ts';
+import { baseAnnotations, EXPORT, SYNC, SYNCED, type SyncObject } from '../sync/content.ts';
 import { isDuplicate, syncOwned } from '../sync/sync-owned.ts';
 import { annotationFields, BROKER_ROLE, copyOf, fieldsOf, isLeaving, type SyncPlaces } from './sync-policies.ts';
 
@@ -61,7 +61,7 @@ export function createOwnedSync<T extends Owned>(kind: DefinedKind<T>, places: S
       reading(Cluster, 'everywhere'),
       reading(Submariner, 'everywhere'),
     ],
-    writes: [writing(kind, 'both'), writing(kind, 'both', { in: BROKER_ROLE })],
+    writes: [writing(kind, SYNC, { prunes: false }), writing(kind, SYNC, { prunes: false, in: BROKER_ROLE })],
     primary: false,
     writesStatus: isCluster,
     reconcile({ object, read }) {
@@ -122,7 +122,7 @@ export function createOwnedSync<T extends Owned>(kind: DefinedKind<T>, places: S
       reading(Submariner, 'everywhere', { in: 'local' }),
       reading(Cluster, 'everywhere'),
     ],
-    writes: [writing(kind, 'both', { in: 'local' }), writing(kind, 'both')],
+    writes: [writing(kind, SYNC, { prunes: false, in: 'local' }), writing(kind, SYNC, { prunes: false })],
     primary: false,
     writesStatus: false,
     reconcile({ object, read }) {

@@ -35,6 +35,7 @@ import {
   isOriginal,
   REPLACES,
   SYNC_FINALIZER,
+  SYNC,
   SYNCED,
 } from '../sync/content.ts';
 import { IN_FORCE } from '../sync/in-force.ts';
@@ -104,7 +105,7 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
       reading(Submariner, 'everywhere'),
       ConfigMap,
     ],
-    writes: [writing(CablePolicies, 'both'), writing(CablePolicies, 'both', { in: BROKER_ROLE })],
+    writes: [writing(CablePolicies, SYNC, { prunes: false }), writing(CablePolicies, SYNC, { prunes: false, in: BROKER_ROLE })],
     primary: false,
     reconcile({ object, read }) {
       if (object.metadata.namespace !== namespace || isLeaving(read, places))
@@ -161,7 +162,7 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
       reading(Broker, 'everywhere'),
       ConfigMap,
     ],
-    writes: [writing(CablePolicies, 'both', { in: 'local' }), writing(CablePolicies, 'others')],
+    writes: [writing(CablePolicies, SYNC, { prunes: false, in: 'local' }), writing(CablePolicies, ['patch', 'remove'])],
     primary: false,
     writesStatus: false,
     reconcile({ object, read }) {

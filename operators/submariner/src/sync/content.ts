@@ -2,6 +2,7 @@
 // the sync itself adds stays where it is.
 import { createHash } from 'node:crypto';
 import type { ObjectMeta } from '@capstan/kube';
+import type { WriteMode } from '@capstan/reconcile';
 import { BROKER_ORIGIN, ORIGIN_LABEL, REAL_NAME_ANNOTATION } from '../kinds/index.ts';
 
 export interface SyncObject {
@@ -174,6 +175,9 @@ function parseLabels(text: string): Record<string, string> {
     return {};
   }
 }
+
+/** What a sync does with objects, on either side. */
+export const SYNC: readonly WriteMode[] = ['createOnly', 'patch', 'remove'];
 
 /** A copy follows its original, and a deletion on any member is honoured everywhere. */
 export const SYNCED = { provenance: { ruling: 'docs/decisions/0034-ownership.md' } } as const;

@@ -1,6 +1,7 @@
 // From a plan and what the caches show to the writes that are left to do. Pure, and itself a tracked computation: it is
 // evaluated again exactly when the plan, a child, the inventory or the owner's status changes, so drift needs no resync.
 import { type Kind, type KubeObject, refOf } from '@capstan/kube/cluster';
+import { DefinitionErrors } from '../errors.ts';
 import { sharingManager } from '../inventory.ts';
 import { ADOPTED_ANNOTATION, PAUSED_ANNOTATION } from '../marks.ts';
 import { allows, claimantOf, decide, type Ownership, type Permit } from '../ownership/index.ts';
@@ -238,7 +239,7 @@ function deleteWrite(
 
 /** On before the first child that needs it, off when everything of ours is gone. */
 function finalizerChange(
-  { plan, ownership, hasRelease }: DiffInput,
+  { plan, ownership, hasRelease, mayHold = true }: DiffInput,
   { isHeld, isDeleting, isEmpty, holds }: { isHeld: boolean; isDeleting: boolean; isEmpty: boolean; holds: boolean },
 ): 'add' | 'remove' | undefined {
   if (isDeleting) return plan.outcome === 'released' && isEmpty ? 'remove' : undefined;
@@ -246,6 +247,7 @@ function finalizerChange(
   const undecided = plan.prune ? false : isHeld;
   const wanted =
     plan.held ?? (hasRelease || holds || plan.groups.some((group) => needsHolding(group, ownership)) || undecided);
+  if (wanted && !mayHold) throw DefinitionErrors.CannotHold(ownership.owner.reconciler);
   if (wanted) return isHeld ? undefined : 'add';
   return isHeld && isEmpty ? 'remove' : undefined;
 }

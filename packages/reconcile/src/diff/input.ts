@@ -57,6 +57,8 @@ export interface DiffInput {
   readonly elsewhere?: Ownership | undefined;
   readonly manager: string;
   readonly finalizer: string;
+  /** False: the reconciler has no right to put a finalizer on its objects. True by default. */
+  readonly mayHold?: boolean;
   /** Whether the reconciler holds its objects until release() has run. */
   readonly hasRelease: boolean;
   /** Whether status.observedGeneration is ours to write. */

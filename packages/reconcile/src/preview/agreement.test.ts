@@ -21,7 +21,7 @@ import {
 import { createRandom, createStage } from '@capstan/testing';
 import { operator } from '../operator.ts';
 import { apply, type Child, conditionType, createOnly, plan } from '../plan/index.ts';
-import { reconciler } from '../reconciler.ts';
+import { reconciler, writing } from '../reconciler.ts';
 import { type PreviewWrite, preview } from './preview.ts';
 
 const EDITS = 75;
@@ -69,7 +69,7 @@ const CHILDREN: Record<string, (name: string, value: string) => Child> = {
 const owners = reconciler<Owner>({
   name: 'owner',
   resource: Owner,
-  writes: [ConfigMap, ServiceAccount, Service, PersistentVolumeClaim, Deployment, IngressClass],
+  writes: [writing(ConfigMap, ['apply', 'createOnly']), ServiceAccount, Service, PersistentVolumeClaim, Deployment, IngressClass],
   reconcile: ({ object: { metadata, spec } }) =>
     plan({
       children: spec.children.map((child) => {

@@ -15,7 +15,7 @@ import { createStage, type Stage } from '@capstan/testing';
 import { operator } from '../operator.ts';
 import { apply, conditionType, type Minter, mint, plan } from '../plan/index.ts';
 import { derivation, fact } from '../read/index.ts';
-import { reconciler } from '../reconciler.ts';
+import { reconciler, writing } from '../reconciler.ts';
 import { type PreviewChange, preview } from './preview.ts';
 
 const Leaf = defineKind({
@@ -70,7 +70,7 @@ const tree = reconciler<Tree>({
   name: 'tree',
   resource: Tree,
   reads: [Leaf],
-  writes: [Deployment, ConfigMap, Secret],
+  writes: [Deployment, ConfigMap, writing(Secret, 'mint')],
   reconcile({ object: { metadata, spec }, read }) {
     const { name = '', namespace = '' } = metadata;
     const hash = read.derived(leafHash, `${namespace}/${spec.leaf}`);

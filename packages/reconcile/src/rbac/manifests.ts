@@ -10,7 +10,7 @@ import {
 import type { Operator } from '../operator.ts';
 import type { Role as WorldRole } from '../reconciler.ts';
 import { SYSTEM_NAMESPACE } from '../system-names.ts';
-import { type PolicyRule, rulesOf } from './rules.ts';
+import { type PolicyRule, rulesBeyond, rulesOf } from './rules.ts';
 
 export interface RbacOptions {
   /** The namespace that the operator runs in. */
@@ -44,12 +44,17 @@ export function rbacManifests(operator: Operator, options: RbacOptions): KubeObj
     );
   }
   const perNamespace = new Map<string, PolicyRule[]>();
+  /** Adds what is not granted in the namespace already. */
   const grant = (place: string, more: readonly PolicyRule[]) => {
-    if (more.length > 0) perNamespace.set(place, [...(perNamespace.get(place) ?? []), ...more]);
+    const held = perNamespace.get(place) ?? [];
+    const rest = rulesBeyond(more, [...clusterRules, ...held]);
+    if (rest.length > 0) perNamespace.set(place, [...held, ...rest]);
   };
   grant(namespace, rules.own);
   grant(systemNamespace, rules.system);
   for (const watched of new Set(watchNamespaces)) grant(watched, rules.everywhere);
+  for (const [place, named] of Object.entries(rules.named))
+    if (watchNamespaces === undefined || watchNamespaces.includes(place)) grant(place, named);
   // Where everything is granted cluster-wide, and where it is watched, this is granted already.
   if (watchNamespaces?.includes('default') === false) grant('default', rules.default);
   for (const [place, roleRules] of perNamespace) {

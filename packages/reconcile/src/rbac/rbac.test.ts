@@ -35,6 +35,8 @@ const Fleet = defineKind({
   status: object({}),
 });
 
+const NODE_GRANT = [{ apiGroups: [''], resources: ['nodes'], verbs: ['list'], resourceNames: ['one'] }];
+
 const named = (definition: Partial<ReconcilerDefinition<never>>): Reconciler =>
   reconciler({
     name: 'site',
@@ -50,7 +52,8 @@ const lines = (rules: readonly PolicyRule[] = []) =>
       `${apiGroups.join()}/${resources.join()}: ${verbs.join()}${resourceNames ? ` [${resourceNames.join()}]` : ''}`,
   );
 const rulesFor = (definition: Partial<ReconcilerDefinition<never>>) => rulesOf(operatorOf(named(definition)));
-const READ = 'get,list,watch';
+const READ = 'list,watch';
+const GET = `get,${READ}`;
 const EVENTS = 'events.k8s.io/events: create,patch';
 const LEASE = [
   'coordination.k8s.io/leases: create',
@@ -58,10 +61,50 @@ const LEASE = [
 ];
 
 describe('an operator may', () => {
-  test('do no more than it says, where the usual verbs would be too many', () => {
-    const { cluster } = rulesFor({ writes: [writing(Namespace, 'others', { onlyVerbs: ['create'] })] });
-    assert.deepEqual(lines(cluster), [`/namespaces: ${READ},create`]);
+  for (const [mode, verbs] of [
+    ['apply', 'create,patch,delete'],
+    ['createOnly', 'create,delete'],
+    ['mint', 'create,update,delete'],
+    ['share', 'create,patch'],
+    ['patch', 'patch'],
+    ['remove', 'delete'],
+  ] as const)
+    test(`do what ${mode} takes, and no more`, () => {
+      const { cluster } = rulesFor({ writes: [writing(Namespace, mode)] });
+      assert.deepEqual(lines(cluster), [`/namespaces: ${GET},${verbs}`]);
+    });
+
+  test('delete no children that stay when they are no longer planned', () => {
+    const { cluster } = rulesFor({ writes: [writing(Namespace, ['createOnly', 'patch'], { prunes: false })] });
+    assert.deepEqual(lines(cluster), [`/namespaces: ${GET},create,patch`]);
   });
+
+  test('reach no further than the namespaces that it names', () => {
+    const within = { namespaces: ['certs'] };
+    const { everywhere, named } = rulesFor({
+      reads: [reading(Secret, 'referenced', within), reading(Service, 'everywhere', within)],
+      writes: [writing(Secret, 'mint', within)],
+    });
+    assert.deepEqual(lines(everywhere), [`/configmaps: ${GET},patch`, '/configmaps/finalizers: update', EVENTS]);
+    assert.deepEqual(lines(named['certs']), [`/secrets: ${GET},create,update,delete`, `/services: ${READ}`]);
+  });
+
+  test('hold what it grants, and grant nothing beyond that', () => {
+    const grants = [{ apiGroups: ['apps'], resources: ['deployments', 'deployments/scale'], verbs: ['get', 'update'] }];
+    const { everywhere, cluster } = rulesFor({
+      resource: Fleet as never,
+      writes: [writing(Role, 'apply', { grants }), writing(ClusterRoleKind, 'apply', { grants: NODE_GRANT })],
+    });
+    assert.ok(lines(everywhere).includes('apps/deployments,deployments/scale: get,update'));
+    assert.ok(lines(cluster).includes('/nodes: list [one]'));
+    assert.doesNotMatch([...lines(everywhere), ...lines(cluster)].join(), /escalate|bind\b/);
+  });
+
+  test('hold no objects where it declares that it does not', () => {
+    const { everywhere } = rulesFor({ writes: [writing(Service, 'patch')], finalizer: false });
+    assert.deepEqual(lines(everywhere), [`/configmaps: ${READ}`, `/services: ${GET},patch`, EVENTS]);
+  });
+
   test('read what it reconciles, and write nothing of it, when it plans no more than a status', () => {
     const { everywhere, cluster, own, system } = rulesFor({});
     assert.deepEqual(lines(everywhere), [`/configmaps: ${READ}`, EVENTS]);
@@ -73,9 +116,9 @@ describe('an operator may', () => {
   test('patch the status of a kind that has one, under every name that it is written by', () => {
     assert.deepEqual(lines(rulesFor({ resource: Site as never }).everywhere), [
       EVENTS,
-      `old.dev/pages: ${READ}`,
+      `old.dev/pages: ${GET}`,
       'old.dev/pages/status: patch',
-      `test.dev/sites: ${READ}`,
+      `test.dev/sites: ${GET}`,
       'test.dev/sites/status: patch',
     ]);
   });
@@ -107,39 +150,39 @@ describe('an operator may', () => {
   test('make children, hold their owners, and be named as theirs', () => {
     const { everywhere } = rulesFor({ resource: Site as never, writes: [Deployment] });
     assert.deepEqual(lines(everywhere), [
-      `apps/deployments: ${READ},create,update,patch,delete`,
+      `apps/deployments: ${GET},create,patch,delete`,
       EVENTS,
-      `old.dev/pages: ${READ},patch`,
+      `old.dev/pages: ${GET},patch`,
       'old.dev/pages/finalizers: update',
       'old.dev/pages/status: patch',
-      `test.dev/sites: ${READ},patch`,
+      `test.dev/sites: ${GET},patch`,
       'test.dev/sites/finalizers: update',
       'test.dev/sites/status: patch',
     ]);
   });
 
   test('patch, share and remove others’ objects, and never replace them', () => {
-    const { everywhere } = rulesFor({ writes: [writing(Service, 'others')] });
+    const { everywhere } = rulesFor({ writes: [writing(Service, ['share', 'patch', 'remove'])] });
     assert.deepEqual(lines(everywhere), [
-      `/configmaps: ${READ},patch`,
-      `/services: ${READ},create,patch,delete`,
+      `/configmaps: ${GET},patch`,
+      `/services: ${GET},create,patch,delete`,
       EVENTS,
     ]);
   });
 
   test('hold its objects when it has something to release', () => {
     const { everywhere } = rulesFor({ release: () => plan() });
-    assert.deepEqual(lines(everywhere), [`/configmaps: ${READ},patch`, EVENTS]);
+    assert.deepEqual(lines(everywhere), [`/configmaps: ${GET},patch`, EVENTS]);
   });
 
   test('escalate and bind only where it says so', () => {
     const { everywhere, cluster } = rulesFor({
-      writes: [writing(Role, 'children', { extraVerbs: ['escalate', 'bind'] }), ClusterRoleKind],
+      writes: [writing(Role, 'apply', { extraVerbs: ['escalate', 'bind'] }), ClusterRoleKind],
     });
     const all = [...lines(everywhere), ...lines(cluster)].filter((line) => line.includes('roles'));
     assert.deepEqual(all, [
-      `rbac.authorization.k8s.io/roles: ${READ},create,update,patch,delete,escalate,bind`,
-      `rbac.authorization.k8s.io/clusterroles: ${READ},create,update,patch,delete`,
+      `rbac.authorization.k8s.io/roles: ${GET},create,patch,delete,escalate,bind`,
+      `rbac.authorization.k8s.io/clusterroles: ${GET},create,patch,delete`,
     ]);
   });
 
@@ -155,9 +198,9 @@ describe('an operator may', () => {
     const one = named({ name: 'one', reads: [Service] });
     const two = named({ name: 'two', writes: [Service], reads: [Service, Deployment] });
     assert.deepEqual(lines(rulesOf(operatorOf(one, two)).everywhere), [
-      `/configmaps: ${READ},patch`,
+      `/configmaps: ${GET},patch`,
       '/configmaps/finalizers: update',
-      `/services: ${READ},create,update,patch,delete`,
+      `/services: ${GET},create,patch,delete`,
       `apps/deployments: ${READ}`,
       EVENTS,
     ]);

@@ -1,16 +1,8 @@
 // RBAC rules from what the reconcilers declare: nothing is granted that no declaration asks for.
-import type { Kind } from '@capstan/kube/cluster';
 import type { Operator } from '../operator.ts';
-import {
-  LOCAL,
-  type ReadDeclaration,
-  type Reconciler,
-  type Role,
-  roleOf,
-  type WriteDeclaration,
-} from '../reconciler.ts';
-import { writtenKinds } from '../worlds/views.ts';
-import { type Privilege, runtimePrivileges } from './runtime-privileges.ts';
+import { LOCAL, type Role } from '../reconciler.ts';
+import { type Privilege, privilegesOf } from './privileges.ts';
+import { runtimePrivileges } from './runtime-privileges.ts';
 
 export interface PolicyRule {
   apiGroups: string[];
@@ -30,78 +22,52 @@ export interface OperatorRules {
   system: PolicyRule[];
   /** Granted in the namespace `default`: events about cluster-scoped objects live there. */
   default: PolicyRule[];
+  /** Granted in the namespaces that declarations name. */
+  named: Readonly<Record<string, PolicyRule[]>>;
 }
-
-type Place = keyof OperatorRules;
 
 /** The rules that an operator needs in the clusters of a role, merged and sorted, so that they read well and compare equal. */
 export function rulesOf(operator: Operator, role: Role = LOCAL): OperatorRules {
-  const privileges = [
-    ...operator.reconcilers.flatMap((reconciler) => privilegesOf(reconciler, role)),
-    ...(operator.sinks ?? []).flatMap((sink) => sink.reads.filter((read) => isIn(read, sink, role)).flatMap(ofRead)),
-    ...(role === LOCAL ? runtimePrivileges(operator) : []),
-  ];
-  const rulesIn = (place: Place) => mergedRules(privileges.filter((privilege) => privilege.place === place));
+  const privileges = [...privilegesOf(operator, role), ...(role === LOCAL ? runtimePrivileges(operator) : [])];
+  const rulesIn = (place: Privilege['place']) =>
+    mergedRules(privileges.filter((each) => each.place === place && each.namespaces === undefined));
+  const names = [...new Set(privileges.flatMap(({ namespaces = [] }) => namespaces))].toSorted();
+  const rulesInNamespace = (name: string) =>
+    mergedRules(privileges.filter(({ namespaces }) => namespaces?.includes(name)));
   return {
     everywhere: rulesIn('everywhere'),
     cluster: rulesIn('cluster'),
     own: rulesIn('own'),
     system: rulesIn('system'),
     default: rulesIn('default'),
+    named: Object.fromEntries(names.map((name) => [name, rulesInNamespace(name)])),
   };
 }
 
-function privilegesOf(reconciler: Reconciler, role: Role): readonly Privilege[] {
-  return [
-    ...(roleOf(reconciler) === role
-      ? writtenKinds(reconciler.resource).flatMap((kind) => ofResource(kind, reconciler))
-      : []),
-    ...reconciler.reads.filter((read) => isIn(read, reconciler, role)).flatMap(ofRead),
-    ...reconciler.writes.filter((write) => isIn(write, reconciler, role)).map(ofWrite),
-  ];
+/** The parts of rules that others do not grant already. */
+export function rulesBeyond(rules: readonly PolicyRule[], held: readonly PolicyRule[]): PolicyRule[] {
+  const isHeld = (group: string, resource: string, verb: string) =>
+    held.some(
+      ({ apiGroups, resources, verbs, resourceNames: names }) =>
+        names === undefined && apiGroups.includes(group) && resources.includes(resource) && verbs.includes(verb),
+    );
+  const rest = rules.flatMap(({ apiGroups, resources, verbs, resourceNames: names }) =>
+    apiGroups.flatMap((group) =>
+      resources.map((resource) => ({
+        group,
+        resource,
+        ...(names ? { names } : {}),
+        verbs: verbs.filter((verb) => !isHeld(group, resource, verb)),
+      })),
+    ),
+  );
+  return mergedRules(rest.filter(({ verbs }) => verbs.length > 0));
 }
 
-function isIn(declaration: { readonly in?: Role }, part: { readonly in?: Role }, role: Role): boolean {
-  return (declaration.in ?? roleOf(part)) === role;
-}
-
-/** What is reconciled, under whatever name it was written. */
-function ofResource(kind: Kind, { writes, release, writesStatus = true }: Reconciler): readonly Privilege[] {
-  const makesChildren = writes.some(({ what }) => what !== 'others');
-  // Our finalizer is a metadata patch; owner references that block deletion need the finalizers subresource.
-  const holds = writes.length > 0 || release !== undefined;
-  return [
-    { ...placed(kind), verbs: holds ? [...READ, 'patch'] : READ },
-    ...(kind.hasStatus && writesStatus ? [{ ...placed(kind, '/status'), verbs: ['patch'] }] : []),
-    ...(makesChildren ? [{ ...placed(kind, '/finalizers'), verbs: ['update'] }] : []),
-  ];
-}
-
-function ofRead({ kind, reach }: ReadDeclaration): readonly Privilege[] {
-  // Single objects and our own are looked up under the kind's own name alone.
-  const kinds = reach === 'referenced' || reach === 'owned' ? [kind] : writtenKinds(kind);
-  return kinds.map((written) => {
-    const isOwn = reach === 'inNamespace' && written.scope === 'Namespaced';
-    return { ...placed(written), ...(isOwn ? { place: 'own' as const } : {}), verbs: READ };
-  });
-}
-
-function ofWrite({ kind, what, extraVerbs = [], onlyVerbs }: WriteDeclaration): Privilege {
-  if (onlyVerbs !== undefined) return { ...placed(kind), verbs: [...READ, ...onlyVerbs] };
-  // A minted child is replaced as a whole when it is renewed.
-  const update = what === 'others' ? [] : ['update'];
-  return { ...placed(kind), verbs: [...READ, 'create', ...update, 'patch', 'delete', ...extraVerbs] };
-}
-
-function placed({ scope, group, plural }: Kind, subresource = ''): Omit<Privilege, 'verbs'> {
-  return { place: scope === 'Cluster' ? 'cluster' : 'everywhere', group, resource: `${plural}${subresource}` };
-}
-
-const READ = ['get', 'list', 'watch'];
-const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'escalate', 'bind'];
+const VERBS = ['*', 'get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'escalate', 'bind'];
 
 /** One rule for all resources of a group with the same verbs. */
-function mergedRules(privileges: readonly Omit<Privilege, 'place'>[]): PolicyRule[] {
+export function mergedRules(privileges: readonly Omit<Privilege, 'place' | 'by' | 'because'>[]): PolicyRule[] {
   const verbsOf = new Map<string, { group: string; resource: string; names?: string[]; verbs: Set<string> }>();
   for (const { group, resource, names, verbs } of privileges) {
     const key = JSON.stringify([group, resource, names]);
@@ -110,7 +76,7 @@ function mergedRules(privileges: readonly Omit<Privilege, 'place'>[]): PolicyRul
   }
   const rules = new Map<string, PolicyRule>();
   for (const { group, resource, names, verbs } of [...verbsOf.values()].toSorted(byResource)) {
-    const sorted = VERBS.filter((verb) => verbs.has(verb));
+    const sorted = [...VERBS.filter((verb) => verbs.has(verb)), ...verbs.difference(new Set(VERBS))];
     const key = JSON.stringify([group, sorted, names]);
     const rule = rules.get(key) ?? { apiGroups: [group], resources: [], verbs: sorted, ...resourceNames(names) };
     rules.set(key, { ...rule, resources: [...rule.resources, resource] });

@@ -3,14 +3,7 @@ import { LOCAL, writesElsewhere } from '../reconciler.ts';
 import type { Sink } from '../sinks/sink.ts';
 import { digestKeyName, leaseName } from '../system-names.ts';
 import { type Declaring, rolesOf } from '../worlds/requirements.ts';
-
-export interface Privilege {
-  place: 'everywhere' | 'cluster' | 'own' | 'system' | 'default';
-  group: string;
-  resource: string;
-  verbs: readonly string[];
-  names?: string[];
-}
+import type { Privilege } from './privileges.ts';
 
 /** What the runtime itself needs for any operator in its own cluster: its leases, its events, its digest key. */
 export function runtimePrivileges({ name, reconcilers, sinks = [] }: Operator): readonly Privilege[] {
@@ -20,16 +13,16 @@ export function runtimePrivileges({ name, reconcilers, sinks = [] }: Operator): 
   const sinkLeases = sinks.flatMap(leasesOf);
   const isClusterWide = reconcilers.some(({ resource }) => resource.scope === 'Cluster');
   return [
-    { place: 'everywhere', ...events },
+    { place: 'everywhere', ...events, because: [{ reason: 'AnyNamespace' }] },
     ...(isClusterWide ? [{ place: 'default', ...events } as const] : []),
     // Creating cannot be restricted by name: the name is not known to the authorizer yet.
-    { ...lease, verbs: ['create'] },
+    { ...lease, verbs: ['create'], because: UNNAMED },
     { ...lease, verbs: ['get', 'watch', 'update', 'patch'], names: [leaseName(name)] },
     // Those of sinks are in the operator's own namespace.
     ...(sinkLeases.length === 0
       ? []
       : [
-          { ...lease, place: 'own', verbs: ['create'] } as const,
+          { ...lease, place: 'own', verbs: ['create'], because: UNNAMED } as const,
           { ...lease, place: 'own', verbs: ['get', 'watch', 'update', 'patch'], names: sinkLeases } as const,
         ]),
     // The identity of this cluster, by which its objects' children in other clusters are known.
@@ -46,16 +39,18 @@ export function runtimePrivileges({ name, reconcilers, sinks = [] }: Operator): 
       : []),
     // Kubeconfigs of other clusters.
     ...(rolesOf([...reconcilers, ...sinks]).some((role) => role !== LOCAL)
-      ? [{ ...secret, verbs: ['list', 'watch'] }]
+      ? [{ ...secret, verbs: ['list', 'watch'], because: [{ reason: 'SelectedByLabel' } as const] }]
       : []),
     ...([...reconcilers, ...sinks].some(readsSecrets)
       ? [
-          { ...secret, verbs: ['create'] },
+          { ...secret, verbs: ['create'], because: UNNAMED },
           { ...secret, verbs: ['get'], names: [digestKeyName(name)] },
         ]
       : []),
   ];
 }
+
+const UNNAMED = [{ reason: 'CreatedNames' } as const];
 
 /** Whether it may see what digests must key: what it writes it may read as well. */
 function readsSecrets({ resource, reads, writes = [] }: Declaring): boolean {

@@ -55,7 +55,7 @@ const exporter = reconciler<Policy>({
   name: 'export',
   resource: Policy,
   reads: [reading(Service, 'everywhere', { in: 'broker' })],
-  writes: [writing(ConfigMap, 'children', { in: 'broker' }), writing(ConfigMap, 'children', { in: 'member' })],
+  writes: [writing(ConfigMap, 'apply', { in: 'broker' }), writing(ConfigMap, 'apply', { in: 'member' })],
   reconcile({ object: { spec, metadata }, read }) {
     const place = spec.to ?? 'broker';
     const services =
@@ -331,7 +331,7 @@ describe('a role', () => {
           name: 'careless',
           resource: Policy,
           reads: [reading(Service, 'everywhere', { in: 'broker' })],
-          writes: [writing(ConfigMap, 'children', { in: 'member' })],
+          writes: [writing(ConfigMap, 'apply', { in: 'member' })],
           reconcile,
         });
         const given = operator({ name: 'sync', kinds: [Policy], reconcilers: [careless] });

@@ -205,7 +205,7 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
       state.read = feed(read, shared, view);
     }
     if (children !== undefined && children !== read) {
-      const shared = openInformers(kind, { labelSelector: INVENTORY_LABEL }, allNamespaces(kind));
+      const shared = openInformers(kind, { labelSelector: INVENTORY_LABEL }, childNamespaces(state.requirement));
       state.children = feed(children, shared);
     } else if (children !== undefined) state.children = state.read;
     state.informers = opened;
@@ -234,10 +234,20 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
     return kind.scope === 'Namespaced' && options.watchNamespaces !== undefined ? options.watchNamespaces : [undefined];
   }
 
-  function namespacesFor({ kind, reads }: KindRequirement): readonly (string | undefined)[] {
+  function namespacesFor(requirement: KindRequirement): readonly (string | undefined)[] {
+    const { kind, reads } = requirement;
     return reads === 'ownNamespace' && kind.scope === 'Namespaced'
       ? [options.namespace ?? 'default']
-      : allNamespaces(kind);
+      : childNamespaces(requirement);
+  }
+
+  /** An operator that is restricted to namespaces watches none besides, also where a declaration names one. */
+  function childNamespaces({ kind, namespaces }: KindRequirement): readonly (string | undefined)[] {
+    const all = allNamespaces(kind);
+    if (namespaces === undefined || kind.scope !== 'Namespaced') return all;
+    const named = namespaces.filter((one) => one !== '');
+    const watched = options.watchNamespaces === undefined ? named : named.filter((one) => all.includes(one));
+    return [...new Set([...watched, ...(named.length < namespaces.length ? [options.namespace ?? 'default'] : [])])];
   }
 
   /** Forbidden and not-served are values that can be read, and the reason why everything else about the kind suspends. */
@@ -299,7 +309,7 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
       if (found?.children && found.children !== found.read) yield found.children;
     },
     namespacesOf: ({ requirement, tables }) =>
-      tables.read === undefined ? allNamespaces(requirement.kind) : namespacesFor(requirement),
+      tables.read === undefined ? childNamespaces(requirement) : namespacesFor(requirement),
     isReady,
     isWatching: (informer) => informer.state().phase === 'watching' || isMissingAlias(informer),
     use(kindIds) {

@@ -41,20 +41,20 @@ describe('a world caches', () => {
     const fields = ['spec.ports'];
     const reads = [reading(ConfigMap, 'everywhere', { fields }), reading(Service, 'everywhere', { fields })];
     assert.deepEqual(needOf(ConfigMap, { reads })?.fields, [{ paths: fields }]);
-    assert.deepEqual(needOf(Service, { reads, writes: [writing(Service, 'both')] })?.fields, [{ paths: fields }]);
+    assert.deepEqual(needOf(Service, { reads, writes: [writing(Service, ['apply', 'patch'])] })?.fields, [{ paths: fields }]);
     assert.equal(needOf(Service, { reads }, { writes: [Service] })?.fields, undefined);
   });
 
   test('everything of kinds in which others’ objects are written', () => {
-    assert.deepEqual(needOf(Service, { writes: [writing(Service, 'others')] })?.reads, 'all');
-    const both = needOf(Service, { writes: [writing(Service, 'both')] });
+    assert.deepEqual(needOf(Service, { writes: [writing(Service, 'patch')] })?.reads, 'all');
+    const both = needOf(Service, { writes: [writing(Service, ['apply', 'patch'])] });
     assert.deepEqual([both?.reads, both?.children], ['all', true]);
   });
 
   test('what is reconciled only where it is installed, if the reconciler says so among its reads', () => {
     const reads = [reading(ConfigMap, 'everywhere', { optional: true })];
     assert.equal(needOf(ConfigMap, { reads })?.optional, true);
-    assert.equal(needOf(ConfigMap, { reads, writes: [writing(ConfigMap, 'others')] })?.optional, true);
+    assert.equal(needOf(ConfigMap, { reads, writes: [writing(ConfigMap, 'patch')] })?.optional, true);
     assert.equal(needOf(ConfigMap, { reads }, {})?.optional, false);
   });
 
@@ -115,7 +115,7 @@ describe('of several declarations', () => {
     assert.equal(needOf(Service, { reads: [Service] }, optional)?.optional, false);
     assert.equal(needOf(Service, { writes: [Service] })?.optional, false);
     assert.equal(needOf(Service, { ...optional, writes: [Service] })?.optional, true);
-    assert.equal(needOf(Service, { ...optional, writes: [writing(Service, 'others')] })?.optional, true);
+    assert.equal(needOf(Service, { ...optional, writes: [writing(Service, 'patch')] })?.optional, true);
   });
 
   test('the one that knows the schema and the aliases of a kind counts', () => {

@@ -1,6 +1,14 @@
 // What a world must cache, from what all its reconcilers declare.
 import { type Kind, kindId } from '@capstan/kube/cluster';
-import { LOCAL, type ReadDeclaration, type Role, roleOf, type WriteDeclaration } from '../reconciler.ts';
+import {
+  concernsOthers,
+  LOCAL,
+  makesChildren,
+  type ReadDeclaration,
+  type Role,
+  roleOf,
+  type WriteDeclaration,
+} from '../reconciler.ts';
 import type { FieldNeed } from './field-paths.ts';
 
 /** How the objects of a kind get into the world. */
@@ -10,6 +18,8 @@ export interface KindRequirement {
   readonly reads: 'all' | 'ownNamespace' | 'referenced' | undefined;
   /** Objects that carry our inventory label, for the diff; none of their own when `reads` is `all`. */
   readonly children: boolean;
+  /** The only namespaces in which it is read or written, the empty one being the operator's own; undefined: all. */
+  readonly namespaces?: readonly string[];
   readonly optional: boolean;
   /** Needed only by parts that can be switched off: cached while one of them is on. */
   readonly conditional: boolean;
@@ -56,6 +66,7 @@ export function requirementsOf(declaring: readonly Declaring[], role: Role = LOC
       conditional: (known?.conditional ?? true) && isConditional,
       fields: known === undefined ? wanted.fields : united(known.fields, wanted.fields),
       ...managersOf(known, wanted),
+      ...(known !== undefined && known.namespaces === undefined ? {} : namespacesOf(known, wanted)),
     });
   };
   for (const one of declaring) {
@@ -73,21 +84,32 @@ export function requirementsOf(declaring: readonly Declaring[], role: Role = LOC
     };
     if (resource !== undefined) need(resource, { reads: 'all', optional: isOptional(resource), ...fieldsOf(resource) });
     for (const read of reads) {
-      const { kind, reach, optional } = read;
-      const common = { ...(optional ? { optional } : {}), ...needOf(read) };
+      const { kind, reach, optional, namespaces } = read;
+      const common = { ...(optional ? { optional } : {}), ...(namespaces && { namespaces }), ...needOf(read) };
       if (reach === 'owned') need(kind, { children: true, ...common });
-      else need(kind, { reads: READS[reach], ...common });
+      else need(kind, { reads: READS[reach], ...(reach === 'inNamespace' ? OWN : {}), ...common });
     }
-    for (const { kind, what, createdBy } of writes) {
+    for (const write of writes) {
+      const { kind, createdBy, namespaces } = write;
+      const within = namespaces && { namespaces };
       // A reconciler that reads a kind as optional can do without it, and writes nothing of it then.
       const optional = isOptional(kind);
       const managers = createdBy?.managers ?? [];
-      if (managers.length > 0) need(kind, { optional, managers, ...fieldsOf(kind) });
-      if (what !== 'others') need(kind, { children: true, optional, ...fieldsOf(kind) });
-      if (what !== 'children') need(kind, { reads: 'all', optional, ...fieldsOf(kind) });
+      if (managers.length > 0) need(kind, { optional, managers, ...within, ...fieldsOf(kind) });
+      if (makesChildren(write)) need(kind, { children: true, optional, ...within, ...fieldsOf(kind) });
+      if (concernsOthers(write)) need(kind, { reads: 'all', optional, ...within, ...fieldsOf(kind) });
     }
   }
   return requirements;
+}
+
+/** Those of both; none where one of them names none, which is all. */
+function namespacesOf(
+  known: Pick<KindRequirement, 'namespaces'> | undefined,
+  { namespaces }: Pick<Partial<KindRequirement>, 'namespaces'>,
+): Pick<KindRequirement, 'namespaces'> {
+  if (namespaces === undefined) return {};
+  return { namespaces: [...new Set([...(known?.namespaces ?? []), ...namespaces])] };
 }
 
 function managersOf(...needs: readonly (Pick<KindRequirement, 'managers'> | undefined)[]) {
@@ -106,6 +128,8 @@ function united(left: KindRequirement['fields'], right: KindRequirement['fields'
   return [...new Map([...left, ...right].map((need) => [JSON.stringify(need), need])).values()];
 }
 
+/** The operator's own namespace, whose name is not known here. */
+const OWN = { namespaces: [''] };
 const READS = { everywhere: 'all', inNamespace: 'ownNamespace', referenced: 'referenced' } as const;
 
 /** Single objects anywhere and all of one namespace are no part of each other: together they are all. */

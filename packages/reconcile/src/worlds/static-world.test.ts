@@ -138,7 +138,7 @@ describe('a static world', () => {
       see((tracker) => tracker.keys(tableOf(world.childTable, Service))),
       ['default/ours'],
     );
-    const wide = worldOf({ writes: [writing(Service, 'both')] }, { objects });
+    const wide = worldOf({ writes: [writing(Service, ['apply', 'patch'])] }, { objects });
     const keys = wide.see((tracker) => tracker.keys(tableOf(wide.world.childTable, Service)));
     assert.deepEqual(keys, ['default/ours', 'default/theirs']);
   });

@@ -95,7 +95,7 @@ export const site = reconciler<Site, { ports: Record<string, string> }>({
   name: 'site',
   resource: Site,
   reads: [reading(Secret, 'referenced')],
-  writes: [Deployment, ClusterRole, Secret, writing(ConfigMap, 'both')],
+  writes: [Deployment, ClusterRole, writing(Secret, 'mint'), writing(ConfigMap, ['apply', 'patch'])],
   reconcile({ object: owner, read, memory }) {
     const { name = '', namespace = '' } = owner.metadata;
     const { pages, roles, borrowed } = owner.spec;

@@ -8,6 +8,7 @@ import { faultyTransport } from '../faults/faulty-transport.ts';
 import { mortalClock } from '../faults/mortal-clock.ts';
 import { type IncarnationOptions, startIncarnation } from '../incarnation.ts';
 import { createRandom } from '../random.ts';
+import { createRightsAudit, type RightsAudit } from '../rights/rights-audit.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
 import { grantAccount, watchedAccount } from './account.ts';
 import { embeddedStageServer } from './embedded-stage-server.ts';
@@ -50,6 +51,7 @@ export async function createLives({ operators, given, ...options }: LivesOptions
   const { client, clock } = server;
   let account = await grantAccount(client, operators, {});
   let granted = operators;
+  const audits: RightsAudit[] = [];
   await given?.(client);
   await server.begin();
   return {
@@ -61,7 +63,9 @@ export async function createLives({ operators, given, ...options }: LivesOptions
       const random = createRandom(7);
       const mortal = mortalClock(clock);
       const { transport: allowed, check } = watchedAccount(await server.transport(account));
-      const transport = faultyTransport(allowed, { random, clock: mortal, schedule });
+      const rights = createRightsAudit(of, { namespace: 'default' });
+      audits.push(rights);
+      const transport = faultyTransport(rights.over(allowed), { random, clock: mortal, schedule });
       void transport.died.then(() => mortal.kill());
       const beside = { ...runtimeBeside(server.name), ...options.runtime };
       const { runtime, stop } = startIncarnation({
@@ -91,7 +95,10 @@ export async function createLives({ operators, given, ...options }: LivesOptions
       current = life;
       return life;
     },
-    close: () => server.close(),
+    async close() {
+      for (const rights of audits) rights.record();
+      await server.close();
+    },
   };
 }
 

@@ -6,6 +6,7 @@ import type { DigestKey, Operator } from '@capstan/reconcile';
 import { TestingErrors } from '../errors.ts';
 import { type Incarnation, type IncarnationOptions, startIncarnation } from '../incarnation.ts';
 import { createRandom, type SeededRandom } from '../random.ts';
+import { createRightsAudit } from '../rights/rights-audit.ts';
 import type { VirtualClock } from '../virtual-clock.ts';
 import { grantAccount, watchedAccount } from './account.ts';
 import { embeddedStageServer } from './embedded-stage-server.ts';
@@ -55,9 +56,11 @@ export async function createStage({ operators, given, ruled, ...options }: Stage
   await given?.(client);
   await server.begin();
   const audit = createOwnershipAudit(ruled);
+  const { namespace = 'default', watchNamespaces } = options.world ?? {};
+  const rights = createRightsAudit(operators, { namespace, watchNamespaces });
   const start = async () => {
     const { transport: allowed, check: checkDenied } = watchedAccount(await server.transport(account));
-    const transport = recordingTransport(audit.over(allowed));
+    const transport = recordingTransport(rights.over(audit.over(allowed)));
     const check = () => {
       checkDenied();
       audit.check();
@@ -116,6 +119,7 @@ export async function createStage({ operators, given, ruled, ...options }: Stage
     async end() {
       try {
         await stop();
+        rights.record();
       } finally {
         await server.close();
       }

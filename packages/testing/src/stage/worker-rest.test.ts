@@ -3,7 +3,7 @@ import { pbkdf2 } from 'node:crypto';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { defineKind, object, optional, Secret, string } from '@capstan/kube';
-import { type Minter, mint, operator, plan, reconciler } from '@capstan/reconcile';
+import { type Minter, mint, operator, plan, reconciler, writing } from '@capstan/reconcile';
 import { createStage } from './stage.ts';
 import { createWorkerRest } from './worker-rest.ts';
 
@@ -28,7 +28,7 @@ const slowKey: Minter<object, Secret> = {
 const desires = reconciler({
   name: 'desired',
   resource: Desired,
-  writes: [Secret],
+  writes: [writing(Secret, 'mint')],
   reconcile: ({ object: { metadata } }) =>
     plan({ children: [mint(Secret, { name: metadata.name ?? '', namespace: 'default' }, slowKey, {})] }),
 });

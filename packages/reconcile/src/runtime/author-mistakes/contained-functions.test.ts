@@ -6,7 +6,7 @@ import { ConfigMap, findCondition, Secret, type Secret as SecretObject } from '@
 import { operator } from '../../operator.ts';
 import { type Minter, mint, type Plan, plan } from '../../plan/index.ts';
 import { chunked, derivation, fact, fold, index, source } from '../../read/index.ts';
-import { type Context, reading, reconciler } from '../../reconciler.ts';
+import { type Context, reading, reconciler, writing } from '../../reconciler.ts';
 import { type Sink, sink } from '../../sinks/index.ts';
 import { onRuntime, ref, Thing, thing } from '../runtime.test-support.ts';
 
@@ -399,7 +399,7 @@ describe('a function that throws is contained:', () => {
           name: 'watching',
           resource: Thing,
           reads: [reading(ConfigMap, 'everywhere')],
-          writes: [Secret],
+          writes: [writing(Secret, 'mint')],
           reconcile: () => plan(),
           ...parts,
         });

@@ -7,7 +7,7 @@ import type { VirtualClock } from '@capstan/testing';
 import { operator } from '../../operator.ts';
 import { type Minter, mint, plan } from '../../plan/index.ts';
 import { derivation, fact, source } from '../../read/index.ts';
-import { reconciler } from '../../reconciler.ts';
+import { reconciler, writing } from '../../reconciler.ts';
 import { type Sink, type SinkBatch, sink } from '../../sinks/index.ts';
 import { onRuntime, type RunningRuntime, ref, Thing, thing } from '../runtime.test-support.ts';
 
@@ -34,7 +34,7 @@ describe('an author awaits for ever:', () => {
     const tokens = reconciler<Thing>({
       name: 'tokens',
       resource: Thing,
-      writes: [Secret],
+      writes: [writing(Secret, 'mint')],
       reconcile: ({ object: { metadata, spec } }) =>
         plan({
           status: { seen: spec.value },
@@ -278,7 +278,7 @@ describe('the end of the program', () => {
     const minting = reconciler<Thing>({
       name: 'minting',
       resource: Thing,
-      writes: [Secret],
+      writes: [writing(Secret, 'mint')],
       reconcile: ({ object: { metadata } }) => plan({ children: [mint(Secret, ref(`t-${metadata.name}`), token, '')] }),
     });
     const reads = reconciler<Thing>({

@@ -47,7 +47,16 @@ import { explainingChanges } from '../../read/changed-value.ts';
 import { collectSensitive } from '../../read/sensitive.ts';
 import { finalizersOf, statusOf, trackedObject, wholeOf } from '../../read/tracked-object.ts';
 import { declaredIn, digestOf, type ReadSources, type Run, WorldReader } from '../../read/world-reader.ts';
-import { finalizerOf, type Memory, type Reconciler, roleOf, writesElsewhere } from '../../reconciler.ts';
+import {
+  concernsOthers,
+  finalizerOf,
+  type Memory,
+  makesChildren,
+  type Reconciler,
+  roleOf,
+  type WriteDeclaration,
+  writesElsewhere,
+} from '../../reconciler.ts';
 import type { World } from '../../worlds/index.ts';
 import { childView, memoryView, ownerView } from './views.ts';
 
@@ -164,6 +173,7 @@ export function bindReconciler(
     manager,
     finalizer,
     hasRelease: reconciler.release !== undefined,
+    mayHold: reconciler.finalizer !== false,
     isPrimary: isPrimary(operator, reconciler) && hasObservedGeneration(resource),
     hasStatus: (resource.hasStatus ?? false) && (reconciler.writesStatus ?? true),
     isForeign: !('schema' in resource),
@@ -400,7 +410,7 @@ function ownedElsewhere({ owner, object }: Ownership, cluster: string): Ownershi
 /** A declared kind in a world: where children of it may be. */
 interface WrittenPlace {
   readonly kind: Kind;
-  readonly what: Reconciler['writes'][number]['what'];
+  readonly declared: WriteDeclaration;
   readonly world: World;
   readonly ownership: Ownership;
 }
@@ -416,8 +426,9 @@ function observe(tracker: Tracker, observation: Observation): Observed {
     },
     object: (kind, ref) => tracker.get(tableOf(kind), keyOf(ref)) ?? tracker.get(foreign, identity(kind, ref)),
     inventory: () =>
-      places().flatMap(({ kind, what, world: place, ownership: { inventory } }) => {
-        const from = what === 'others' ? undefined : place.childTable(kind);
+      places().flatMap(({ kind, declared, world: place, ownership: { inventory } }) => {
+        const isPruned = makesChildren(declared) && declared.prunes !== false;
+        const from = isPruned ? place.childTable(kind) : undefined;
         if (from === undefined || isAway(tracker, world, place, from)) return [];
         if (isMissing(tracker, place, reconciler, kind)) return [];
         return tracker
@@ -425,8 +436,8 @@ function observe(tracker: Tracker, observation: Observation): Observed {
           .map((view) => ({ kind, object: wholeOf(view) }));
       }),
     marked: () =>
-      places().flatMap(({ kind, what, world: place, ownership: { inventory } }) => {
-        const marks = what === 'children' ? undefined : place.markIndex(kind);
+      places().flatMap(({ kind, declared, world: place, ownership: { inventory } }) => {
+        const marks = concernsOthers(declared) ? place.markIndex(kind) : undefined;
         if (marks === undefined || isAway(tracker, world, place, marks.table)) return [];
         return tracker.by(marks, inventory).map((object) => ({ kind, object }));
       }),
@@ -474,12 +485,12 @@ function writtenPlaces(
   { world, reconciler, sources, owned, elsewhere }: Observation,
 ): readonly WrittenPlace[] {
   return reconciler.writes.flatMap((declared): WrittenPlace[] => {
-    const { kind, what } = declared;
+    const { kind } = declared;
     const role = declared.in ?? roleOf(reconciler);
-    if (role === roleOf(reconciler) || elsewhere === undefined) return [{ kind, what, world, ownership: owned }];
+    if (role === roleOf(reconciler) || elsewhere === undefined) return [{ kind, declared, world, ownership: owned }];
     return sources.worlds.names(tracker, role).flatMap((name) => {
       const place = sources.worlds.get(name);
-      return place === undefined ? [] : [{ kind: inWorld(kind, name), what, world: place, ownership: elsewhere }];
+      return place === undefined ? [] : [{ kind: inWorld(kind, name), declared, world: place, ownership: elsewhere }];
     });
   });
 }
@@ -523,13 +534,14 @@ function isMissing(tracker: Tracker, world: World, { reads }: Reconciler, kind: 
 function tableFor({ reconciler, sources, worldFor: find }: Places, kind: Kind): Table<KubeObject> {
   const name = placeOf(kind);
   const role = name === undefined ? roleOf(reconciler) : sources.worlds.roleOf(name);
-  const declaration = reconciler.writes.find(
+  const declarations = reconciler.writes.filter(
     (write) => kindId(write.kind) === kindId(kind) && (write.in ?? roleOf(reconciler)) === role,
   );
   const world = find(kind);
-  const table =
-    declaration?.what === 'others' ? world?.readTable(kind) : (world?.childTable(kind) ?? world?.readTable(kind));
-  if (declaration === undefined || table === undefined)
+  const table = declarations.some(makesChildren)
+    ? (world?.childTable(kind) ?? world?.readTable(kind))
+    : world?.readTable(kind);
+  if (declarations.length === 0 || table === undefined)
     throw DefinitionErrors.UndeclaredWrite(reconciler.name, kindId(kind), name === undefined ? undefined : role);
   return table;
 }

@@ -5,14 +5,14 @@ import { createStage, type Stage } from '@capstan/testing';
 import { APPLIED_ANNOTATION, CAUSE_ANNOTATION, INVENTORY_LABEL } from '../../marks.ts';
 import { operator } from '../../operator.ts';
 import { apply, type Child, createOnly, keep, plan } from '../../plan/index.ts';
-import { reconciler } from '../../reconciler.ts';
+import { reconciler, writing } from '../../reconciler.ts';
 import { parseCause } from '../../why/index.ts';
 
 /** Owners are ConfigMaps that say what they want in their data. */
 const web = reconciler<ConfigMap>({
   name: 'web',
   resource: ConfigMap,
-  writes: [Deployment, Namespace],
+  writes: [writing(Deployment, ['apply', 'createOnly']), Namespace],
   reconcile({ object }) {
     const { name = '', namespace = '' } = object.metadata;
     const want = object.data ?? {};

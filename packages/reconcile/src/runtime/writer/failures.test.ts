@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { type Client, ConfigMap, findCondition, Secret } from '@capstan/kube';
 import { operator } from '../../operator.ts';
 import { apply, type Minter, mint, plan } from '../../plan/index.ts';
-import { reconciler } from '../../reconciler.ts';
+import { reconciler, writing } from '../../reconciler.ts';
 import { onRuntime, ref, refusal, replacing, Thing, thing } from '../runtime.test-support.ts';
 
 /** A client in which every apply of a child named so is refused, with the time of each attempt. */
@@ -129,7 +129,7 @@ describe('an error', () => {
     const minting = reconciler<Thing>({
       name: 'things',
       resource: Thing,
-      writes: [Secret, ConfigMap],
+      writes: [writing(Secret, 'mint'), ConfigMap],
       reconcile: ({ object: { metadata, spec } }) =>
         plan({
           children: [

@@ -60,7 +60,7 @@ const LENT = { label: 'lent', managers: [LENDER] };
 const loan = reconciler<Loan>({
   name: 'loan',
   resource: Loan,
-  writes: [writing(ConfigMap, 'others', { createdBy: LENT }), writing(ServiceAccount, 'both'), Secret],
+  writes: [writing(ConfigMap, ['patch', 'remove'], { createdBy: LENT }), writing(ServiceAccount, 'share'), writing(Secret, 'mint')],
   reconcile({ object: owner, read }) {
     const { namespace = '' } = owner.metadata;
     const { target, weight, shared, minted, validUntil = '', removes, gate } = owner.spec;

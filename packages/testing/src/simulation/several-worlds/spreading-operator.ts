@@ -38,8 +38,8 @@ const spread = reconciler<Policy>({
   reads: [reading(ConfigMap, 'everywhere', { in: 'broker' })],
   writes: [
     ConfigMap,
-    writing(ConfigMap, 'children', { in: 'broker' }),
-    writing(ConfigMap, 'children', { in: 'member' }),
+    writing(ConfigMap, 'apply', { in: 'broker' }),
+    writing(ConfigMap, 'apply', { in: 'member' }),
   ],
   reconcile({ object: { metadata, spec }, read }) {
     const { name = '', namespace = '' } = metadata;
@@ -60,7 +60,7 @@ const publish = reconciler<Notice>({
   name: 'publish',
   in: 'member',
   resource: Notice,
-  writes: [writing(ConfigMap, 'children', { in: 'broker' })],
+  writes: [writing(ConfigMap, 'apply', { in: 'broker' })],
   reconcile({ object: { metadata, spec } }) {
     const { name = '', namespace = '' } = metadata;
     const copy = { metadata: { namespace, name: `notice-${name}` }, data: { text: spec.text } };
