@@ -6,10 +6,13 @@
 // Tests that play on a stage (createStage) name no server: they run on the embedded one, and a second time on a real
 // kube-apiserver where there is one. CAPSTAN_TEST_SERVER=embedded or =real chooses one of the two. Files whose comment says
 // `On the embedded server only: WHY.` are left out of the second run, which reports them.
+// Stages record the rights that programs use. When all tests of an operator on stages ran and none failed, a right of its generated
+// role that none of them used fails the run (scripts/rights.ts).
 import { spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
+import type { Operator } from '@capstan/reconcile';
 import { findBinaries } from '@capstan/testing/binaries';
 import { filesWith } from './test-peers.ts';
 
@@ -67,10 +70,13 @@ if (first.length === 0) {
   console.error(`no test needs ${peer}; npm run -s setup:real -- --list names the peers`);
   process.exit(1);
 }
+const rightsFolder = mkdtempSync(join(tmpdir(), 'capstan-rights-'));
 if (chosen !== 'real') {
   failed = await run('embedded', first, isFull ? [] : LIMITS);
   servers.push(`the embedded server (${first.length} files)`);
+  if (failed === 0 && options.length === 0) failed = await compareRights(first);
 }
+rmSync(rightsFolder, { recursive: true });
 if (chosen !== 'embedded' && staged.length > 0 && (peer ?? 'kubernetes') === 'kubernetes') {
   if ('missing' in binaries) servers.push(`not on a real server (${binaries.missing})`);
   else {
@@ -95,6 +101,24 @@ function commitNumber(): number {
 }
 
 type Server = 'embedded' | 'real';
+
+/** Compares the rights of operators whose tests on stages all ran with those that were used; 1 when a right was not. */
+async function compareRights(ran: readonly string[]): Promise<number> {
+  const ofOperators = globSync('operators/**/*.test.ts', { cwd: root, exclude: (name) => name.includes('node_modules') });
+  const onStages = ofOperators.filter(playsOnStage);
+  const names = new Set(ofOperators.map((file) => file.split('/')[1] ?? ''));
+  const complete = [...names].filter((name) =>
+    onStages.filter((file) => file.startsWith(`operators/${name}/`)).every((file) => ran.includes(file)),
+  );
+  if (complete.length === 0) return 0;
+  const { rightsProblems, usedRights } = await import('./rights.ts');
+  const load = async (name: string) => ((await import(`@capstan/${name}`)) as { readonly default: Operator }).default;
+  const operators = await Promise.all(complete.map(load));
+  const problems = rightsProblems(operators, usedRights(rightsFolder));
+  for (const problem of problems) console.error(`Rights: ${problem}`);
+  if (problems.length === 0) console.log(`\nEvery right of the roles of ${complete.join(', ')} was used.`);
+  return problems.length === 0 ? 0 : 1;
+}
 
 async function run(server: Server, tests: readonly string[], more: readonly string[]): Promise<number> {
   // More files at a time than there are cores: some wait most of their time for programs that they started.
@@ -135,6 +159,7 @@ async function runOnce(
     ...process.env,
     CAPSTAN_TEST_SERVER: server,
     CAPSTAN_FAILED_FILES: list,
+    ...(server === 'embedded' && { CAPSTAN_RIGHTS: rightsFolder }),
     ...(isFull && { CAPSTAN_FULL: 'true' }),
   };
   const runner = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', env });

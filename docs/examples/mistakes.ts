@@ -64,6 +64,8 @@ const mistakes: Record<string, (context: Context<Careless>) => Plan> = {
   },
   'a kind is written that is not declared': ({ object: { metadata } }) =>
     plan({ children: [apply(Service, { metadata: { namespace: 'default', name: `${metadata.name}-x` } })] }),
+  'a kind is written in another way than declared': ({ object: { metadata } }) =>
+    plan({ children: [apply(Secret, { metadata: { namespace: 'default', name: `${metadata.name}-y` } })] }),
   'a value that was read is changed': ({ object: { metadata }, read }) => {
     const found = read.get(ConfigMap, { namespace: 'default', name: 'shared' });
     if (found?.data) found.data['text'] = `changed by ${metadata.name}`;

@@ -5,8 +5,10 @@ import {
   type Condition,
   Deployment,
   findCondition,
+  isAlreadyExists,
   type Kind,
   type KubeObject,
+  Namespace,
   parseDuration,
   type UnknownObject,
 } from '@capstan/kube';
@@ -183,7 +185,7 @@ export async function staged(
       },
     }),
     async given(client) {
-      for (const [kind, one] of objects) await client.create(kind, one);
+      for (const [kind, one] of objects) await client.create(kind, one).catch(unlessBrought(kind));
     },
   });
   clock.now = () => stage.clock.now();
@@ -194,6 +196,13 @@ export async function staged(
   } finally {
     await stage.end();
   }
+}
+
+/** The namespace of Crossplane comes with its Roles. */
+export function unlessBrought({ kind }: Kind): (error: unknown) => void {
+  return (error) => {
+    if (kind !== Namespace.kind || !isAlreadyExists(error)) throw error;
+  };
 }
 
 /** Keys are created in the thread pool, which no virtual clock sees: what is under way is waited for. */

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Deployment, Namespace, Secret } from '@capstan/kube';
+import { Deployment, Secret } from '@capstan/kube';
 import { createStage } from '@capstan/testing';
 import { createRegistrySource } from '../src/facts/registry-source.ts';
 import { Provider, ProviderRevision } from '../src/kinds/index.ts';
@@ -80,7 +80,6 @@ describe('a package', () => {
     const stage = await createStage({
       operators: [createCrossplane({ source: createRegistrySource({ cacheDir, registry: 'none.example' }) })],
       async given(client) {
-        await client.create(Namespace, object(Namespace, SYSTEM));
         await client.create(Secret, login);
         await client.create(...provider('example', { package: image, packagePullSecrets: [{ name: 'login' }] }));
       },

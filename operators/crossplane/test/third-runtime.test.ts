@@ -161,8 +161,8 @@ describe('a third runtime', () => {
 
   test('is granted what it writes, and nothing is granted for runtimes that are not selected', () => {
     const granted = (operator: ReturnType<typeof createCrossplane>) =>
-      rulesOf(operator)
-        .everywhere.filter(({ verbs }) => verbs.includes('delete'))
+      (rulesOf(operator).named[SYSTEM] ?? [])
+        .filter(({ verbs }) => verbs.includes('delete'))
         .flatMap(({ resources }) => resources)
         .filter((resource) => resource.endsWith('sets') || resource === 'deployments');
     assert.deepEqual(granted(createCrossplane()), ['deployments']);

@@ -231,6 +231,17 @@ describe('an ingress by Routes', () => {
       assert.match(reported.message, /spec\.ingresses\[1\]\.ingressRef: the ingresses outside and again/);
     }));
 
+  test('that its cluster no longer names goes, and the cluster stays', () =>
+    onOpenShift(given(), async (stage) => {
+      await admit(stage.client, 'apps.example');
+      await stage.settle();
+      const ingresses = [{ ingressRef: { name: 'tcp' } }];
+      await stage.client.patch(VirtualKafkaCluster, ref('one'), 'merge', { spec: { ingresses } });
+      await stage.settle();
+      await stage.settle(600_000);
+      assert.deepEqual(await routes(stage.client), []);
+    }));
+
   test('goes with its cluster, and a restart before that writes nothing', () =>
     onOpenShift(given(), async (stage) => {
       const { client, settle } = stage;

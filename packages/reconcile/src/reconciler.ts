@@ -113,6 +113,12 @@ export interface GrantedRule {
   readonly resourceNames?: readonly string[] | undefined;
 }
 
+/** The most that written roles hold: rules for namespaced resources, and for those of the cluster scope. */
+export interface Grants {
+  readonly namespaced?: readonly GrantedRule[];
+  readonly cluster?: readonly GrantedRule[];
+}
+
 export interface WriteDeclaration {
   readonly kind: Kind;
   /** The role of the worlds that it is written in; by default that of the reconciler's own. */
@@ -127,7 +133,7 @@ export interface WriteDeclaration {
    * For Roles and ClusterRoles: every rule that they may hold. The operator is given these rights itself, since Kubernetes lets no
    * account grant what it does not have: this bounds what it can grant, and neither `escalate` nor `bind` is needed.
    */
-  readonly grants?: readonly GrantedRule[];
+  readonly grants?: Grants;
   /** Rights to grant anything, for an operator whose roles cannot be known beforehand; `capstan rbac --explain` reports them. */
   readonly extraVerbs?: readonly ('escalate' | 'bind')[];
   /** For removals of objects that another program of the operator created: the evidence by which they are known. */

@@ -57,6 +57,27 @@ describe('manifests', () => {
     assert.deepEqual(await printed('rbac', '--namespace', 'here', '-o', 'json'), all);
   });
 
+  test('capstan rbac --explain lists the rules that permit more than is needed, with the reason', async () => {
+    const { code, out } = await runTest(['rbac', '--explain', '--operator', 's.ts'], { modules });
+    assert.equal(code, 0);
+    assert.match(out, /^sites: \d+ rules could not be narrowed\nRESOURCE +VERBS +WHERE +FOR +BECAUSE\n/);
+    assert.match(out, /^configmaps +create +everywhere +site +the name of a new object is not known/m);
+    const found = JSON.parse(
+      (await runTest(['rbac', '--explain', '-o', 'json', '--operator', 's.ts'], { modules })).out,
+    ) as {
+      operators: { name: string; wide: { resource: string; reason: string }[] }[];
+    };
+    const reasons = found.operators[0]?.wide.filter(({ resource }) => resource === 'configmaps');
+    assert.deepEqual(
+      reasons?.map(({ reason }) => reason),
+      ['AnyNamespace', 'CreatedNames', 'OwnObjectsOnly'],
+    );
+    const restricted = await runTest(['rbac', '--explain', '--watch-namespaces', 'a', '--operator', 's.ts'], {
+      modules,
+    });
+    assert.doesNotMatch(restricted.out, /any namespace/);
+  });
+
   test('capstan rbac restricted to namespaces prints Roles there, and nothing for the whole cluster', async () => {
     const all = await printed(
       'rbac',

@@ -1,15 +1,17 @@
-import { rbacManifests, SYSTEM_NAMESPACE } from '@capstan/reconcile';
-import { command, formatManifests, list, MANIFEST_OUTPUT } from '@capstan/reconcile/command-line';
+import { type Operator, rbacManifests, SYSTEM_NAMESPACE, type WideRule, wideRulesOf } from '@capstan/reconcile';
+import { command, count, formatManifests, json, list, MANIFEST_OUTPUT, table } from '@capstan/reconcile/command-line';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 
 export default command({
-  usage: 'rbac [--namespace NS] [--role ROLE] [--watch-namespaces LIST] [--operator FILE] [-o json]',
+  usage: 'rbac [--explain] [--namespace NS] [--role ROLE] [--watch-namespaces LIST] [--operator FILE] [-o json]',
   description:
     'Prints the ServiceAccount, roles and bindings of each operator: exactly what its reconcilers declare, nothing more.\n' +
-    'With --watch-namespaces the rules are Roles in those namespaces instead of one ClusterRole.',
+    'With --watch-namespaces the rules are Roles in those namespaces instead of one ClusterRole.\n' +
+    'With --explain it lists instead each rule that permits more than is declared, because RBAC cannot express less.',
   examples: [
     'capstan rbac --namespace capstan-system --operator ./my-operator.ts | kubectl apply -f -',
     'capstan rbac -n capstan-system --watch-namespaces team-a,team-b --operator ./my-operator.ts',
+    'capstan rbac --explain --operators gimbal',
   ],
   options: {
     namespace: { type: 'string', short: 'n', value: 'NAME', help: 'Where the operators run; default capstan-system.' },
@@ -23,6 +25,10 @@ export default command({
       type: 'string',
       value: 'NAME',
       help: 'Where the Lease and the digest key are; default capstan-system.',
+    },
+    explain: {
+      type: 'boolean',
+      help: 'List the rules that permit more than the operators need, with the reason.',
     },
     role: {
       type: 'string',
@@ -39,6 +45,11 @@ export default command({
     const watchNamespaces = flags['watch-namespaces'];
     const systemNamespace = flags['leader-elect-resource-namespace'];
     const operators = await requireOperators(args, io);
+    if (flags.explain === true) {
+      const found = operators.map((operator) => explained(operator, flags.role, watchNamespaces !== undefined));
+      io.stdout(flags.output === 'json' ? json({ operators: found }) : found.map(textOf).join('\n'));
+      return 0;
+    }
     const objects = operators.flatMap((operator) =>
       rbacManifests(operator, {
         namespace: flags.namespace ?? SYSTEM_NAMESPACE,
@@ -52,3 +63,29 @@ export default command({
     return 0;
   },
 });
+
+interface Explained {
+  readonly name: string;
+  /** The rules that could not be narrowed. */
+  readonly wide: readonly WideRule[];
+}
+
+function explained(operator: Operator, role: string | undefined, isRestricted: boolean): Explained {
+  const wide = wideRulesOf(operator, role);
+  // In namespaces that the user names the rules are as narrow as they can be.
+  return { name: operator.name, wide: isRestricted ? wide.filter(({ reason }) => reason !== 'AnyNamespace') : wide };
+}
+
+function textOf({ name, wide }: Explained): string {
+  const rows = wide.map(({ group, resource, verbs, place, message, neededBy }) => [
+    group === '' ? resource : `${resource}.${group}`,
+    verbs.join(','),
+    place,
+    neededBy.length > 2 ? `${neededBy.slice(0, 2).join(',')},… (${neededBy.length})` : neededBy.join(','),
+    message,
+  ]);
+  const title = `${name}: ${count(wide.length, 'rule')} could not be narrowed`;
+  return rows.length === 0
+    ? `${title}\n`
+    : `${title}\n${table(['RESOURCE', 'VERBS', 'WHERE', 'FOR', 'BECAUSE'], rows)}`;
+}

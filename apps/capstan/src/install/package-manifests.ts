@@ -72,10 +72,7 @@ export function kustomizeBase({ operators, version }: PackageOptions): Files {
   folder('namespace', foundations);
   for (const operator of operators) {
     const own = installationObjects({ ...installation, operators: [operator] });
-    const objects = [
-      ...own.foundations.filter(({ kind }) => kind !== 'Namespace'),
-      ...[...own.workloads.values()].flat(),
-    ];
+    const objects = [...own.foundations.filter(isOfOperator), ...[...own.workloads.values()].flat()];
     folder(operator.name, objects);
   }
   // Not part of the whole: one who wants it names the folder.
@@ -89,12 +86,17 @@ const KUSTOMIZATION = { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Ku
 
 function admissionObjects(installation: Installation, operators: readonly Operator[]): KubeObject[] {
   const { foundations, workloads } = installationObjects({ ...installation, operators: [], admission: operators });
-  return [...foundations.filter(({ kind }) => kind !== 'Namespace'), ...[...workloads.values()].flat()];
+  return [...foundations.filter(isOfOperator), ...[...workloads.values()].flat()];
 }
 
 function ofOperator(operator: Operator, version: string): KubeObject[] {
   const { foundations, workloads } = installationObjects(placeholders([operator], version));
-  return [...foundations.filter(({ kind }) => kind !== 'Namespace'), ...[...workloads.values()].flat()];
+  return [...foundations.filter(isOfOperator), ...[...workloads.values()].flat()];
+}
+
+/** Whether it comes with an operator: the namespaces of the installation itself are there already. */
+function isOfOperator({ kind, metadata }: KubeObject): boolean {
+  return kind !== 'Namespace' || (metadata.name !== SYSTEM_NAMESPACE && metadata.name !== NAMESPACE);
 }
 
 function placeholders(operators: readonly Operator[], version: string): Installation {
@@ -111,7 +113,8 @@ function placeholders(operators: readonly Operator[], version: string): Installa
 }
 
 function templated(object: KubeObject): string {
-  const kept = isDefinition(object) ? withAnnotation(object, 'helm.sh/resource-policy', 'keep') : object;
+  const isNamespace = object.kind === 'Namespace' && object.metadata.name !== SYSTEM_NAMESPACE;
+  const kept = isDefinition(object) || isNamespace ? withAnnotation(object, 'helm.sh/resource-policy', 'keep') : object;
   const text = yamlOf(kept)
     // Descriptions of fields may have braces.
     .replaceAll('{{', '{{ "{{" }}')
@@ -122,7 +125,9 @@ function templated(object: KubeObject): string {
       `app.kubernetes.io/managed-by: ${MANAGED_BY['app.kubernetes.io/managed-by']}`,
       'app.kubernetes.io/managed-by: {{ .Release.Service }}',
     );
-  const condition = CONDITIONS[object.kind];
+  // Helm refuses to install an object that is there already.
+  const absent = `not (lookup "v1" "Namespace" "" "${object.metadata.name}")`;
+  const condition = isNamespace ? absent : CONDITIONS[object.kind];
   return condition === undefined ? `---\n${text}` : `{{- if ${condition} }}\n---\n${text}{{- end }}\n`;
 }
 

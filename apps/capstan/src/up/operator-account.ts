@@ -7,6 +7,7 @@ import {
   ClusterRoleBinding,
   type Kind,
   type KubeObject,
+  Namespace,
   Role,
   RoleBinding,
   ServiceAccount,
@@ -66,7 +67,7 @@ function readOnly(rules: readonly PolicyRule[]): PolicyRule[] {
     .filter(({ verbs }) => verbs.length > 0);
 }
 
-const RBAC_KINDS: readonly Kind[] = [ServiceAccount, ClusterRole, ClusterRoleBinding, Role, RoleBinding];
+const RBAC_KINDS: readonly Kind[] = [Namespace, ServiceAccount, ClusterRole, ClusterRoleBinding, Role, RoleBinding];
 
 function kindOf(manifest: KubeObject): Kind {
   const found = RBAC_KINDS.find(({ kind }) => kind === manifest.kind);

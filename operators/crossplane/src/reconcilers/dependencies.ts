@@ -69,7 +69,9 @@ export function createDependencyReconciler(
       reading(ServiceAccount, 'everywhere', { namespaces: [settings.namespace] }),
       ...PACKAGE_KINDS.flatMap((one) => [one.package, one.revision]),
     ],
-    writes: PACKAGE_KINDS.map((one) => writing(one.package, ['createOnly', 'patch'], { prunes: false })),
+    writes: PACKAGE_KINDS.map((one) =>
+      writing(one.package, settings.upgradeDependencies ? ['createOnly', 'patch'] : 'createOnly', { prunes: false }),
+    ),
     reconcile({ object, read, digest }) {
       const active = activeRevision(revisionsOf(read, kind, object));
       if (isPaused(object) || object.spec.skipDependencyResolution || active === undefined) return quiet();

@@ -35,9 +35,7 @@ export function createEssentialsReconciler(settings: Settings, certificates: Cer
       writing(Namespace, 'createOnly', { prunes: false }),
       writing(Lock, 'createOnly', { prunes: false }),
       ...runtimes.map(({ config }) => writing(config.kind, 'createOnly', { prunes: false })),
-      ...(runtimes.length > 0
-        ? [writing(Secret, 'mint', { prunes: false, namespaces: [settings.namespace] })]
-        : []),
+      ...(runtimes.length > 0 ? [writing(Secret, 'mint', { prunes: false, namespaces: [settings.namespace] })] : []),
     ],
     reconcile({ object }) {
       if (object.metadata.name !== LOCK_CRD) return plan({ prune: false });

@@ -1,7 +1,7 @@
 // Installs what the active revision of a package brings: all of it is asked for by dry run first, so that a package which
 // the server would refuse in one place changes nothing anywhere.
 import { Secret, Service, ServiceAccount } from '@capstan/kube';
-import { apply, keep, plan, type Reconciler, reading, reconciler } from '@capstan/reconcile';
+import { apply, keep, plan, type Reconciler, reading, reconciler, writing } from '@capstan/reconcile';
 import { type Payloads, payloadKey } from '../establish/payload.ts';
 import { isOptionalKind, PAYLOAD_FIELDS, payloadKinds } from '../establish/payload-kinds.ts';
 import { ControllerConfig, ImageConfig } from '../kinds/index.ts';
@@ -38,7 +38,8 @@ export function createPayloadReconciler(kind: PackageKind, settings: Settings, p
     resource: kind.package,
     primary: false,
     reads: derivedReads(kind, settings),
-    writes: [...payloadKinds(kind)],
+    // What a revision no longer brings stays, with its data; the garbage collector removes it with its package.
+    writes: payloadKinds(kind).map((one) => writing(one, 'apply', { prunes: false })),
     reconcile({ object, read }) {
       if (isPaused(object)) return plan({ prune: false });
       const payload = read.derived(payloads, payloadKey(kind, object.metadata.name ?? ''));

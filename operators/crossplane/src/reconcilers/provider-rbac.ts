@@ -42,8 +42,9 @@ export function createProviderRbacReconciler(settings: Settings, runtimes: Revis
       reading(ClusterRole, settings.providerClusterRole === undefined ? 'owned' : 'referenced'),
     ],
     writes: [
-      writing(ClusterRole, 'apply', { extraVerbs: ['escalate', 'bind'] }),
-      ClusterRoleBinding,
+      // They are collected with their revision.
+      writing(ClusterRole, 'apply', { prunes: false, extraVerbs: ['escalate', 'bind'] }),
+      writing(ClusterRoleBinding, 'apply', { prunes: false }),
     ],
     reconcile({ object, read }) {
       if (isPaused(object)) return plan({ prune: false });

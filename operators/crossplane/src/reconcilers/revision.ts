@@ -68,7 +68,9 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     reads: [
       ...derivedReads(kind, settings),
       kind.package,
-      ...(own === undefined ? [] : [reading(Pod, 'everywhere', { fields: POD_PROBLEM_FIELDS, namespaces: [settings.namespace] })]),
+      ...(own === undefined
+        ? []
+        : [reading(Pod, 'everywhere', { fields: POD_PROBLEM_FIELDS, namespaces: [settings.namespace] })]),
     ],
     writes: [writing(kind.revision, 'patch')],
     reconcile({ object, read }) {

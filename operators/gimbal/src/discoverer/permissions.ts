@@ -2,7 +2,7 @@
 // remote ones go; the status of its own backend; its own lease, which is created for it. The operator grants nothing that it does
 // not have itself, so it needs no right to escalate.
 import { ClusterRole, ClusterRoleBinding, Lease, Role, RoleBinding, ServiceAccount } from '@capstan/kube';
-import { apply, type Child, createOnly } from '@capstan/reconcile';
+import { apply, type Child, createOnly, type Grants } from '@capstan/reconcile';
 import { LOCAL_RULES } from '../discover/command/rbac.ts';
 import { CONTOUR_GROUP, type EffectiveBackend, GROUP } from '../kinds/index.ts';
 import { clusterName, discovererLabels, discovererName } from './names.ts';
@@ -50,8 +50,10 @@ export const GRANTED_IN_NAMESPACE: Rule[] = [
 ];
 
 /** The most that the ClusterRole of a discoverer holds. */
-export function grantedEverywhere(writeEndpoints: boolean): Rule[] {
-  return wideRules({ createNamespaces: true }, writeEndpoints);
+export function grantedEverywhere(writeEndpoints: boolean): Grants {
+  const rules = wideRules({ createNamespaces: true }, writeEndpoints);
+  const isOfCluster = ({ resources }: Rule) => resources.includes('namespaces');
+  return { namespaced: rules.filter((rule) => !isOfCluster(rule)), cluster: rules.filter(isOfCluster) };
 }
 
 /** In its namespace: the status of its backend, under the kind that it was written as, and its lease. */

@@ -76,7 +76,7 @@ export function createDiscovererReconciler(settings: Settings, routes: Clearing)
     writes: [
       Deployment,
       ServiceAccount,
-      writing(Role, 'apply', { grants: GRANTED_IN_NAMESPACE }),
+      writing(Role, 'apply', { grants: { namespaced: GRANTED_IN_NAMESPACE } }),
       RoleBinding,
       writing(ClusterRole, 'apply', { grants: grantedEverywhere(writeEndpoints) }),
       ClusterRoleBinding,

@@ -79,12 +79,14 @@ export function createKafkaProxyReconciler(
   return reconciler<KafkaProxy, ProxyMemory>({
     name: 'kafka-proxy',
     resource: KafkaProxy,
+    // Children are in the namespace of their owner, and are collected with it.
+    finalizer: false,
     reads: [
       VirtualKafkaCluster,
       reading(Deployment, 'owned'),
       reading(ReplicaSet, 'everywhere', { fields: REPLICA_SET_FIELDS }),
       reading(Pod, 'everywhere', POD_READ),
-      reading(SecurityContextConstraints, 'referenced', { optional: true }),
+      reading(SecurityContextConstraints, 'everywhere', { optional: true, fields: ['metadata.name'] }),
     ],
     writes: [writing(ConfigMap, 'createOnly'), Deployment, PodDisruptionBudget, Service],
     reconcile({ object: proxy, read, memory }) {

@@ -8,6 +8,8 @@ import { serviceNode } from '../tree/service-node.ts';
 export const kafkaService: Reconciler = reconciler<KafkaService>({
   name: 'kafka-service',
   resource: KafkaService,
+  // Children are in the namespace of their owner, and are collected with it.
+  finalizer: false,
   reads: [
     Secret,
     ConfigMap,

@@ -47,7 +47,6 @@ const DEFINITION = `${KroxyliciousSidecarConfig.plural}.${KroxyliciousSidecarCon
 
 export function createSidecarWebhookReconciler(settings: Settings): Reconciler {
   const namespace = settings.webhookNamespace;
-  const within = { namespaces: [namespace] };
   const secretRef = { namespace, name: WEBHOOK_SECRET };
   return reconciler<CustomResourceDefinition>({
     name: 'sidecar-webhook',
@@ -58,18 +57,18 @@ export function createSidecarWebhookReconciler(settings: Settings): Reconciler {
     reads: [
       reading(CustomResourceDefinition, 'everywhere', { fields: ['metadata'] }),
       KroxyliciousSidecarConfig,
-      reading(Secret, 'referenced', within),
-      reading(Deployment, 'owned', within),
+      Secret,
+      reading(Deployment, 'owned'),
       reading(MutatingWebhookConfiguration, 'referenced'),
     ],
     writes: [
       writing(Namespace, 'createOnly', { prunes: false }),
-      writing(Secret, 'mint', within),
-      writing(ServiceAccount, 'apply', within),
-      writing(Service, 'apply', within),
-      writing(Deployment, 'apply', within),
-      writing(PodDisruptionBudget, 'apply', within),
-      writing(ClusterRole, 'apply', { grants: WEBHOOK_RULES }),
+      writing(Secret, 'mint'),
+      ServiceAccount,
+      Service,
+      Deployment,
+      PodDisruptionBudget,
+      writing(ClusterRole, 'apply', { grants: { namespaced: WEBHOOK_RULES } }),
       ClusterRoleBinding,
       MutatingWebhookConfiguration,
     ],

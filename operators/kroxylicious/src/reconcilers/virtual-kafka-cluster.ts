@@ -105,6 +105,8 @@ export function createVirtualKafkaClusterReconciler(
   return reconciler<VirtualKafkaCluster, ClusterMemory>({
     name: 'virtual-kafka-cluster',
     resource: VirtualKafkaCluster,
+    // Children are in the namespace of their owner, and are collected with it.
+    finalizer: false,
     reads: [
       KafkaProxy,
       KafkaService,
@@ -114,7 +116,7 @@ export function createVirtualKafkaClusterReconciler(
       ConfigMap,
       reading(Service, 'owned'),
       reading(OpenShiftRoute, 'owned', { optional: true }),
-      reading(SecurityContextConstraints, 'referenced', { optional: true }),
+      reading(SecurityContextConstraints, 'everywhere', { optional: true, fields: ['metadata.name'] }),
       reading(Deployment, 'owned'),
       reading(ReplicaSet, 'everywhere', { fields: REPLICA_SET_FIELDS }),
     ],

@@ -97,16 +97,16 @@ export function ownRole(instance: Instance): ChildObject<Role> {
 
 function ownRules(): PolicyRule[] {
   return [
-      { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'get', 'patch', 'update'] },
-      {
-        apiGroups: ['coordination.k8s.io'],
-        resources: ['leases'],
-        verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
-      },
-      // The finalizer is on the object itself, not on its status.
-      { apiGroups: [GROUP], resources: ['sesameconfigurations'], verbs: [...READ, 'patch', 'update'] },
-      { apiGroups: [GROUP], resources: ['sesameconfigurations/status'], verbs: ['get', 'patch', 'update'] },
-    ];
+    { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'get', 'patch', 'update'] },
+    {
+      apiGroups: ['coordination.k8s.io'],
+      resources: ['leases'],
+      verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
+    },
+    // The finalizer is on the object itself, not on its status.
+    { apiGroups: [GROUP], resources: ['sesameconfigurations'], verbs: [...READ, 'patch', 'update'] },
+    { apiGroups: [GROUP], resources: ['sesameconfigurations/status'], verbs: ['get', 'patch', 'update'] },
+  ];
 }
 
 export function ownRoleBinding(instance: Instance): ChildObject<RoleBinding> {

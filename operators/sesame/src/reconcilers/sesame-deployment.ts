@@ -95,9 +95,9 @@ export function createSesameDeploymentReconciler(settings: Settings): Reconciler
     writes: [
       ServiceAccount,
       // Sesame is granted what the operator itself does not need.
-      writing(ClusterRole, 'apply', { grants: GRANTED_AT_CLUSTER }),
+      writing(ClusterRole, 'apply', { grants: { cluster: GRANTED_AT_CLUSTER } }),
       ClusterRoleBinding,
-      writing(Role, 'apply', { grants: GRANTED_IN_NAMESPACES }),
+      writing(Role, 'apply', { grants: { namespaced: GRANTED_IN_NAMESPACES } }),
       RoleBinding,
       // Besides creating it: a finalizer of a Sesame that no longer runs is taken off.
       writing(SesameConfiguration, ['apply', 'patch']),

@@ -47,7 +47,7 @@ export const broker = reconciler<Broker>({
     writing(ServiceAccount, 'remove'),
     writing(Lease, 'remove'),
     writing(CablePolicies, 'createOnly', { prunes: false }),
-    writing(Role, 'apply', { grants: CLIENT_RULES }),
+    writing(Role, 'apply', { grants: { namespaced: CLIENT_RULES } }),
   ],
   reconcile({ object: { metadata, spec, status }, read }) {
     const { namespace = '', creationTimestamp = '', labels } = metadata;

@@ -78,9 +78,9 @@ export function createSubmarinerReconciler({ image }: Settings): Reconciler {
     writes: [
       DaemonSet,
       ServiceAccount,
-      writing(Role, 'apply', { grants: GRANTED_TO_GATEWAYS }),
+      writing(Role, 'apply', { grants: { namespaced: GRANTED_TO_GATEWAYS } }),
       RoleBinding,
-      writing(ClusterRole, 'apply', { grants: NODE_RULES }),
+      writing(ClusterRole, 'apply', { grants: { cluster: NODE_RULES } }),
       ClusterRoleBinding,
       Secret,
       writing(Cluster, ['apply', 'patch', 'remove']),

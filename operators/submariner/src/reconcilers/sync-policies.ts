@@ -34,8 +34,8 @@ import {
   EXPORT_FINALIZER,
   isOriginal,
   REPLACES,
-  SYNC_FINALIZER,
   SYNC,
+  SYNC_FINALIZER,
   SYNCED,
 } from '../sync/content.ts';
 import { IN_FORCE } from '../sync/in-force.ts';
@@ -105,7 +105,10 @@ export function createPolicySync(places: SyncPlaces): Reconciler[] {
       reading(Submariner, 'everywhere'),
       ConfigMap,
     ],
-    writes: [writing(CablePolicies, SYNC, { prunes: false }), writing(CablePolicies, SYNC, { prunes: false, in: BROKER_ROLE })],
+    writes: [
+      writing(CablePolicies, SYNC, { prunes: false }),
+      writing(CablePolicies, SYNC, { prunes: false, in: BROKER_ROLE }),
+    ],
     primary: false,
     reconcile({ object, read }) {
       if (object.metadata.namespace !== namespace || isLeaving(read, places))

@@ -1,7 +1,17 @@
 // A Submariner becomes gateways, with what they need and no more.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConfigMap, DaemonSet, Role, Secret } from '@capstan/kube';
+import {
+  ClusterRole,
+  ClusterRoleBinding,
+  ConfigMap,
+  DaemonSet,
+  type Kind,
+  Role,
+  RoleBinding,
+  Secret,
+  ServiceAccount,
+} from '@capstan/kube';
 import { createStage, type Stage } from '@capstan/testing';
 import { Cluster, Submariner } from '../../src/kinds/index.ts';
 import { createSubmariner } from '../../src/operator.ts';
@@ -62,6 +72,22 @@ const environment = async ({ client }: Stage) => {
 };
 
 describe('a Submariner', () => {
+  test('that is deleted leaves nothing behind, neither in its namespace nor at the cluster scope', () =>
+    played({ ceIPSecPSK: PSK }, async ({ client, settle }) => {
+      const kinds = [DaemonSet, ServiceAccount, Role, RoleBinding, ClusterRole, ClusterRoleBinding, Secret] as const;
+      const left = async () => {
+        const found = await Promise.all(
+          kinds.map((kind: Kind) => client.list(kind, { labelSelector: 'capstan.dev/inventory' })),
+        );
+        return found.map(({ items }) => items.length);
+      };
+      assert.deepEqual(await left(), [1, 1, 1, 1, 1, 1, 1]);
+      await client.delete(Submariner, ref('submariner'));
+      await settle();
+      assert.equal(await client.find(Submariner, ref('submariner')), undefined);
+      assert.deepEqual(await left(), [0, 0, 0, 0, 0, 0, 0]);
+    }));
+
   test('gets gateways with its drivers, and secrets as files only', () =>
     played(
       {

@@ -12,6 +12,7 @@ import {
   type DiffInput,
   describe,
   type Failure,
+  type Inventoried,
   identity,
   inputFor,
   memoryAnnotation,
@@ -184,16 +185,17 @@ interface Unplanned {
 }
 
 /** Objects that carry our label and that the plan does not mention; one that a user copied ours to is neither of the two. */
-function unplannedOf(input: DiffInput, inventory: readonly { kind: Kind; object: KubeObject }[]): Unplanned {
+function unplannedOf(input: DiffInput, inventory: readonly Inventoried[]): Unplanned {
   const planned = plannedChildren(input.plan);
   const deleted: { kind: Kind; object: KubeObject; may: Permit<'delete'> }[] = [];
   const givenBack: ChildVerdict[] = [];
-  for (const { kind, object } of inventory) {
+  for (const { kind, object, prunes = true } of inventory) {
     if (planned.has(identity(kind, object.metadata))) continue;
     const { ownership, manager } = inputFor(input, kind);
     const decision = decide({ mode: 'unplanned' }, object, claimantOf(ownership, manager));
-    if (allows(decision, 'delete')) deleted.push({ kind, object, may: decision.may });
-    else if (allows(decision, 'giveBack')) {
+    if (allows(decision, 'delete')) {
+      if (prunes) deleted.push({ kind, object, may: decision.may });
+    } else if (allows(decision, 'giveBack')) {
       const note = pausedNote(kind, refOf(object));
       if (isPaused(object)) givenBack.push({ note, waitsFor: note.message });
       else if (object.metadata.deletionTimestamp === undefined)

@@ -18,7 +18,7 @@ export interface Observed {
   /** Any object that we patch, share, remove or judge by its content, as a whole. */
   object(kind: Kind, ref: ObjectRef): KubeObject | undefined;
   /** Everything in the cluster that carries our inventory label, of the kinds that the reconciler may write. */
-  inventory(): readonly { kind: Kind; object: KubeObject }[];
+  inventory(): readonly Inventoried[];
   /** Others' objects that carry annotations of ours: originals of patched fields, or what we share in them. */
   marked(): readonly { kind: Kind; object: KubeObject }[];
   /** The owner's status and finalizers. */
@@ -31,6 +31,13 @@ export interface Observed {
   away?(kind: Kind): string | undefined;
   /** The worlds that hold children, or may, and cannot be checked now. None by default. */
   awayWorlds?(): readonly string[];
+}
+
+export interface Inventoried {
+  readonly kind: Kind;
+  readonly object: KubeObject;
+  /** Whether it is deleted when no plan wants it any more; true by default. */
+  readonly prunes?: boolean;
 }
 
 export type Failure = WriteProblem;

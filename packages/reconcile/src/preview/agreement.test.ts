@@ -69,7 +69,14 @@ const CHILDREN: Record<string, (name: string, value: string) => Child> = {
 const owners = reconciler<Owner>({
   name: 'owner',
   resource: Owner,
-  writes: [writing(ConfigMap, ['apply', 'createOnly']), ServiceAccount, Service, PersistentVolumeClaim, Deployment, IngressClass],
+  writes: [
+    writing(ConfigMap, ['apply', 'createOnly']),
+    ServiceAccount,
+    Service,
+    PersistentVolumeClaim,
+    Deployment,
+    IngressClass,
+  ],
   reconcile: ({ object: { metadata, spec } }) =>
     plan({
       children: spec.children.map((child) => {

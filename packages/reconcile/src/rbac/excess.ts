@@ -28,7 +28,8 @@ const MESSAGES: Readonly<Record<ExcessReason, string>> = {
   PatchedFields: 'only some fields are changed; RBAC permits whole objects',
   CreatedNames: 'the name of a new object is not known to the authorizer, so creation cannot be restricted by name',
   AnyNamespace: 'objects may be in any namespace; --watch-namespaces restricts the rule to Roles in some',
-  GrantedToOthers: 'the operator grants this right to other accounts, and Kubernetes requires that it has the right itself',
+  GrantedToOthers:
+    'the operator grants this right to other accounts, and Kubernetes requires that it has the right itself',
   Unbounded: 'the roles that the operator writes depend on its objects, so it can grant any right',
 };
 

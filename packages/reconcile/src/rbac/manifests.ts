@@ -3,6 +3,7 @@ import {
   ClusterRole,
   ClusterRoleBinding,
   type KubeObject,
+  Namespace,
   Role,
   RoleBinding,
   ServiceAccount,
@@ -27,7 +28,7 @@ export interface RbacOptions {
   role?: WorldRole;
 }
 
-/** ServiceAccount, roles and bindings with exactly what the operator declares. */
+/** ServiceAccount, roles and bindings with exactly what the operator declares, and the namespaces that its Roles are in. */
 export function rbacManifests(operator: Operator, options: RbacOptions): KubeObject[] {
   const { namespace, watchNamespaces, systemNamespace = SYSTEM_NAMESPACE } = options;
   const name = options.name ?? `capstan-${operator.name}`;
@@ -36,7 +37,14 @@ export function rbacManifests(operator: Operator, options: RbacOptions): KubeObj
   const account = { kind: 'ServiceAccount', name: accountName, namespace };
   const bindingName = accountName === name ? name : `${accountName}-${operator.name}`;
   const clusterRules = watchNamespaces === undefined ? [...rules.everywhere, ...rules.cluster] : rules.cluster;
-  const manifests: KubeObject[] = [object(ServiceAccount, { name: accountName, namespace })];
+  // A Role needs its namespace before the operator could create that.
+  const named = watchNamespaces === undefined ? Object.keys(rules.named) : [];
+  const manifests: KubeObject[] = [
+    ...named
+      .filter((one) => one !== namespace && one !== systemNamespace)
+      .map((one) => object(Namespace, { name: one })),
+    object(ServiceAccount, { name: accountName, namespace }),
+  ];
   if (clusterRules.length > 0) {
     manifests.push(
       object(ClusterRole, { name }, { rules: clusterRules }),

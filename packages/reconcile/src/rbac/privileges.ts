@@ -3,6 +3,7 @@
 import type { Kind } from '@capstan/kube/cluster';
 import type { Operator } from '../operator.ts';
 import {
+  type GrantedRule,
   makesChildren,
   type ReadDeclaration,
   type Reconciler,
@@ -49,7 +50,12 @@ export type ExcessReason =
 export function privilegesOf({ reconcilers, sinks = [] }: Operator, role: Role): readonly Privilege[] {
   return [
     ...reconcilers.flatMap((reconciler) => ofReconciler(reconciler, role)),
-    ...sinks.flatMap((sink) => sink.reads.filter((read) => isIn(read, sink, role)).flatMap(ofRead).map(by(sink.name))),
+    ...sinks.flatMap((sink) =>
+      sink.reads
+        .filter((read) => isIn(read, sink, role))
+        .flatMap(ofRead)
+        .map(by(sink.name)),
+    ),
   ].map(anywhere);
 }
 
@@ -85,7 +91,11 @@ function ofResource(kind: Kind, { writes, release, finalizer, writesStatus = tru
   const patched = holds ? [{ reason: 'PatchedFields', verbs: ['patch'] } as const] : [];
   return [
     // After a conflict the object is asked for.
-    { ...placed(kind), verbs: [...(hasStatus || holds ? ['get'] : []), ...WATCH, ...(holds ? ['patch'] : [])], because: patched },
+    {
+      ...placed(kind),
+      verbs: [...(hasStatus || holds ? ['get'] : []), ...WATCH, ...(holds ? ['patch'] : [])],
+      because: patched,
+    },
     ...(hasStatus ? [{ ...placed(kind, '/status'), verbs: ['patch'] }] : []),
     ...(writes.some(makesChildren) ? [{ ...placed(kind, '/finalizers'), verbs: ['update'] }] : []),
   ];
@@ -120,30 +130,47 @@ const MODE_VERBS: Readonly<Record<WriteMode, readonly string[]>> = {
 };
 
 function ofWrite(write: WriteDeclaration): readonly Privilege[] {
-  const { kind, by: modes, prunes = true, namespaces, extraVerbs = [], grants = [] } = write;
+  const { kind, by: modes, prunes = true, namespaces, extraVerbs = [], grants = {} } = write;
   const isPruned = makesChildren(write) && prunes;
   const own = ['apply', 'createOnly', 'mint', 'share'] as const;
   const because: Excess[] = [
     ...(own.some((mode) => modes.includes(mode)) ? [{ reason: 'CreatedNames', verbs: ['create'] } as const] : []),
-    ...(modes.includes('patch') || modes.includes('share') ? [{ reason: 'PatchedFields', verbs: ['patch'] } as const] : []),
+    ...(modes.includes('patch') || modes.includes('share')
+      ? [{ reason: 'PatchedFields', verbs: ['patch'] } as const]
+      : []),
     ...(makesChildren(write) || modes.includes('remove')
-      ? [{ reason: 'OwnObjectsOnly', verbs: ['update', 'delete', ...(modes.includes('apply') ? ['patch'] : [])] } as const]
+      ? [
+          {
+            reason: 'OwnObjectsOnly',
+            verbs: ['update', 'delete', ...(modes.includes('apply') ? ['patch'] : [])],
+          } as const,
+        ]
       : []),
     ...(extraVerbs.length > 0 ? [{ reason: 'Unbounded', verbs: extraVerbs } as const] : []),
   ];
-  const verbs = ['get', ...WATCH, ...modes.flatMap((mode) => MODE_VERBS[mode]), ...(isPruned ? ['delete'] : []), ...extraVerbs];
+  const verbs = [
+    'get',
+    ...WATCH,
+    ...modes.flatMap((mode) => MODE_VERBS[mode]),
+    ...(isPruned ? ['delete'] : []),
+    ...extraVerbs,
+  ];
   return [
     { ...placed(kind, '', namespaces), verbs, because },
-    ...grants.flatMap((rule) =>
-      (rule.apiGroups ?? []).flatMap((group) =>
-        (rule.resources ?? []).map((resource): Privilege => {
-          const names = rule.resourceNames === undefined ? {} : { names: [...rule.resourceNames] };
-          const place = placed(kind, '', namespaces);
-          return { ...place, group, resource, verbs: rule.verbs, ...names, because: [{ reason: 'GrantedToOthers' }] };
-        }),
-      ),
-    ),
+    ...ofGrants(grants.namespaced, { place: 'everywhere', ...(namespaces && { namespaces }) }),
+    ...ofGrants(grants.cluster, { place: 'cluster' }),
   ];
+}
+
+function ofGrants(rules: readonly GrantedRule[] = [], place: Pick<Privilege, 'place' | 'namespaces'>): Privilege[] {
+  return rules.flatMap(({ apiGroups = [], resources = [], verbs, resourceNames }) =>
+    apiGroups.flatMap((group) =>
+      resources.map((resource): Privilege => {
+        const names = resourceNames === undefined ? {} : { names: [...resourceNames] };
+        return { ...place, group, resource, verbs, ...names, because: [{ reason: 'GrantedToOthers' }] };
+      }),
+    ),
+  );
 }
 
 function placed(

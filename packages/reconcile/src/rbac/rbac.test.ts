@@ -35,7 +35,7 @@ const Fleet = defineKind({
   status: object({}),
 });
 
-const NODE_GRANT = [{ apiGroups: [''], resources: ['nodes'], verbs: ['list'], resourceNames: ['one'] }];
+const NODES = [{ apiGroups: [''], resources: ['nodes'], verbs: ['list'], resourceNames: ['one'] }];
 
 const named = (definition: Partial<ReconcilerDefinition<never>>): Reconciler =>
   reconciler({
@@ -90,10 +90,15 @@ describe('an operator may', () => {
   });
 
   test('hold what it grants, and grant nothing beyond that', () => {
-    const grants = [{ apiGroups: ['apps'], resources: ['deployments', 'deployments/scale'], verbs: ['get', 'update'] }];
+    const namespaced = [
+      { apiGroups: ['apps'], resources: ['deployments', 'deployments/scale'], verbs: ['get', 'update'] },
+    ];
     const { everywhere, cluster } = rulesFor({
       resource: Fleet as never,
-      writes: [writing(Role, 'apply', { grants }), writing(ClusterRoleKind, 'apply', { grants: NODE_GRANT })],
+      writes: [
+        writing(Role, 'apply', { grants: { namespaced } }),
+        writing(ClusterRoleKind, 'apply', { grants: { cluster: NODES } }),
+      ],
     });
     assert.ok(lines(everywhere).includes('apps/deployments,deployments/scale: get,update'));
     assert.ok(lines(cluster).includes('/nodes: list [one]'));
@@ -163,11 +168,7 @@ describe('an operator may', () => {
 
   test('patch, share and remove others’ objects, and never replace them', () => {
     const { everywhere } = rulesFor({ writes: [writing(Service, ['share', 'patch', 'remove'])] });
-    assert.deepEqual(lines(everywhere), [
-      `/configmaps: ${GET},patch`,
-      `/services: ${GET},create,patch,delete`,
-      EVENTS,
-    ]);
+    assert.deepEqual(lines(everywhere), [`/configmaps: ${GET},patch`, `/services: ${GET},create,patch,delete`, EVENTS]);
   });
 
   test('hold its objects when it has something to release', () => {

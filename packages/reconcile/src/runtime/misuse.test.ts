@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConfigMap, findCondition, type LogFields, type Logger, Pod } from '@capstan/kube';
+import { ConfigMap, findCondition, type LogFields, type Logger, Pod, Service } from '@capstan/kube';
 import { operator } from '../operator.ts';
-import { apply, type Plan, plan } from '../plan/index.ts';
+import { apply, createOnly, type Plan, plan } from '../plan/index.ts';
 import { derivation, index } from '../read/index.ts';
-import { type Context, reading, reconciler } from '../reconciler.ts';
+import { type Context, reading, reconciler, writing } from '../reconciler.ts';
 import { onRuntime, ref, Thing, thing, things } from './runtime.test-support.ts';
 
 type Misuse = (context: Context<Thing>) => unknown;
@@ -33,6 +33,15 @@ const cases: Record<string, { misuse: Misuse; message: RegExp }> = {
   'that writes a kind that it does not declare': {
     misuse: () => plan({ children: [apply(Pod, { metadata: ref('p'), spec: { containers: [] } })] }),
     message: /misuser plans a Pod, which it does not declare; add it to the reconciler's writes/,
+  },
+  'that writes in another way than it declares': {
+    misuse: () => plan({ children: [createOnly(ConfigMap, { metadata: ref('p') })] }),
+    message:
+      /plans createOnly\(ConfigMap, …\) and declares only apply for it; declare writing\(ConfigMap, \['apply', 'createOnly'\]\)/,
+  },
+  'that writes in another namespace than it declares': {
+    misuse: () => plan({ children: [apply(Service, { metadata: ref('p') })] }),
+    message: /plans a Service in the namespace default, which is not one of those that it declares/,
   },
   'that plans a promise': {
     misuse: () => plan({ children: [Promise.resolve() as never] }),
@@ -112,7 +121,7 @@ describe('a reconciler', () => {
         name: 'misuser',
         resource: Thing,
         reads: [reading(ConfigMap, 'everywhere')],
-        writes: [ConfigMap],
+        writes: [ConfigMap, writing(Service, 'apply', { namespaces: ['other'] })],
         reconcile: (context) =>
           context.object.spec.value === 'misused' ? (misuse(context) as Plan) : plan({ status: { seen: 'yes' } }),
       });

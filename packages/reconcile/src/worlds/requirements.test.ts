@@ -41,7 +41,9 @@ describe('a world caches', () => {
     const fields = ['spec.ports'];
     const reads = [reading(ConfigMap, 'everywhere', { fields }), reading(Service, 'everywhere', { fields })];
     assert.deepEqual(needOf(ConfigMap, { reads })?.fields, [{ paths: fields }]);
-    assert.deepEqual(needOf(Service, { reads, writes: [writing(Service, ['apply', 'patch'])] })?.fields, [{ paths: fields }]);
+    assert.deepEqual(needOf(Service, { reads, writes: [writing(Service, ['apply', 'patch'])] })?.fields, [
+      { paths: fields },
+    ]);
     assert.equal(needOf(Service, { reads }, { writes: [Service] })?.fields, undefined);
   });
 
@@ -49,6 +51,18 @@ describe('a world caches', () => {
     assert.deepEqual(needOf(Service, { writes: [writing(Service, 'patch')] })?.reads, 'all');
     const both = needOf(Service, { writes: [writing(Service, ['apply', 'patch'])] });
     assert.deepEqual([both?.reads, both?.children], ['all', true]);
+  });
+
+  test('the namespaces that all its declarations name, and all where one names none', () => {
+    const within = (...namespaces: string[]) => ({ namespaces });
+    const reads = [reading(Service, 'everywhere', within('a'))];
+    const writes = [writing(Service, 'apply', within('b'))];
+    assert.deepEqual(needOf(Service, { reads })?.namespaces, ['a']);
+    assert.deepEqual(needOf(Service, { reads, writes })?.namespaces, ['a', 'b']);
+    assert.equal(needOf(Service, { reads }, { writes: [Service] })?.namespaces, undefined);
+    assert.equal(needOf(Service, { reads: [Service] }, { writes })?.namespaces, undefined);
+    // The empty one is the operator's own.
+    assert.deepEqual(needOf(Service, { reads: [reading(Service, 'inNamespace')], writes })?.namespaces, ['', 'b']);
   });
 
   test('what is reconciled only where it is installed, if the reconciler says so among its reads', () => {

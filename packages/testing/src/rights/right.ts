@@ -18,7 +18,10 @@ export interface Places {
   readonly watchNamespaces?: readonly string[] | undefined;
 }
 
-/** Every right of an operator, but those of the manager (Leases, digest key, Secrets with kubeconfigs), which no stage runs. */
+/**
+ * Every right of an operator, but those of the manager (Leases, digest key, Secrets with kubeconfigs, Events), which no stage
+ * runs. What the manager needs does not depend on the operator, and `capstan up` runs it under the generated roles.
+ */
 export function rightsOf(operator: Operator, { namespace, watchNamespaces }: Places): readonly Right[] {
   const rules = rulesOf(operator);
   const inPlace = (place: string, some: readonly PolicyRule[], namespaces?: readonly string[]): Right[] =>
@@ -26,11 +29,15 @@ export function rightsOf(operator: Operator, { namespace, watchNamespaces }: Pla
       singleRules(rule).map((single) => ({ operator: operator.name, place, rule: single, namespaces })),
     );
   return [
-    ...inPlace('everywhere', rules.everywhere, watchNamespaces),
+    ...inPlace('everywhere', rules.everywhere, watchNamespaces).filter((right) => !isEvents(right)),
     ...inPlace('cluster', rules.cluster),
     ...inPlace('own', rules.own, [namespace]),
     ...Object.entries(rules.named).flatMap(([name, some]) => inPlace(`in ${name}`, some, [name])),
   ];
+}
+
+function isEvents({ rule }: Right): boolean {
+  return rule.apiGroups?.[0] === 'events.k8s.io';
 }
 
 export function isAllowedBy({ rule, namespaces }: Right, attributes: Attributes): boolean {

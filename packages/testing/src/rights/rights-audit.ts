@@ -42,7 +42,8 @@ export function createRightsAudit(operators: readonly Operator[], places: Places
     const attributes = attributesOf(request);
     use(attributes);
     // The runtime asks for the object when its status has changed meanwhile.
-    if (!isPath(attributes) && attributes.subresource === 'status') use({ ...attributes, subresource: '', verb: 'get' });
+    if (!isPath(attributes) && attributes.subresource === 'status')
+      use({ ...attributes, subresource: '', verb: 'get' });
     if (answer.status >= 300 || isPath(attributes)) return;
     // An apply that creates is authorized as a creation too.
     if (answer.status === 201 && attributes.verb === 'patch') use({ ...attributes, verb: 'create' });
@@ -62,7 +63,13 @@ export function createRightsAudit(operators: readonly Operator[], places: Places
     if (group !== 'rbac.authorization.k8s.io') return;
     if (resource.endsWith('bindings')) {
       const { roleRef } = body as { roleRef: { kind: string; name: string } };
-      const role = { group, resource: `${roleRef.kind.toLowerCase()}s`, subresource: '', namespace, name: roleRef.name };
+      const role = {
+        group,
+        resource: `${roleRef.kind.toLowerCase()}s`,
+        subresource: '',
+        namespace,
+        name: roleRef.name,
+      };
       use({ verb: 'bind', ...role });
     } else grant(rules ?? [], attributes, { verb: 'escalate', group, resource, subresource: '', namespace, name });
   };
@@ -70,9 +77,14 @@ export function createRightsAudit(operators: readonly Operator[], places: Places
   /** Marks the rights by which the program holds the rules that it grants; if it does not hold them all, the one to escalate. */
   const grant = (rules: readonly PolicyRule[], { namespace }: { namespace: string }, escalate: Attributes) => {
     const held = rights.filter(({ namespaces }) => namespaces === undefined || namespaces.includes(namespace));
-    for (const right of held)
-      if (rules.some((rule) => coversPart(right.rule, rule))) used.add(right);
-    if (missingRules(held.map(({ rule }) => rule), rules).length > 0) use(escalate);
+    for (const right of held) if (rules.some((rule) => coversPart(right.rule, rule))) used.add(right);
+    if (
+      missingRules(
+        held.map(({ rule }) => rule),
+        rules,
+      ).length > 0
+    )
+      use(escalate);
   };
 
   const result = () => {
@@ -97,7 +109,12 @@ export function createRightsAudit(operators: readonly Operator[], places: Places
     record(env = process.env) {
       const folder = env[RIGHTS_FOLDER];
       if (folder === undefined) return;
-      appendFileSync(join(folder, `${process.pid}.txt`), result().used.map((line) => `${line}\n`).join(''));
+      appendFileSync(
+        join(folder, `${process.pid}.txt`),
+        result()
+          .used.map((line) => `${line}\n`)
+          .join(''),
+      );
     },
   };
 }

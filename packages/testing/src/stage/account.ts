@@ -51,7 +51,7 @@ function boundTo(manifest: KubeObject, account: string): KubeObject {
 
 function kindOf({ apiVersion, kind }: KubeObject): Kind {
   const [group = '', version = ''] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion];
-  const scope = kind.startsWith('Cluster') ? 'Cluster' : 'Namespaced';
+  const scope = kind.startsWith('Cluster') || kind === 'Namespace' ? 'Cluster' : 'Namespaced';
   return { group, version, kind, plural: `${kind.toLowerCase()}s`, scope, apiVersion };
 }
 

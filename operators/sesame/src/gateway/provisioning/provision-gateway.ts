@@ -26,6 +26,8 @@ export function provisionGateway({ kinds, controllerName }: ProvisionerOptions):
     ],
     writes: [SesameDeployment],
     writesStatus: true,
+    // What it creates is in the namespace of the Gateway, and is collected with it.
+    finalizer: false,
     primary: false,
     reconcile({ object, read }) {
       const spec = classOf(read, kinds.GatewayClass, object.spec.gatewayClassName);

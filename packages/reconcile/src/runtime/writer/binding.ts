@@ -427,13 +427,12 @@ function observe(tracker: Tracker, observation: Observation): Observed {
     object: (kind, ref) => tracker.get(tableOf(kind), keyOf(ref)) ?? tracker.get(foreign, identity(kind, ref)),
     inventory: () =>
       places().flatMap(({ kind, declared, world: place, ownership: { inventory } }) => {
-        const isPruned = makesChildren(declared) && declared.prunes !== false;
-        const from = isPruned ? place.childTable(kind) : undefined;
+        const from = makesChildren(declared) ? place.childTable(kind) : undefined;
         if (from === undefined || isAway(tracker, world, place, from)) return [];
         if (isMissing(tracker, place, reconciler, kind)) return [];
         return tracker
           .list(from, { selector: new InventorySelector(inventory) }, childView)
-          .map((view) => ({ kind, object: wholeOf(view) }));
+          .map((view) => ({ kind, object: wholeOf(view), prunes: declared.prunes ?? true }));
       }),
     marked: () =>
       places().flatMap(({ kind, declared, world: place, ownership: { inventory } }) => {

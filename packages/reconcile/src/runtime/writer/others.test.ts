@@ -60,7 +60,11 @@ const LENT = { label: 'lent', managers: [LENDER] };
 const loan = reconciler<Loan>({
   name: 'loan',
   resource: Loan,
-  writes: [writing(ConfigMap, ['patch', 'remove'], { createdBy: LENT }), writing(ServiceAccount, 'share'), writing(Secret, 'mint')],
+  writes: [
+    writing(ConfigMap, ['patch', 'remove'], { createdBy: LENT }),
+    writing(ServiceAccount, 'share'),
+    writing(Secret, 'mint'),
+  ],
   reconcile({ object: owner, read }) {
     const { namespace = '' } = owner.metadata;
     const { target, weight, shared, minted, validUntil = '', removes, gate } = owner.spec;

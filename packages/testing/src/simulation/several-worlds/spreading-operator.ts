@@ -36,11 +36,7 @@ const spread = reconciler<Policy>({
   name: 'spread',
   resource: Policy,
   reads: [reading(ConfigMap, 'everywhere', { in: 'broker' })],
-  writes: [
-    ConfigMap,
-    writing(ConfigMap, 'apply', { in: 'broker' }),
-    writing(ConfigMap, 'apply', { in: 'member' }),
-  ],
+  writes: [ConfigMap, writing(ConfigMap, 'apply', { in: 'broker' }), writing(ConfigMap, 'apply', { in: 'member' })],
   reconcile({ object: { metadata, spec }, read }) {
     const { name = '', namespace = '' } = metadata;
     const defaults = read.in('broker')?.get(ConfigMap, DEFAULTS, textOf) ?? 'none';
