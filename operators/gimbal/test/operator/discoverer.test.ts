@@ -15,7 +15,8 @@ import {
   Service,
   ServiceAccount,
 } from '@capstan/kube';
-import { Discoverer, DiscoveryBackend } from '../../src/index.ts';
+import { DiscoveryBackend } from '../../src/index.ts';
+import { Discoverer, Discovery } from '../../src/kinds/index.ts';
 import { backendOf, DEPLOYMENT, FIRST, mirror, played, podOf, ref, secretOf, writesTo } from './fixtures.ts';
 
 describe('a backend with credentials that work', () => {
@@ -136,19 +137,22 @@ describe('a backend with credentials that work', () => {
         for (const form of [secret, Buffer.from(secret).toString('base64')]) assert.ok(!text.includes(form), form);
     }));
 
-  test('under one of its other kinds passes that kind to the discoverer', () =>
-    played({}, async (stage) => {
-      const { client } = stage;
-      await client.create(Secret, secretOf('west-kubecfg', FIRST));
-      const { apiVersion, kind } = Discoverer;
-      const { metadata, spec } = backendOf('west');
-      await client.create(Discoverer, { apiVersion, kind, metadata, cluster: spec });
-      await stage.settle();
-      const west = ref('west-kubernetes-discoverer');
-      const { args = [] } = (await client.get(Deployment, west)).spec?.template.spec?.containers[0] ?? {};
-      assert.ok(args.includes('--backend-kind=Discoverer'));
-      assert.deepEqual((await client.get(Role, west)).rules?.[0]?.resources, ['discoverers']);
-    }));
+  for (const written of [Discoverer, Discovery])
+    test(`that is written as a ${written.kind} has the same, and owns it under that kind`, () =>
+      played({}, async (stage) => {
+        const { client } = stage;
+        await client.create(Secret, secretOf('west-kubecfg', FIRST));
+        const { apiVersion, kind } = written;
+        const { metadata, spec } = backendOf('west');
+        await client.create(written as typeof Discoverer, { apiVersion, kind, metadata, cluster: spec });
+        await stage.settle();
+        const west = ref('west-kubernetes-discoverer');
+        const deployment = await client.get(Deployment, west);
+        const { args = [] } = deployment.spec?.template.spec?.containers[0] ?? {};
+        assert.ok(args.includes(`--backend-kind=${kind}`));
+        assert.equal(deployment.metadata.ownerReferences?.[0]?.kind, kind);
+        assert.deepEqual((await client.get(Role, west)).rules?.[0]?.resources, [written.plural]);
+      }));
 });
 
 describe('a change of the backend', () => {
