@@ -104,7 +104,10 @@ type Server = 'embedded' | 'real';
 
 /** Compares the rights of operators whose tests on stages all ran with those that were used; 1 when a right was not. */
 async function compareRights(ran: readonly string[]): Promise<number> {
-  const ofOperators = globSync('operators/**/*.test.ts', { cwd: root, exclude: (name) => name.includes('node_modules') });
+  const ofOperators = globSync('operators/**/*.test.ts', {
+    cwd: root,
+    exclude: (name) => name.includes('node_modules'),
+  });
   const onStages = ofOperators.filter(playsOnStage);
   const names = new Set(ofOperators.map((file) => file.split('/')[1] ?? ''));
   const complete = [...names].filter((name) =>
