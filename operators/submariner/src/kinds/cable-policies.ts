@@ -40,6 +40,7 @@ export const CablePolicies = defineKind({
   }),
   status: object({
     conditions: conditions(),
+    drivers: string({ optional: true, description: 'The drivers of its rules, with commas.' }),
     matchedPairs: integer({ optional: true, description: 'Pairs of known clusters that this policy decides.' }),
     effective: array(
       object({
@@ -57,7 +58,7 @@ export const CablePolicies = defineKind({
   }),
   printerColumns: [
     { name: 'Accepted', jsonPath: '.status.conditions[?(@.type=="Accepted")].status' },
-    { name: 'Driver', jsonPath: '.status.effective[*].cableDriver.name' },
+    { name: 'Driver', jsonPath: '.status.drivers' },
     { name: 'Pairs', jsonPath: '.status.matchedPairs', type: 'integer' },
     { name: 'Origin', jsonPath: '.metadata.labels.submariner-io/clusterID', priority: 1 },
     { name: 'Age', jsonPath: '.metadata.creationTimestamp', type: 'date' },

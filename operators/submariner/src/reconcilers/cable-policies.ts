@@ -44,7 +44,7 @@ export const cablePolicies = reconciler<CablePolicies>({
       const note = inForce.length > 0 ? '; the rules that were accepted last stay in force' : '';
       return plan({
         conditions: [accepted.isFalse('Invalid', `policy "${name}"${source}: ${text}${note}`)],
-        status: { matchedPairs: pairs[name] ?? 0, effective: inForce.map(effectiveRule) },
+        status: { ...rulesStatus(inForce), matchedPairs: pairs[name] ?? 0 },
       });
     }
     const rules = inForce.length > 0 ? inForce : policy.rules;
@@ -74,13 +74,15 @@ export const cablePolicies = reconciler<CablePolicies>({
               `policy "${name}": another policy of the same rank contradicts it for ${conflict}; give one of them a priority`,
             ),
       ],
-      status: {
-        matchedPairs: matched,
-        effective: rules.map(effectiveRule),
-      },
+      status: { ...rulesStatus(rules), matchedPairs: matched },
     });
   },
 });
+
+/** A printer column shows the first value of a list only: the names of all drivers are one text besides. */
+function rulesStatus(rules: readonly CableRule[]) {
+  return { drivers: [...new Set(rules.map(({ driver }) => driver))].join(','), effective: rules.map(effectiveRule) };
+}
 
 function effectiveRule({ left, right, driver, options, priority, onUnavailable }: CableRule) {
   return {

@@ -301,6 +301,23 @@ describe('a policy', () => {
     }));
 });
 
+describe('a policy of several rules', () => {
+  test('shows the drivers of all of them in the column Driver', () =>
+    played(async (stage) => {
+      const rules = ['ipsec', 'vxlan', 'ipsec'].map((name, index) => ({
+        leftClusterSelector: { location: 'cloud', index: String(index) },
+        cableDriver: { name },
+      }));
+      await stage.client.create(CablePolicies, policy('several', rules));
+      await stage.settle();
+      const { status } = await stage.client.get(CablePolicies, ref('several'));
+      assert.equal(status?.drivers, 'ipsec,vxlan');
+      const [version] = CablePolicies.crd().spec.versions;
+      const column = version?.additionalPrinterColumns?.find(({ name }) => name === 'Driver');
+      assert.equal(column?.jsonPath, '.status.drivers');
+    }));
+});
+
 describe('a cluster', () => {
   const accepted = async ({ client }: Stage, id: string) =>
     (await client.get(Cluster, ref(id))).status?.conditions?.find(({ type }) => type === 'Accepted');

@@ -7,6 +7,7 @@ import {
   ConfigMap,
   DaemonSet,
   type Kind,
+  Node,
   Role,
   RoleBinding,
   Secret,
@@ -192,6 +193,76 @@ describe('a Submariner', () => {
       await stage.client.patch(Submariner, ref('submariner'), 'merge', { spec: { cableDriver: 'wireguard' } });
       await stage.settle();
       assert.equal((await stage.client.get(DaemonSet, GATEWAY)).metadata.generation, (before ?? 0) + 1);
+    }));
+
+  test('reports the fields of the original in its status', () =>
+    played(
+      {
+        ceIPSecPSKSecret: 'psk',
+        globalCIDR: '242.0.0.0/16',
+        colorCodes: 'blue',
+        natEnabled: true,
+        airGappedDeployment: true,
+        version: '9.9',
+      },
+      async (stage) => {
+        for (const [name, providerID] of [
+          ['n1', undefined],
+          ['n2', 'aws:///eu-central-1a/i-0abc'],
+        ] as const)
+          await stage.client.create(Node, {
+            apiVersion: 'v1',
+            kind: 'Node',
+            metadata: { name },
+            ...(providerID !== undefined && { spec: { providerID } }),
+            status: { nodeInfo: { kubeletVersion: 'v1.34.1' } as NonNullable<Node['status']>['nodeInfo'] },
+          });
+        const counts = {
+          desiredNumberScheduled: 2,
+          currentNumberScheduled: 2,
+          updatedNumberScheduled: 1,
+          numberReady: 1,
+          numberMisscheduled: 0,
+        };
+        await stage.client.patch(DaemonSet, GATEWAY, 'merge', { status: counts }, { subresource: 'status' });
+        await stage.settle();
+        const { status } = await stage.client.get(Submariner, ref('submariner'));
+        const { conditions: _, gatewayDaemonSetStatus: gateways, ...own } = status ?? {};
+        assert.deepEqual(own, {
+          clusterID: 'east',
+          clusterCIDR: '10.11.0.0/16',
+          serviceCIDR: '10.101.0.0/16',
+          globalCIDR: '242.0.0.0/16',
+          colorCodes: 'blue',
+          natEnabled: true,
+          airGappedDeployment: true,
+          version: '9.9',
+          deploymentInfo: { kubernetesType: 'k8s', kubernetesVersion: 'v1.34.1', cloudProvider: 'aws' },
+          warnings: own.warnings,
+          gateways: [],
+          observedGeneration: 1,
+        });
+        assert.deepEqual(gateways, { desired: 2, ready: 1, mismatchedContainerImages: true, status: counts });
+      },
+    ));
+
+  test('whose networks overlap those of another cluster reports it in Joined, until they do not', () =>
+    played({ ceIPSecPSKSecret: 'psk', brokerK8sApiServer: '127.0.0.1:1', brokerK8sSecret: 'psk' }, async (stage) => {
+      assert.equal((await condition(stage, 'Joined'))?.reason, 'Waiting');
+      const west = { cluster_id: 'west', service_cidr: [], cluster_cidr: ['10.11.128.0/17'], global_cidr: [] };
+      await stage.client.create(Cluster, {
+        apiVersion: Cluster.apiVersion,
+        kind: 'Cluster',
+        metadata: ref('west'),
+        spec: west,
+      });
+      await stage.settle();
+      const found = await condition(stage, 'Joined');
+      assert.deepEqual([found?.status, found?.reason], ['False', 'OverlappingSubnets']);
+      assert.match(found?.message ?? '', /10\.11\.0\.0\/16 overlaps 10\.11\.128\.0\/17 of cluster "west"/);
+      await stage.client.patch(Cluster, ref('west'), 'merge', { spec: { cluster_cidr: ['10.12.0.0/16'] } });
+      await stage.settle();
+      assert.equal((await condition(stage, 'Joined'))?.reason, 'Waiting');
     }));
 
   const refused: readonly [string, object, string, RegExp][] = [

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Client, type Clock, connect, createClient, isForbidden, isUnauthorized } from '@capstan/kube';
 import type { Runtime } from '@capstan/reconcile';
-import { stringify } from 'yaml';
 import { Cluster } from '../../kinds/index.ts';
+import { brokerKubeconfig } from '../../membership/broker-access.ts';
 import type { GatewayConfiguration } from '../configuration.ts';
 
 export interface BrokerConnection {
@@ -23,27 +23,8 @@ export async function connectBroker(
   const { server, folder, ca, insecure } = broker;
   if (server === '' || folder === undefined) return undefined;
   const caFile = join(folder, 'ca.crt');
-  const authority = existsSync(caFile)
-    ? { 'certificate-authority': caFile }
-    : ca === undefined
-      ? {}
-      : { 'certificate-authority-data': ca };
-  const kubeconfig = stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'broker',
-    clusters: [
-      {
-        name: 'broker',
-        cluster: {
-          server: server.includes('://') ? server : `https://${server}`,
-          ...(insecure ? { 'insecure-skip-tls-verify': true } : authority),
-        },
-      },
-    ],
-    users: [{ name: 'gateway', user: { tokenFile: join(folder, 'token') } }],
-    contexts: [{ name: 'broker', context: { cluster: 'broker', user: 'gateway' } }],
-  });
+  const authority = existsSync(caFile) ? { file: caFile } : ca === undefined ? undefined : { data: ca };
+  const kubeconfig = brokerKubeconfig({ server, authority, insecure, user: { tokenFile: join(folder, 'token') } });
   // Names of files, and no secret.
   const place = mkdtempSync(join(tmpdir(), 'submariner-broker-'));
   const file = join(place, 'kubeconfig');
