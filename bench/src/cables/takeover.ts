@@ -6,8 +6,9 @@ import {
   type TakeoverEvent,
   type TakeoverReport,
 } from '@capstan/submariner/real-cables';
+import { findBinaries } from '@capstan/testing';
 import type { Part } from '../bench.ts';
-import { result } from '../measure/result.ts';
+import { type Result, result } from '../measure/result.ts';
 import { lacksCables } from './lacks-cables.ts';
 
 const SIZES = { full: { rounds: 3 }, tiny: { rounds: 1 } };
@@ -20,54 +21,66 @@ const BELOW_SECONDS: Record<TakeoverEvent, number> = {
   'cut off': LEASE_SECONDS + 3,
 };
 
-export const takeover: Part = {
-  name: 'takeover',
-  summary: 'time and packets until another gateway has taken over',
-  lacks: lacksCables,
-  async measure(scale) {
-    const { rounds } = SIZES[scale];
-    const stage = await openTakeoverStage('wireguard');
-    try {
-      const reports: TakeoverReport[] = [];
-      for (let round = 0; round < rounds; round++)
-        for (const event of TAKEOVER_EVENTS) reports.push(await stage.fail(event));
-      const figures = TAKEOVER_EVENTS.flatMap((event) => {
-        const own = reports.filter((each) => each.event === event);
-        return [
-          result({
-            name: `a node is ${event}: packets pass again after`,
-            unit: 's',
-            rounds: own.map(({ outageMs }) => outageMs / 1000),
-            ...(scale === 'full' && { below: BELOW_SECONDS[event], everyRound: true }),
-            note: `the Lease was taken after ${own.map(({ leaseMs }) => (leaseMs / 1000).toFixed(1)).join(', ')} s`,
-          }),
-          result({
-            name: `a node is ${event}: packets lost`,
-            unit: 'packets',
-            rounds: own.map(({ lost }) => lost),
-            note: 'ping sends each 5 ms while answers come, and about each 11 ms while none do',
-          }),
-        ];
-      });
+export const takeover = takeoverPart('takeover', false);
+
+/** The same with a real control plane for the broker and the cluster whose gateway fails. */
+export const takeoverOfReal = takeoverPart('real-takeover', true);
+
+function takeoverPart(name: string, isReal: boolean): Part {
+  const place = isReal ? ', on a real control plane' : '';
+  const binaries = findBinaries();
+  return {
+    name,
+    summary: `time and packets until another gateway has taken over${place}`,
+    lacks: () => lacksCables() ?? (isReal && 'missing' in binaries ? binaries.missing : undefined),
+    measure: (scale) => measure(scale, isReal),
+  };
+}
+
+async function measure(scale: keyof typeof SIZES, isReal: boolean): Promise<Result[]> {
+  const { rounds } = SIZES[scale];
+  const where = isReal ? 'real control plane: ' : '';
+  const stage = await openTakeoverStage({ driver: 'wireguard', isReal });
+  try {
+    const reports: TakeoverReport[] = [];
+    for (let round = 0; round < rounds; round++)
+      for (const event of TAKEOVER_EVENTS) reports.push(await stage.fail(event));
+    const figures = TAKEOVER_EVENTS.flatMap((event) => {
+      const own = reports.filter((each) => each.event === event);
       return [
-        ...figures,
         result({
-          name: 'moments in which two gateways were active',
-          unit: '',
-          rounds: reports.map(({ conflicts }) => conflicts.length),
-          exactly: 0,
-          note:
-            [...new Set(reports.flatMap(({ conflicts }) => conflicts))].join('; ') || 'by reports and by logged times',
+          name: `${where}a node is ${event}: packets pass again after`,
+          unit: 's',
+          rounds: own.map(({ outageMs }) => outageMs / 1000),
+          ...(scale === 'full' && { below: BELOW_SECONDS[event], everyRound: true }),
+          note: `the Lease was taken after ${own.map(({ leaseMs }) => (leaseMs / 1000).toFixed(1)).join(', ')} s`,
         }),
         result({
-          name: 'user packets in clear during takeovers',
+          name: `${where}a node is ${event}: packets lost`,
           unit: 'packets',
-          rounds: reports.map(({ clear }) => clear),
-          exactly: 0,
+          rounds: own.map(({ lost }) => lost),
+          note: 'ping sends each 5 ms while answers come, and about each 11 ms while none do',
         }),
       ];
-    } finally {
-      await stage.close();
-    }
-  },
-};
+    });
+    return [
+      ...figures,
+      result({
+        name: `${where}moments in which two gateways were active`,
+        unit: '',
+        rounds: reports.map(({ conflicts }) => conflicts.length),
+        exactly: 0,
+        note:
+          [...new Set(reports.flatMap(({ conflicts }) => conflicts))].join('; ') || 'by reports and by logged times',
+      }),
+      result({
+        name: `${where}user packets in clear during takeovers`,
+        unit: 'packets',
+        rounds: reports.map(({ clear }) => clear),
+        exactly: 0,
+      }),
+    ];
+  } finally {
+    await stage.close();
+  }
+}

@@ -1,8 +1,9 @@
 // Continuous traffic through cables, and a capture of what leaves the gateways on the underlay. User packets carry a pattern: a
 // captured packet that contains it was sent in clear.
 import { type ChildProcess, spawn } from 'node:child_process';
+import type { Host } from '../../src/host/index.ts';
 import { configure } from '../../src/local/index.ts';
-import { realPrograms, type TestGateway, tcpdump, type Underlay } from './underlay.ts';
+import { realPrograms, tcpdump, type Underlay } from './underlay.ts';
 
 /** 16 bytes that no other packet has. */
 const MARKER = 'c0ffee15bad0cafec0ffee15bad0cafe';
@@ -82,8 +83,14 @@ export interface TrafficReport {
   readonly outageMs: number;
 }
 
+/** Where packets are sent from. */
+export interface Sender {
+  readonly local: { readonly sourceIP: string | undefined; readonly sourceIP6?: string };
+  host(): Host;
+}
+
 /** Packets from one gateway to another, at a fixed rate until it is stopped; five minutes at most. */
-export function startTraffic(from: TestGateway, address: string, intervalMs = 5): Traffic {
+export function startTraffic(from: Sender, address: string, intervalMs = 5): Traffic {
   const source = (address.includes(':') ? from.local.sourceIP6 : from.local.sourceIP) ?? '';
   const flags = ['-n', '-D', '-i', String(intervalMs / 1000), '-w', '300', '-p', MARKER, '-I', source, address];
   const child = from.host().start([...realPrograms.ping, ...flags]);

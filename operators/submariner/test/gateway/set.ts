@@ -9,6 +9,8 @@ import { join } from 'node:path';
 import { startCluster } from '@capstan/apiserver';
 import { type Client, connect, createClient, Secret, silentLogger, systemClock } from '@capstan/kube';
 import { createManager } from '@capstan/reconcile';
+import { startRealCluster } from '@capstan/testing';
+import { parse, stringify } from 'yaml';
 import { runSubctl } from '../../src/commands/index.ts';
 import { Gateway, MEMBER_NAMESPACE } from '../../src/kinds/index.ts';
 import { createSubmariner } from '../../src/operator.ts';
@@ -34,6 +36,13 @@ export interface GatewayOptions {
   readonly program?: readonly string[];
 }
 
+export interface ClusterSetOptions {
+  /** Of the default policy. */
+  readonly driver?: string;
+  /** The broker and members that are on one real control plane; the others are on the embedded server. By default none. */
+  readonly real?: readonly string[];
+}
+
 export interface GatewayProcess {
   readonly pid: number;
   readonly log: () => string;
@@ -55,21 +64,26 @@ const SOURCES = join(import.meta.dirname, 'main.ts');
 
 export async function createClusterSet(
   members: Readonly<Record<string, readonly string[]>>,
-  { driver = 'vxlan' }: { driver?: string } = {},
+  { driver = 'vxlan', real = [] }: ClusterSetOptions = {},
 ): Promise<ClusterSet> {
   const folder = mkdtempSync(join(tmpdir(), 'submariner-set-'));
   const names = ['broker', ...Object.keys(members)];
-  const cluster = await startCluster({ clock: systemClock, random: Math.random, port: 0, clusters: names });
+  const controlPlane = real.length === 0 ? undefined : await startRealCluster();
+  const embedded = names.filter((name) => !real.includes(name));
+  const cluster = await startCluster({ clock: systemClock, random: Math.random, port: 0, clusters: embedded });
+  const config = joinKubeconfigs(cluster.kubeconfig, controlPlane?.kubeconfig, real);
   const kubeconfig = (context: string) => {
     const path = join(folder, `${context}.kubeconfig`);
-    writeFileSync(path, cluster.kubeconfig.replace(/^current-context: .*$/m, `current-context: ${context}`), {
-      mode: 0o600,
-    });
+    const text = stringify({ ...config, 'current-context': context }, { aliasDuplicateObjects: false });
+    writeFileSync(path, text, { mode: 0o600 });
     return path;
   };
-  const clients = new Map(
+  const brokerURL = config.clusters.find(({ name }) => name === 'broker')?.cluster.server ?? '';
+  const own = new Map(
     cluster.clusters.map(({ name, server }) => [name, createClient({ transport: server.transport() })]),
   );
+  const clients = new Map(own);
+  if (controlPlane !== undefined) for (const name of real) clients.set(name, controlPlane.client);
   const client = (name: string) => {
     const found = clients.get(name);
     assert.ok(found);
@@ -102,7 +116,7 @@ export async function createClusterSet(
   };
   const set: ClusterSet = {
     folder,
-    brokerURL: brokerOf(cluster.kubeconfig).server,
+    brokerURL,
     kubeconfig,
     client,
     subctl,
@@ -114,7 +128,6 @@ export async function createClusterSet(
         for (const [key, value] of Object.entries(data))
           writeFileSync(join(secrets, name, key), Buffer.from(value, 'base64'), { mode: 0o600 });
       }
-      const { server } = brokerOf(cluster.kubeconfig);
       const [pods = '', service = '', pods6 = ''] = network?.local.subnets ?? [];
       const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...program], {
         stdio: ['ignore', 'ignore', 'pipe'],
@@ -133,7 +146,7 @@ export async function createClusterSet(
           SUBMARINER_SERVICECIDR: service,
           SUBMARINER_SECRETS_DIR: secrets,
           CE_IPSEC_PSKSECRET: 'submariner-ipsec-psk',
-          BROKER_K8S_APISERVER: server,
+          BROKER_K8S_APISERVER: brokerURL,
           BROKER_K8S_SECRET: 'submariner-broker-secret',
           NODE_NAME: node,
           SUBMARINER_METRICSPORT: '0',
@@ -153,8 +166,9 @@ export async function createClusterSet(
       for (const each of gateways) await each.kill('SIGTERM');
       stopping.abort();
       await Promise.allSettled(running);
-      for (const each of clients.values()) await each.close();
+      for (const each of own.values()) await each.close();
       await cluster.close();
+      await controlPlane?.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -213,9 +227,36 @@ export async function until(
   return performance.now() - begin;
 }
 
-function brokerOf(kubeconfig: string): { server: string } {
-  const server = /server: (\S+\/broker\S*|\S+)\n/.exec(kubeconfig.slice(kubeconfig.indexOf('clusters:')))?.[1] ?? '';
-  return { server };
+interface Kubeconfig {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly 'current-context': string;
+  readonly clusters: readonly { readonly name: string; readonly cluster: { readonly server: string } }[];
+  readonly users: readonly { readonly name: string; readonly user: object }[];
+  readonly contexts: readonly { readonly name: string; readonly context: { cluster: string; user: string } }[];
+}
+
+/** One kubeconfig with a context, a cluster and a user for each name; `names` are those of the second one. */
+function joinKubeconfigs(one: string, other: string | undefined, names: readonly string[]): Kubeconfig {
+  const first = parse(one) as Kubeconfig;
+  const places = first.contexts.map(({ name, context }) => ({ name, context, config: first }));
+  if (other !== undefined) {
+    const second = parse(other) as Kubeconfig;
+    const context = second.contexts.find(({ name }) => name === second['current-context'])?.context;
+    assert.ok(context);
+    places.push(...names.map((name) => ({ name, context, config: second })));
+  }
+  const found = <T extends { readonly name: string }>(all: readonly T[], name: string): T => {
+    const each = all.find((candidate) => candidate.name === name);
+    assert.ok(each);
+    return each;
+  };
+  return {
+    ...first,
+    clusters: places.map(({ name, context, config }) => ({ ...found(config.clusters, context.cluster), name })),
+    users: places.map(({ name, context, config }) => ({ ...found(config.users, context.user), name })),
+    contexts: places.map(({ name }) => ({ name, context: { cluster: name, user: name } })),
+  };
 }
 
 function processOf(child: ChildProcess): GatewayProcess {
