@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { CodedError, reasonOf, SchemaError } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
 import {
+  configured,
   evaluateFlags,
   findFlag,
   flagLines,
@@ -85,7 +86,7 @@ export function withGivenFlags(
   const values = evaluateFlags(flags, byName, env, (place, text, remedy) => {
     throw UsageErrors.BadValue(place.startsWith('--') ? shown(place.slice(2)) : place, text, remedy);
   });
-  return withFlags(values, env);
+  return configured(operator, values, env);
 }
 
 /** A section of help for each operator of the command line that has flags. */

@@ -89,9 +89,9 @@ async function runCommandOf(name: string, operator: Operator): Promise<Command> 
     // A flag of the operator hides one of `capstan run` with the same name.
     options: { ...own, ...Object.fromEntries(Object.entries(runFlags).filter(([flag]) => !(flag in own))) },
     async run({ flags: values }, io) {
-      const configured = operator.withFlags?.(values, io.env) ?? operator;
-      const { parseFlags } = await import('@capstan/reconcile/command-line');
-      const derived = Object.entries(program.runFlags?.(values) ?? {}).filter(([, value]) => value !== undefined);
+      const { configured, parseFlags, runFlagsOf } = await import('@capstan/reconcile/command-line');
+      const ready = configured(operator, values, io.env);
+      const derived = Object.entries(runFlagsOf(operator, values)).filter(([, value]) => value !== undefined);
       const texts = Object.fromEntries(derived.map(([flag, value]) => [flag, [String(value)]]));
       const run: Record<string, unknown> = parseFlags(runFlags, texts);
       for (const [flag, { default: byDefault }] of Object.entries<Flag>(runFlags)) {
@@ -99,7 +99,7 @@ async function runCommandOf(name: string, operator: Operator): Promise<Command> 
         // Of a flag with a default it is not known whether the user gave it.
         if (!(flag in texts) || byDefault === undefined) run[flag] = values[flag];
       }
-      return runOperators([configured], run as FlagValues<typeof RUN_FLAGS>, io);
+      return runOperators([ready], run as FlagValues<typeof RUN_FLAGS>, io);
     },
   };
 }

@@ -1,12 +1,5 @@
 import { type DefinedKind, type Kind, type KubeObject, kindId, silentLogger, systemClock } from '@capstan/kube';
-import {
-  type Instances,
-  type InstancesContext,
-  type Operator,
-  type PreviewChange,
-  preview,
-  SYSTEM_NAMESPACE,
-} from '@capstan/reconcile';
+import { findInstances, type Operator, type PreviewChange, preview, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import {
   command,
   count,
@@ -137,7 +130,7 @@ export default command({
         const kind = await kinds.kindOf({ place: `the release ${one.release.name}`, object: one.object });
         given.push(...[await wouldBeDropped(predicting, kind, one)].flatMap((change) => change ?? []));
       }
-      const instances = await instancesOf(operators, { client, clock, signal, given });
+      const instances = await findInstances(operators, { client, clock, signal, given, timeoutMs });
       const all = [...operators, ...instances.operators];
       const { runtime, notes, stop } = await warmRuntime({
         operators,
@@ -221,15 +214,6 @@ function toolChoice(flags: {
     ...(tool && { tool }),
     ...(fieldManager !== undefined && { fieldManager }),
     ...(forceConflicts !== undefined && { forceConflicts }),
-  };
-}
-
-/** What runs in programs of its own beside the operators. */
-async function instancesOf(operators: readonly Operator[], context: InstancesContext): Promise<Instances> {
-  const found = await Promise.all(operators.map(async (operator) => operator.instances?.(context)));
-  return {
-    operators: found.flatMap((one) => one?.operators ?? []),
-    notes: found.flatMap((one) => one?.notes ?? []),
   };
 }
 

@@ -1,5 +1,6 @@
 // A flag as data: from one declaration come the parser, the type of its value, its default and its line of help. The flags of
 // commands and those of operators are the same thing.
+import { guardedOr } from '../guard.ts';
 
 export interface Flag {
   readonly type: 'string' | 'boolean';
@@ -105,7 +106,13 @@ function textsOf(
 
 function parseText(flag: Flag, text: string): unknown {
   if (flag.oneOf !== undefined && !flag.oneOf.includes(text)) return refuse(`use one of ${flag.oneOf.join(', ')}`);
-  if (flag.parse !== undefined) return flag.parse(text);
+  const { parse } = flag;
+  if (parse !== undefined)
+    return guardedOr(
+      'its parse',
+      () => parse(text),
+      ({ message }) => refuse(message),
+    );
   if (flag.type === 'string') return text;
   if (text !== 'true' && text !== 'false') return refuse('use true or false');
   return text === 'true';

@@ -6,6 +6,7 @@ export * from './flag-parsers.ts';
 export * from './help.ts';
 export * from './io.ts';
 export * from './nearest.ts';
+export * from './operator-flags.ts';
 export * from './parse.ts';
 export * from './report.ts';
 export * from './table.ts';

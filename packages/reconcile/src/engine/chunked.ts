@@ -1,6 +1,5 @@
-import type { ChunkedOptions, ChunkPart, Derivation, Engine, Projection, Tracker } from './engine-types.ts';
+import type { ChunkedOptions, ChunkPart, Derivation, Engine } from './engine-types.ts';
 import type { DerivationState } from './graph/model.ts';
-import type { Where } from './graph/where.ts';
 
 /**
  * A derivation over many members in two steps: members fall into chunks by a hash of their key, each chunk is a node,
@@ -9,10 +8,16 @@ import type { Where } from './graph/where.ts';
 export function createChunked<V, P, C, R>(engine: Engine, options: ChunkedOptions<V, P, C, R>): Derivation<R> {
   const { name, table, where = {}, chunks = 128 } = options;
   const byChunk = engine.index(table, `chunk of ${name}`, (_value, key) => [String(chunkOf(key, chunks))]);
-  const partsOf = partReader(options);
-  const chunk = engine.derive<C>({
+  // A fold, which leaves out the members that fail and shows the error on them.
+  const chunk = engine.fold<Map<string, P>, P, C, V>({
     name: `${name} chunk`,
-    compute: (number, read) => options.chunk(partsOf(read, { ...where, index: [byChunk, number] })),
+    over: (number) => ({ table, where: { ...where, index: [byChunk, number] } }),
+    part: options.part,
+    empty: () => new Map(),
+    clone: (state) => new Map(state),
+    put: (state, key, part) => void state.set(key, part),
+    remove: (state, key) => void state.delete(key),
+    result: (state) => options.chunk(inOrder(state)),
   });
   const joined = engine.derive<R>({
     name,
@@ -28,16 +33,8 @@ export function createChunked<V, P, C, R>(engine: Engine, options: ChunkedOption
   return joined;
 }
 
-function partReader<V, P, C, R>({
-  table,
-  part,
-}: ChunkedOptions<V, P, C, R>): (read: Tracker, members: Where<V>) => readonly ChunkPart<P>[] {
-  if (typeof part === 'function') {
-    // One function per chunked derivation, so that its reads keep their edges.
-    const withKey: Projection<V, ChunkPart<P>> = (value, key) => ({ key, part: part(value, key) });
-    return (read, members) => read.list(table, members, withKey);
-  }
-  return (read, members) => read.keys(table, members).map((key) => ({ key, part: read.derived(part, key) }));
+function inOrder<P>(parts: ReadonlyMap<string, P>): readonly ChunkPart<P>[] {
+  return Array.from(parts, ([key, part]) => ({ key, part })).sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
 /** FNV-1a over the code units: stable between processes, even enough for chunks. */

@@ -72,6 +72,7 @@ function newFold(): FoldState {
     unsettled: new Map(),
     left: new Map(),
     blamed: new Map(),
+    spoiling: new Set(),
     moved: new Set(),
     stale: true,
   };
@@ -91,27 +92,83 @@ function runFold(graph: Graph, frame: RunFrame, options: Options, fold: FoldStat
     fold.moved = new Set([...cells.map(({ key }) => key), ...fold.parts.keys()]);
     fold.stale = false;
   }
+  // What the others are now may let the result take these again.
+  for (const key of fold.spoiling) fold.moved.add(key);
+  fold.spoiling.clear();
   if (!isProjection(options.part)) settleParts(graph, frame, options.part as unknown as DerivationState, fold, query);
   const { name } = node.derivation;
-  const blamed = new Map<string, Outcome>();
-  // A member on which `put` or `remove` fails may have left half a change: the state is built again without it.
-  for (
-    let failed = applyMembers(options, fold, query, blamed);
-    failed;
-    failed = applyMembers(options, fold, query, blamed)
-  ) {
+  const rebuild = () => {
     clearState(options, fold);
     fold.moved = new Set([...cells.map(({ key }) => key), ...fold.parts.keys()]);
+  };
+  const blamed = new Map<string, Outcome>();
+  // A member on which `put` or `remove` fails may have left half a change: the state is built again without it.
+  const applyAll = () => {
+    while (applyMembers(options, fold, query, blamed)) rebuild();
+    fold.moved.clear();
+  };
+  applyAll();
+  let outcome = firstFailure(fold.unsettled) ?? resultOf(options, fold, name);
+  if (outcome.state === HAS_ERROR) {
+    const spoiling = spoilingMembers(options, fold.parts, name);
+    if (spoiling.size > 0) {
+      for (const [key, failure] of spoiling) blamed.set(key, failure);
+      rebuild();
+      applyAll();
+      outcome = resultOf(options, fold, name);
+    }
+    fold.spoiling = new Set(spoiling.keys());
   }
-  fold.moved.clear();
   blameMembers(graph, fold, query, `the fold ${name}`);
   frame.incomplete = fold.left.size > 0 || isIncomplete(query) || (graph.faults.size > 0 && hasIncompletePart(fold));
-  const failure = firstFailure(fold.unsettled);
-  if (failure !== undefined) return failure;
-  const value = options.result(fold.state);
-  if (isPromise(value)) refusePromise(`result of the fold ${name}`, value);
-  return { state: HAS_VALUE, value };
+  if (outcome.state === HAS_ERROR) throw outcome.value;
+  return outcome;
 }
+
+function resultOf(options: Options, { state }: Pick<FoldState, 'state'>, name: string): Outcome {
+  try {
+    const value = options.result(state);
+    if (isPromise(value)) refusePromise(`result of the fold ${name}`, value);
+    return { state: HAS_VALUE, value };
+  } catch (error) {
+    return { state: HAS_ERROR, value: asError(error) };
+  }
+}
+
+/**
+ * Finds the members on which `result` fails: in the order of keys, each without which it no longer does. None where it fails
+ * without members too, or on so many that the function itself is to blame. It depends on the members alone, not on what was before.
+ */
+export function spoilingMembers(
+  options: Options,
+  parts: ReadonlyMap<string, Pick<FoldPart, 'included' | 'part'>>,
+  name: string,
+): ReadonlyMap<string, Outcome> {
+  let members = [...parts].filter(([, { included }]) => included).sort(([a], [b]) => (a < b ? -1 : 1));
+  const failureOf = (count: number): Outcome | undefined => {
+    const state = options.empty();
+    for (const [key, { part }] of members.slice(0, count)) options.put(state, key, part, undefined);
+    const outcome = resultOf(options, { state }, name);
+    return outcome.state === HAS_ERROR ? outcome : undefined;
+  };
+  const spoiling = new Map<string, Outcome>();
+  if (failureOf(0) !== undefined) return spoiling;
+  for (let failure = failureOf(members.length); failure !== undefined; failure = failureOf(members.length)) {
+    if (spoiling.size === MOST_SPOILING) return new Map();
+    let [passes, fails] = [0, members.length];
+    while (fails - passes > 1) {
+      const middle = (passes + fails) >>> 1;
+      const found = failureOf(middle);
+      if (found === undefined) passes = middle;
+      else [fails, failure] = [middle, found];
+    }
+    spoiling.set(members[passes]?.[0] ?? '', failure);
+    members = members.toSpliced(passes, 1);
+  }
+  return spoiling;
+}
+
+const MOST_SPOILING = 16;
 
 /** Shows on each member that is left out why, and no longer on those that are back. */
 function blameMembers(graph: Graph, fold: FoldState, query: Query, what: string): void {

@@ -6,6 +6,7 @@ import {
   type Kind,
   type KubeObject,
   keyOfObject,
+  kindId,
   type Logger,
   type ObjectKey,
 } from '@capstan/kube/cluster';
@@ -35,7 +36,7 @@ export function createViews(logger: Logger, onView?: OnView): Views {
       if (!isDefined(kind)) return object;
       try {
         const view = settledResult('normalise', kind.viewOf(object));
-        if (failed.size > 0 && failed.delete(keyOfObject(object))) onView?.(kind, object, undefined);
+        if (failed.size > 0 && failed.delete(nameOf(kind, object))) onView?.(kind, object, undefined);
         if (view !== object) origins.set(view, { kind: writtenAs(kind, object), object });
         return view;
       } catch (error) {
@@ -43,7 +44,7 @@ export function createViews(logger: Logger, onView?: OnView): Views {
           object: `${object.kind} ${keyOfObject(object)}`,
           error,
         });
-        failed.add(keyOfObject(object));
+        failed.add(nameOf(kind, object));
         onView?.(kind, object, error);
         return object;
       }
@@ -51,6 +52,9 @@ export function createViews(logger: Logger, onView?: OnView): Views {
     originOf: (view) => origins.get(view),
   };
 }
+
+/** Objects of two kinds may have one key. */
+const nameOf = (kind: Kind, object: KubeObject) => `${kindId(kind)} ${keyOfObject(object)}`;
 
 /** The kinds whose objects enter the table of this one: itself, and its aliases. */
 export function writtenKinds(kind: Kind): readonly Kind[] {

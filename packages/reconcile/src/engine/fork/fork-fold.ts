@@ -3,7 +3,7 @@
 
 import { asError, settledResult } from '../../guard.ts';
 import type { FoldOptions } from '../engine-types.ts';
-import { firstFailure, isProjection, patchState, projected } from '../fold.ts';
+import { entryOf, firstFailure, isProjection, patchState, projected, spoilingMembers } from '../fold.ts';
 import { depsOf } from '../graph/edge.ts';
 import {
   type DerivationState,
@@ -55,15 +55,20 @@ export function runFoldInFork(evaluation: Evaluation, shadow: Shadow): Outcome {
         : foldOnOrAfresh(evaluation, shadow, options, main, members);
     if (shadow.cycled !== undefined) return { state: HAS_ERROR, value: shadow.cycled.error };
     shadow.incomplete ||= fold.left.size > 0;
-    return (
-      firstFailure(fold.unsettled) ?? { state: HAS_VALUE, value: settledResult('result', options.result(fold.state)) }
-    );
+    return fold.outcome;
   } catch (error) {
     return { state: HAS_ERROR, value: asError(error) };
   }
 }
 
-type Folded = Pick<FoldState, 'state' | 'unsettled' | 'left'>;
+interface Folded extends Pick<FoldState, 'left'> {
+  readonly outcome: Outcome;
+}
+
+function folded(options: Options, { state, unsettled, left }: FoldState): Folded {
+  const failure = firstFailure(unsettled);
+  return { left, outcome: failure ?? { state: HAS_VALUE, value: settledResult('result', options.result(state)) } };
+}
 
 function foldAfresh(evaluation: Evaluation, shadow: Shadow, options: Options, members: readonly Seen[]): Folded {
   const outcomes = members.map((member) => partOf(evaluation, shadow, options, member));
@@ -71,9 +76,18 @@ function foldAfresh(evaluation: Evaluation, shadow: Shadow, options: Options, me
   for (const { source } of depsOf(shadow.node))
     if (source.kind === NODE && !shadow.reads.has(source)) dropped.add(source);
   const blamed = new Map<string, Outcome>();
+  let hasSearched = false;
   for (;;) {
     const fold = blank(options.empty(), new Map());
-    if (fillState(options, fold, members, outcomes, blamed)) return fold;
+    if (!fillState(options, fold, members, outcomes, blamed)) continue;
+    try {
+      return folded(options, fold);
+    } catch (error) {
+      const spoiling = hasSearched ? [] : [...spoilingMembers(options, fold.parts, shadow.node.derivation.name)];
+      if (spoiling.length === 0) throw error;
+      hasSearched = true;
+      for (const [key, failure] of spoiling) blamed.set(key, failure);
+    }
   }
 }
 
@@ -89,7 +103,7 @@ function fillState(
     const outcome = blamed.get(key) ?? outcomes[i];
     if (outcome === undefined) continue;
     try {
-      patchState(options, fold, key, { edge: undefined, included: false, part: undefined }, outcome);
+      patchState(options, fold, key, entryOf(fold, key), outcome);
     } catch (error) {
       blamed.set(key, { state: HAS_ERROR, value: asError(error) });
       return false;
@@ -133,7 +147,7 @@ function foldOn(
     fold.unsettled.delete(key);
     if (entry.included) options.remove(fold.state, key, entry.part);
   }
-  return fold;
+  return folded(options, fold);
 }
 
 function movedMembers(evaluation: Evaluation, node: Node): Set<string> {
@@ -156,7 +170,16 @@ function partOf(evaluation: Evaluation, shadow: Shadow, options: Options, { key,
 }
 
 function blank(state: unknown, unsettled: Map<string, Outcome>): FoldState {
-  return { state, parts: new Map(), unsettled, left: new Map(), blamed: new Map(), moved: new Set(), stale: false };
+  return {
+    state,
+    parts: new Map(),
+    unsettled,
+    left: new Map(),
+    blamed: new Map(),
+    spoiling: new Set(),
+    moved: new Set(),
+    stale: false,
+  };
 }
 
 function find(members: readonly Seen[], key: string): Seen | undefined {

@@ -219,10 +219,12 @@ export interface FoldState {
   parts: Map<string, FoldPart>;
   /** Members whose part is suspended: they are not in the state. */
   unsettled: Map<string, Outcome>;
-  /** Members whose part, or whose entry into the state, failed: the fold goes on without them. */
+  /** Members whose part, or whose entry into the state or the result, failed: the fold goes on without them. */
   left: Map<string, Outcome>;
   /** The cells of members that are shown to have failed. */
   blamed: Map<string, Cell>;
+  /** Members that are left out because the result fails on them; each run tries them again. */
+  spoiling: Set<string>;
   /** Members that moved since the last run. */
   moved: Set<string>;
   /** The state cannot be patched: fold afresh. */
