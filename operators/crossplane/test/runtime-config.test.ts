@@ -92,10 +92,14 @@ describe('a DeploymentRuntimeConfig', () => {
         `apply Deployment ${SYSTEM}/fixed`,
       ]);
       assert.deepEqual(
-        later.map(({ object: what, until }) => `${what}: ${until}`),
+        later
+          .filter(({ verb }) => verb !== 'status')
+          .map(({ verb, object: what, until }) => `${verb} ${what}: ${until}`)
+          .toSorted(),
         [
-          `Deployment ${SYSTEM}/${name}: what replaces it is ready`,
-          `Service ${SYSTEM}/${name}: what replaces it is ready`,
+          `delete Deployment ${SYSTEM}/${name}: what replaces it is ready`,
+          `delete Service ${SYSTEM}/${name}: what replaces it is ready`,
+          `mint Secret ${SYSTEM}/example-tls-server: pods are ready`,
         ],
       );
       assert.deepEqual(unknowns, [`Secret ${SYSTEM}/example-tls-server: its content is created when it is written`]);

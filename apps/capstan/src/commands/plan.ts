@@ -71,6 +71,7 @@ export default command({
     'force-conflicts': { type: 'boolean', help: 'Server-side apply takes fields over from other field managers.' },
     'show-status': { type: 'boolean', help: 'Show what would be written to statuses too.' },
     'exit-code': { type: 'boolean', help: 'End with 3 when something would change.' },
+    offline: { type: 'boolean', help: 'Ask nothing outside of the cluster: no registry, for one.' },
     timeout: {
       type: 'string',
       value: 'DURATION',
@@ -144,13 +145,19 @@ export default command({
         namespace: flags['operator-namespace'] ?? namespace,
         keyNamespaces: flags['operator-namespace'] ? [flags['operator-namespace']] : [SYSTEM_NAMESPACE, namespace],
         ...(watchNamespaces && { watchNamespaces }),
+        ...(flags.offline && { isOffline: true }),
       });
       try {
         const changes = given.filter(({ verb }) => verb !== 'none');
         const result = await preview(
           runtime,
           changes.map((change) => previewChange(change, kinds.seenAs(change.kind))),
-          { clock, signal },
+          {
+            clock,
+            signal,
+            factTimeoutMs: timeoutMs,
+            onFact: (what) => io.stderr(`Finding out ${what} …\n`),
+          },
         );
         const { bodies, ...previewed } = result;
         const { refused, notAsked } = await predictRefusals(client, bodies, signal);

@@ -27,14 +27,13 @@ export function formatPlan(report: PlanReport, options: FormatPlanOptions): stri
   const { given, writes, later, deliveries, problems, unknowns, refusals, notes } = report;
   const { bold, red, yellow } = options.colours;
   const lines = [bold('Given:'), ...given.flatMap((change) => givenLines(change, options))];
+  const foreign = foreignObjects(report);
+  if (foreign.length > 0)
+    lines.push('', bold('Objects of others that would be touched:'), ...foreign.map((one) => `  ${bold(one)}`));
   const { objects, statuses } = grouped(writes);
   if (objects.length > 0) lines.push('', bold('Then:'), ...objects.flatMap((one) => writeLines(one, options)));
-  if (later.length > 0)
-    lines.push(
-      '',
-      bold('Later:'),
-      ...later.map((one) => `  - delete ${one.object}, once ${one.until}  by ${one.by} for ${one.for}`),
-    );
+  const after = laterLines(later, options);
+  if (after.length > 0) lines.push('', bold('Later:'), ...after);
   if (deliveries.length > 0)
     lines.push('', bold('Delivered outside the cluster:'), ...deliveryLines(deliveries, options));
   if (problems.length > 0)
@@ -54,6 +53,22 @@ export function formatPlan(report: PlanReport, options: FormatPlanOptions): stri
 }
 
 const GIVEN_VERBS = { create: '+ create', change: '~ change', delete: '- delete', none: '= leave' } as const;
+
+/** Objects that were there before and that no operator has written to so far. */
+function foreignObjects({ writes, later }: Pick<PlanReport, 'writes' | 'later'>): string[] {
+  const found = [...writes, ...later].filter(({ foreign }) => foreign === true);
+  return [...new Set(found.map((write) => `${verbOf(write)} ${write.object}  by ${write.by} for ${write.for}`))];
+}
+
+/** Each object once under what it waits for; statuses follow from the rest. */
+function laterLines(later: PlanReport['later'], options: FormatPlanOptions): string[] {
+  const byUntil = Map.groupBy(later, ({ until }) => until);
+  return [...byUntil].flatMap(([until, writes]) => {
+    const { objects, statuses } = grouped(writes);
+    const shown = options.showStatus ? [...objects, ...statuses] : objects;
+    return shown.flatMap((one) => writeLines({ ...one, object: `${one.object}, once ${until}` }, options));
+  });
+}
 
 function givenLines(change: PlanReport['given'][number], options: FormatPlanOptions): string[] {
   const [first = '', ...values] = entry(GIVEN_VERBS[change.verb], change, options);
@@ -168,7 +183,13 @@ function isCreation({ creates }: PreviewWrite): boolean {
 
 /** "2 created, 1 changed (rolls pods), 3 statuses." Each object counts once. */
 export function summary(
-  { writes, deliveries, refusals }: Pick<PlanReport, 'writes' | 'deliveries' | 'refusals'>,
+  {
+    writes,
+    later,
+    deliveries,
+    refusals,
+    unknowns,
+  }: Pick<PlanReport, 'writes' | 'later' | 'deliveries' | 'refusals' | 'unknowns'>,
   showStatus: boolean,
 ): string {
   const objects = writes.filter(({ verb }) => verb !== 'status' && verb !== 'finalizer');
@@ -183,9 +204,18 @@ export function summary(
     ...part(deleted, 'deleted'),
     ...(statuses > 0 ? [`${count(statuses, 'status', 'statuses')}${showStatus ? '' : ' (see --show-status)'}`] : []),
     ...delivered(deliveries),
+    ...laterPart(later),
     ...(refusals.length > 0 ? [`${refusals.length} refused`] : []),
   ];
-  return parts.length === 0 ? 'Nothing follows from it.' : `${parts.join(', ')}.`;
+  if (parts.length > 0) return `${parts.join(', ')}.`;
+  return unknowns.length === 0 ? 'Nothing follows from it.' : 'What follows from it is not known.';
+}
+
+function laterPart(later: PlanReport['later']): string[] {
+  const objects = later.filter(({ verb }) => verb !== 'status' && verb !== 'finalizer');
+  const disturbances = [...new Set(objects.flatMap(({ disturbs }) => disturbs ?? []))];
+  const count = new Set(objects.map(({ object }) => object)).size;
+  return count === 0 ? [] : [`${count} later${disturbances.length === 0 ? '' : ` (${disturbances.join(', ')})`}`];
 }
 
 function delivered(deliveries: readonly PreviewDelivery[]): string[] {

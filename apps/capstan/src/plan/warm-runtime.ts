@@ -40,6 +40,8 @@ export interface WarmRuntimeOptions {
   /** Where their digest keys may be, the likeliest first. */
   keyNamespaces: readonly string[];
   watchNamespaces?: readonly string[];
+  /** Nothing outside of the cluster is asked. */
+  isOffline?: boolean;
 }
 
 export interface WarmRuntime {
@@ -56,7 +58,8 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
   const { instances = [], client, clock, signal, namespace, watchNamespaces } = options;
   const { random, logger } = options;
   const operators = [...options.operators, ...instances];
-  const runtime = createRuntime({ operators, clock, random, logger, leadership: () => neverLeads, whole: true });
+  const facts = options.isOffline ? 'none' : 'readOnly';
+  const runtime = createRuntime({ operators, clock, random, logger, leadership: () => neverLeads, whole: true, facts });
   const leaving = new AbortController();
   // Other clusters are part of the preview as far as they can be reached; what is not known of them is listed.
   const clusters = followClusterSecrets({
@@ -93,7 +96,7 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
     // Referenced objects and facts are fetched once something reads them; what does not come is an unknown of the preview.
     for (
       await runtime.settle();
-      (runtime.suspended > 0 || isFilling()) && clock.now() < deadline;
+      (isSuspended(runtime) || isFilling()) && clock.now() < deadline;
       await runtime.settle()
     ) {
       await sleep(clock, POLL_MS, signal);
@@ -103,6 +106,17 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
     await stop();
     throw error;
   }
+}
+
+/** Whether a reconciler waits for something that may still come: facts that are not performed do not. */
+function isSuspended(runtime: Runtime): boolean {
+  if (runtime.suspended === 0) return false;
+  const never = runtime.facts
+    .filter(({ fact }) => runtime.performedFacts === 'none' || fact.readOnly !== true)
+    .map(({ table }) => `${table.name}/`);
+  if (never.length === 0) return true;
+  const waiting = runtime.status().reconcilers.flatMap(({ suspended }) => suspended);
+  return waiting.some(({ waitingFor }) => waitingFor.some((what) => !never.some((name) => what.startsWith(name))));
 }
 
 /** Waits until every kind is listed, or known not to be readable; the latter come back as notes. */

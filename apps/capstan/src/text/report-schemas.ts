@@ -65,6 +65,18 @@ const changes = {
   changes: array(valueChange),
 };
 
+const write = {
+  level: integer({ description: 'From 1: level 2 follows from what level 1 writes.' }),
+  by: string({ description: 'operator.reconciler' }),
+  for: string({ description: 'What the reconciler works on, as Kind namespace/name.' }),
+  verb: enumOf(['apply', 'create', 'mint', 'hold', 'share', 'withdraw', 'patch', 'delete', 'status', 'finalizer']),
+  object: string({ description: 'Kind namespace/name' }),
+  ...changes,
+  creates: boolean({ ...optional, description: 'The object does not exist yet.' }),
+  disturbs: string({ ...optional, description: 'How it disturbs what runs: rolls pods.' }),
+  foreign: boolean({ ...optional, description: 'The object was there before, and no operator has written to it.' }),
+};
+
 const plan = object({
   given: array(
     object({
@@ -75,27 +87,10 @@ const plan = object({
     }),
     { description: 'What the manifests themselves change.' },
   ),
-  writes: array(
-    object({
-      level: integer({ description: 'From 1: level 2 follows from what level 1 writes.' }),
-      by: string({ description: 'operator.reconciler' }),
-      for: string({ description: 'What the reconciler works on, as Kind namespace/name.' }),
-      verb: enumOf(['apply', 'create', 'mint', 'hold', 'share', 'withdraw', 'patch', 'delete', 'status', 'finalizer']),
-      object: string({ description: 'Kind namespace/name' }),
-      ...changes,
-      creates: boolean({ ...optional, description: 'The object does not exist yet.' }),
-      disturbs: string({ ...optional, description: 'How it disturbs what runs: rolls pods.' }),
-    }),
-  ),
-  later: array(
-    object({
-      object: string({ description: 'Kind namespace/name' }),
-      by: string({ description: 'operator.reconciler' }),
-      for: string({ description: 'What the reconciler works on, as Kind namespace/name.' }),
-      until: string({ description: 'When, as in "the new one is ready".' }),
-    }),
-    { description: 'What is deleted once its replacement is ready.' },
-  ),
+  writes: array(object(write)),
+  later: array(object({ ...write, until: string({ description: 'When, as in "the new one is ready".' }) }), {
+    description: 'What follows once something is so, such as pods that are ready.',
+  }),
   deliveries: array(
     object({
       by: string({ description: 'operator.sink' }),

@@ -40,7 +40,7 @@ const TAGS_REFRESH_MS = 600_000;
 const SHORT_RETRY = { retryMs: 1000, maxRetryMs: 60_000 };
 
 export function createRegistryFacts(source: PackageSource, pollMs: number): RegistryFacts {
-  const common = { label: ({ image }: ImageInput) => image, ...SHORT_RETRY };
+  const common = { label: ({ image }: ImageInput) => image, readOnly: true, ...SHORT_RETRY };
   const context = ({ credentials }: ImageInput, { signal }: { signal: AbortSignal }) => ({
     secrets: credentials,
     signal,
@@ -63,6 +63,7 @@ export function createRegistryFacts(source: PackageSource, pollMs: number): Regi
         if (found === undefined) throw FactErrors.NotCached(image);
         return found;
       },
+      readOnly: true,
       ...SHORT_RETRY,
     }),
     tags: fact({

@@ -1,4 +1,5 @@
-// Objects that are read only where something refers to them: what a change would refer to is fetched before it is previewed.
+// Objects that are read only where something refers to them, and facts that only read: what a change would refer to is fetched
+// before it is previewed.
 import { type Clock, sleep } from '@capstan/kube/cluster';
 import type { Derivation, Root, Table } from '../engine/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -8,9 +9,14 @@ export interface FetchOptions {
   readonly signal: AbortSignal;
   /** How long one object may take; 5,000 by default. */
   readonly timeoutMs?: number;
+  /** How long facts may take; 30,000 by default. What has no result by then is not known. */
+  readonly factTimeoutMs?: number;
+  /** Called before facts are fetched, as in `package-content of registry.example/a:v1`: it may take a while. */
+  onFact?(what: string): void;
 }
 
 const TIMEOUT_MS = 5000;
+const FACT_TIMEOUT_MS = 30_000;
 const POLL_MS = 10;
 
 export interface Fetcher {
@@ -19,7 +25,14 @@ export interface Fetcher {
   stop(): void;
 }
 
-export function createFetcher(runtime: Runtime, { clock, signal, timeoutMs = TIMEOUT_MS }: FetchOptions): Fetcher {
+interface Wanted {
+  readonly table: Table<unknown>;
+  readonly key: string;
+  readonly isFact: boolean;
+}
+
+export function createFetcher(runtime: Runtime, options: FetchOptions): Fetcher {
+  const { clock, signal, timeoutMs = TIMEOUT_MS, factTimeoutMs = FACT_TIMEOUT_MS } = options;
   const asked = new Set<string>();
   const roots: Root[] = [];
   const readers = new Map<Table<unknown>, Derivation<boolean>>();
@@ -35,20 +48,30 @@ export function createFetcher(runtime: Runtime, { clock, signal, timeoutMs = TIM
     return reader;
   };
 
+  const wantedBy = (unknown: string): Wanted[] => {
+    if (asked.has(unknown)) return [];
+    const isNamed = ({ name }: Table<unknown>) => unknown.startsWith(`${name}/`);
+    const fact = runtime.facts.find(({ table }) => isNamed(table as Table<unknown>));
+    const isRead = fact?.fact.readOnly === true && runtime.performedFacts !== 'none';
+    const table = isRead ? (fact?.table as Table<unknown>) : referencedTables(runtime).find(isNamed);
+    if (table === undefined) return [];
+    asked.add(unknown);
+    return [{ table, key: unknown.slice(table.name.length + 1), isFact: isRead }];
+  };
+
   return {
     async fetch(unknowns) {
-      const tables = referencedTables(runtime);
-      const wanted = unknowns.flatMap((unknown) => {
-        if (asked.has(unknown)) return [];
-        const table = tables.find(({ name }) => unknown.startsWith(`${name}/`));
-        if (table === undefined) return [];
-        asked.add(unknown);
-        return [{ reader: readerOf(table), key: unknown.slice(table.name.length + 1) }];
-      });
+      const wanted = unknowns.flatMap(wantedBy);
       if (wanted.length === 0) return false;
-      for (const { reader, key } of wanted) roots.push(runtime.engine.hold(reader, key));
-      const deadline = clock.now() + timeoutMs;
-      const isKnown = () => wanted.every(({ reader, key }) => runtime.engine.valueOf(reader, key)?.state === 'value');
+      // The inputs of facts are known from the preview until the next wave, which begins when its roots are held.
+      for (const { table, key, isFact } of wanted) {
+        if (isFact) options.onFact?.(factName(`${table.name}/${key}`));
+        roots.push(runtime.engine.hold(readerOf(table), key));
+      }
+      const limit = wanted.some(({ isFact }) => isFact) ? factTimeoutMs : timeoutMs;
+      const deadline = clock.now() + limit;
+      const isKnown = () =>
+        wanted.every(({ table, key }) => runtime.engine.valueOf(readerOf(table), key)?.state === 'value');
       for (await runtime.settle(); !isKnown() && clock.now() < deadline; await runtime.settle())
         await sleep(clock, POLL_MS, signal);
       return true;
@@ -58,6 +81,27 @@ export function createFetcher(runtime: Runtime, { clock, signal, timeoutMs = TIM
       runtime.engine.retire(...readers.values());
     },
   };
+}
+
+/** Names each fact among the unknowns as people know it, with the reason that it is not known. */
+export function describeUnknown(runtime: Runtime, unknown: string): string {
+  const found = runtime.facts.find(({ table }) => unknown.startsWith(`${table.name}/`));
+  if (found === undefined) return unknown;
+  return `${factName(unknown)}: ${reasonOf(found.fact.readOnly === true, runtime)}; what follows from it is not known`;
+}
+
+function reasonOf(isReadOnly: boolean, { performedFacts }: Runtime): string {
+  if (performedFacts === 'none') return 'facts are not fetched (--offline)';
+  return isReadOnly
+    ? 'there is no result yet'
+    : 'finding it out may change something outside, so that a preview does not';
+}
+
+/** `package-digest of registry.example/a:v1`, without the digest of the input. */
+function factName(unknown: string): string {
+  const [, name = '', key = ''] = /^fact ([^/]+)\/(.*)$/s.exec(unknown) ?? [];
+  const label = key.replace(/ ?\bv\d+\.[0-9a-f]+(?:\.[\w-]+\.[0-9a-f]+)?$/, '');
+  return label === '' ? name : `${name} of ${label}`;
 }
 
 function referencedTables({ bindings, sinks, worlds }: Runtime): Table<unknown>[] {

@@ -2,7 +2,6 @@
 // overlay alone, level by level, until nothing more follows. Nothing is written, and what only the server or the outside
 // can tell is listed as unknown.
 import {
-  applyJsonPatch,
   changesBetween,
   type Kind,
   type KubeObject,
@@ -16,16 +15,26 @@ import { nextStep } from '../apply/index.ts';
 import { type ChildWrite, describe, isSettled, type WriteSet } from '../diff/index.ts';
 import { plainDigest } from '../digest.ts';
 import type { Change, Fork } from '../engine/index.ts';
-import { PREVIEWED_ANNOTATION } from '../marks.ts';
+import { FIELD_MANAGER_PREFIX } from '../inventory.ts';
+import { INVENTORY_LABEL, PREVIEWED_ANNOTATION } from '../marks.ts';
 import { placeOf } from '../plan/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { PRUNE_FRESH_MS } from '../runtime/writer/api-writer.ts';
 import type { Binding } from '../runtime/writer/binding.ts';
 import { type PreviewDelivery, previewDeliveries } from './deliveries.ts';
 import { disturbanceOf } from './disturbance.ts';
-import { createFetcher, type FetchOptions } from './fetched.ts';
+import { createFetcher, describeUnknown, type FetchOptions } from './fetched.ts';
 import { newAlerts, newConditionProblems, type PreviewProblem } from './problems.ts';
-import { virtuallyApplied, virtuallyDeleted, virtuallyFinalized, virtuallyWithStatus } from './virtual.ts';
+import { whenAccepted, whenReady } from './ready.ts';
+import {
+  VIRTUAL_UID,
+  virtuallyApplied,
+  virtuallyDeleted,
+  virtuallyFinalized,
+  virtuallyPatched,
+  virtuallyWithdrawn,
+  virtuallyWithStatus,
+} from './virtual.ts';
 import { wouldBe } from './would-be.ts';
 
 /**
@@ -38,8 +47,8 @@ export type PreviewChange =
 
 export interface PreviewResult {
   readonly writes: readonly PreviewWrite[];
-  /** What goes once something is so that the preview does not wait for. */
-  readonly later: readonly PreviewRemoval[];
+  /** What follows once something is so: pods that the change starts or rolls are assumed to become ready. */
+  readonly later: readonly PreviewLater[];
   /** What sinks would deliver outside the cluster. */
   readonly deliveries: readonly PreviewDelivery[];
   /** What would be reported on objects and is not reported now. */
@@ -60,8 +69,13 @@ export interface PreviewBody {
   readonly verb: 'apply' | 'create';
 }
 
-export interface PreviewRemoval extends Pick<PreviewWrite, 'by' | 'for' | 'object'> {
+interface PreviewRemoval extends Pick<PreviewWrite, 'by' | 'for' | 'object'> {
   /** As in `the new one is ready`. */
+  readonly until: string;
+}
+
+export interface PreviewLater extends PreviewWrite {
+  /** What it waits for, as in `the new one is ready`. */
   readonly until: string;
 }
 
@@ -82,14 +96,16 @@ export interface PreviewWrite {
   readonly creates?: true;
   /** What it does to running things: `rolls pods`. */
   readonly disturbs?: string;
+  /** Why the object counts as one of others: it was there before, and no operator has written to it. */
+  readonly foreign?: true;
 }
 
 /** More levels than any chain of resources has: past this the reconcilers chase each other. */
 const MAX_LEVELS = 50;
 const MAX_PATHS = 20;
 
-/** Each reveals what the one before refers to. */
-const MAX_ROUNDS = 5;
+/** Each reveals what the one before refers to: a package its content, and that its dependencies. */
+const MAX_ROUNDS = 20;
 
 /** With `fetching`, objects that the changes refer to and that nothing has read so far are fetched; otherwise they are unknown. */
 export async function preview(
@@ -99,13 +115,13 @@ export async function preview(
 ): Promise<PreviewResult> {
   // The fork is tied to one wave: take in what is pending first, and let nothing in before it is evaluated.
   await runtime.settle();
-  let result = previewNow(runtime, changes);
-  if (fetching === undefined) return result;
+  let result = previewRaw(runtime, changes);
+  if (fetching === undefined) return described(runtime, result);
   const fetcher = createFetcher(runtime, fetching);
   try {
     for (let round = 0; round < MAX_ROUNDS && (await fetcher.fetch(result.unknowns)); round++)
-      result = previewNow(runtime, changes);
-    return result;
+      result = previewRaw(runtime, changes);
+    return described(runtime, result);
   } finally {
     fetcher.stop();
   }
@@ -113,6 +129,15 @@ export async function preview(
 
 /** The same on the graph as it is; synchronous, so that no wave can come between. */
 export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]): PreviewResult {
+  return described(runtime, previewRaw(runtime, changes));
+}
+
+function described(runtime: Runtime, result: PreviewResult): PreviewResult {
+  return { ...result, unknowns: result.unknowns.map((unknown) => describeUnknown(runtime, unknown)) };
+}
+
+/** With unknowns as the engine names them. */
+function previewRaw(runtime: Runtime, changes: readonly PreviewChange[]): PreviewResult {
   const overlay = createOverlay(runtime);
   for (const change of changes) {
     const world = change.world ?? [...runtime.worlds.keys()][0] ?? '';
@@ -124,57 +149,76 @@ export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]):
         wouldBe(overlay.get(world, change.kind, keyOfObject(change.object)), change.object),
       );
   }
-  const writes: PreviewWrite[] = [];
   const bodies: PreviewBody[] = [];
-  const seen = new Set<string>();
-  const unknowns = new Set<string>();
+  const minted = new Set<string>();
   const bindingOf = new Map<unknown, Binding>(runtime.bindings.map((binding) => [binding.writes, binding]));
-  const later = new Map<string, readonly PreviewRemoval[]>();
-  const alerts = new Map<string, readonly PreviewProblem[]>();
   const reported = new Map<string, { binding: Binding; key: string }>();
+  // Of the last evaluation.
+  const removals = new Map<string, readonly PreviewRemoval[]>();
+  const alerts = new Map<string, readonly PreviewProblem[]>();
+  const gates = new Set<string>();
   let level = 0;
-  for (; level < MAX_LEVELS; level++) {
-    let hasMoved = false;
-    for (const change of overlay.fork.evaluate()) {
-      const binding = bindingOf.get(change.derivation);
-      if (binding !== undefined) {
+  let collectedSoFar = 0;
+
+  /** Evaluates and writes to the overlay, level by level, until nothing more follows. */
+  function follow(): PreviewWrite[] {
+    const writes: PreviewWrite[] = [];
+    const seen = new Set<string>();
+    for (const last = level + MAX_LEVELS; level < last; level++) {
+      let hasMoved = false;
+      for (const map of [removals, alerts, gates]) map.clear();
+      for (const change of overlay.fork.evaluate()) {
+        const binding = bindingOf.get(change.derivation);
+        if (binding === undefined) continue;
         const id = `${binding.id} ${change.key}`;
-        later.set(id, [...removalsOf(change, binding), ...stalePrunes(change, binding)]);
+        removals.set(id, [...removalsOf(change, binding), ...stalePrunes(change, binding)]);
         alerts.set(
           id,
           newAlerts(change.before, change.after).map((message) => problemOf(binding, change.key, message)),
         );
+        const pending = pendingWrites(change);
+        if (pending === undefined) continue;
+        for (const step of stepsOf(pending, { minted, gates }, binding, change.key)) {
+          const created = carryOutVirtually(step, binding, change.key, overlay);
+          if (created === undefined) continue;
+          if (created.verb === 'status') reported.set(id, { binding, key: change.key });
+          const written = JSON.stringify([binding.id, change.key, created.verb, created.object, created.paths]);
+          if (seen.has(written)) continue;
+          seen.add(written);
+          hasMoved = true;
+          bodies.push(...bodiesOf(step, binding));
+          writes.push({
+            level: level + 1,
+            by: `${binding.operator.name}.${binding.reconciler.name}`,
+            for: `${binding.reconciler.resource.kind} ${change.key}`,
+            ...created,
+          });
+        }
       }
-      const pending = binding === undefined ? undefined : pendingWrites(change);
-      if (binding === undefined || pending === undefined) continue;
-      for (const step of stepsOf(pending, unknowns, binding, change.key)) {
-        const created = carryOutVirtually(step, binding, change.key, overlay);
-        if (created === undefined) continue;
-        if (created.verb === 'status') reported.set(`${binding.id} ${change.key}`, { binding, key: change.key });
-        const id = JSON.stringify([binding.id, change.key, created.verb, created.object, created.paths]);
-        if (seen.has(id)) continue;
-        seen.add(id);
-        hasMoved = true;
-        bodies.push(...bodiesOf(step, binding));
-        writes.push({
-          level: level + 1,
-          by: `${binding.operator.name}.${binding.reconciler.name}`,
-          for: `${binding.reconciler.resource.kind} ${change.key}`,
-          ...created,
-        });
-      }
+      if (!hasMoved) break;
     }
-    if (!hasMoved) break;
+    const collected = overlay.collected.slice(collectedSoFar);
+    collectedSoFar += collected.length;
+    return [...writes, ...collected];
   }
-  for (const collected of overlay.collected) writes.push(collected);
+
+  const writes = follow();
+  const levels = level;
   const deliveries = previewDeliveries(runtime, overlay.fork);
+  const later: PreviewLater[] = [];
+  for (let round = 0; round < MAX_ROUNDS && overlay.becomeReady(); round++) {
+    const awaited = new Map([...removals.values()].flat().map(({ object, until }) => [object, until]));
+    later.push(...follow().map((write) => ({ ...write, until: awaited.get(write.object) ?? 'pods are ready' })));
+  }
+  for (const { until, ...removal } of [...removals.values()].flat())
+    later.push({ level: level + 1, ...removal, verb: 'delete', ...valued([]), until });
   return {
     writes,
-    later: [...later.values()].flat(),
+    later,
     deliveries,
     problems: problemsOf(reported.values(), overlay, alerts.values()),
-    unknowns: [...unknowns, ...overlay.fork.unknowns].toSorted(),
-    levels: level,
+    unknowns: [...new Set([...minted, ...gates, ...overlay.fork.unknowns])].toSorted(),
+    levels,
     bodies,
   };
 }
@@ -252,26 +296,31 @@ function pendingWrites(change: Change): WriteSet | undefined {
 }
 
 /** What the API writer would do next, with quiet periods taken as over, and the status. */
-function* stepsOf(writes: WriteSet, unknowns: Set<string>, binding: Binding, key: string): Generator<VirtualStep> {
+function* stepsOf(
+  writes: WriteSet,
+  unknowns: { readonly minted: Set<string>; readonly gates: Set<string> },
+  binding: Binding,
+  key: string,
+): Generator<VirtualStep> {
   const next = nextStep(writes);
   if (next?.what === 'finalizer') yield { finalizer: next.change };
   // A finalizer goes on with a request of its own, and what follows it is known already.
   const group = next?.what === 'group' || next?.what === 'finalizer' ? writes.groups[0] : undefined;
   if (group !== undefined && !group.open) {
-    unknowns.add(
+    unknowns.gates.add(
       `${binding.reconciler.resource.kind} ${key}: ${group.name} waits for ${group.waitingFor ?? 'its gate'}`,
     );
   }
   for (const write of group?.open ? group.writes : []) {
     if (write.verb === 'mint')
-      unknowns.add(`${describe(write.kind, write.ref)}: its content is created when it is written`);
+      unknowns.minted.add(`${describe(write.kind, write.ref)}: its content is created when it is written`);
     yield { write };
   }
   if (next?.what === 'prune') for (const write of next.writes) if (isPrunable(write, binding)) yield { write };
   if (writes.status !== undefined) yield { status: writes.status };
 }
 
-type Created = Pick<PreviewWrite, 'verb' | 'object' | 'paths' | 'changes' | 'creates' | 'disturbs'>;
+type Created = Pick<PreviewWrite, 'verb' | 'object' | 'paths' | 'changes' | 'creates' | 'disturbs' | 'foreign'>;
 
 function valued(changes: readonly ValueChange[]): Pick<PreviewWrite, 'paths' | 'changes'> {
   return { paths: changes.map(({ path }) => path), changes };
@@ -317,7 +366,16 @@ function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay): 
     ...valued(changes),
     ...(isNew ? { creates: true } : {}),
     ...(disturbs === undefined ? {} : { disturbs }),
+    ...(isForeign(existing) ? { foreign: true } : {}),
   };
+}
+
+/** Whether an object was there before and no operator has created it or written to it. */
+function isForeign(existing: KubeObject | undefined): boolean {
+  if (existing === undefined) return false;
+  const { managedFields = [], labels = {}, uid } = existing.metadata;
+  if (uid === VIRTUAL_UID || labels[INVENTORY_LABEL] !== undefined) return false;
+  return !managedFields.some(({ manager }) => manager?.startsWith(FIELD_MANAGER_PREFIX));
 }
 
 /** The object after the write; undefined when it is gone. */
@@ -330,11 +388,12 @@ function virtualResult(write: ChildWrite, existing: KubeObject | undefined, mana
     case 'create':
       return existing ?? virtuallyApplied(undefined, write.body, manager);
     case 'patch':
-      return existing === undefined ? undefined : (applyJsonPatch(existing, write.operations) as KubeObject);
+      return existing === undefined ? undefined : virtuallyPatched(existing, write.operations);
     case 'mint':
       return virtuallyApplied(existing, virtuallyMinted(write), manager);
-    case 'hold':
     case 'withdraw':
+      return existing && virtuallyWithdrawn(existing, write);
+    case 'hold':
       return existing;
     case 'delete':
       return existing && virtuallyDeleted(existing);
@@ -380,11 +439,16 @@ interface Overlay {
   delete(world: string, kind: Kind, object: KubeObject): void;
   /** As a person's delete: held objects stay until they are released. */
   remove(world: string, kind: Kind, ref: ObjectRef): void;
+  /** Lets the pods of changed workloads become ready; false when there is none left. */
+  becomeReady(): boolean;
 }
 
 function createOverlay(runtime: Runtime): Overlay {
   const fork = runtime.engine.fork();
   const changed = new Map<string, KubeObject | undefined>();
+  /** Changed workloads whose pods are not ready yet. */
+  const starting = new Map<string, { world: string; kind: Kind; key: string }>();
+  const goneUids = new Set<string>();
   const collected: PreviewWrite[] = [];
   const idOf = (world: string, kind: Kind, key: string) => `${world}\n${kindId(kind)}\n${key}`;
   const tables = (world: string, kind: Kind) => {
@@ -401,14 +465,18 @@ function createOverlay(runtime: Runtime): Overlay {
         .map((table) => table.peek(key))
         .find((object) => object !== undefined);
     },
-    put(world, kind, object) {
+    put(world, kind, written) {
+      const object = whenAccepted(kind, written);
       const key = keyOfObject(object);
       changed.set(idOf(world, kind, key), object);
+      if (whenReady(kind, object) !== undefined) starting.set(idOf(world, kind, key), { world, kind, key });
       for (const table of tables(world, kind)) fork.put(table, key, object);
     },
     delete(world, kind, object) {
       const key = keyOfObject(object);
       changed.set(idOf(world, kind, key), undefined);
+      starting.delete(idOf(world, kind, key));
+      if (object.metadata.uid !== undefined) goneUids.add(object.metadata.uid);
       for (const table of tables(world, kind)) fork.delete(table, key);
       collect(world, object);
     },
@@ -419,11 +487,26 @@ function createOverlay(runtime: Runtime): Overlay {
       if (held === undefined) overlay.delete(world, kind, object);
       else overlay.put(world, kind, held);
     },
+    becomeReady() {
+      const waiting = [...starting.values()];
+      for (const { world, kind, key } of waiting) {
+        const object = overlay.get(world, kind, key);
+        const ready = object && whenReady(kind, object);
+        if (ready !== undefined) overlay.put(world, kind, ready);
+      }
+      starting.clear();
+      return waiting.length > 0;
+    },
   };
+
+  /** An object that has another owner stays. */
+  function isKept(object: KubeObject): boolean {
+    return object.metadata.ownerReferences?.some(({ uid }) => !goneUids.has(uid)) ?? false;
+  }
 
   function collect(world: string, owner: KubeObject): void {
     for (const { kind, object } of runtime.worlds.get(world)?.ownedBy(owner) ?? []) {
-      if (overlay.get(world, kind, keyOfObject(object)) === undefined) continue;
+      if (overlay.get(world, kind, keyOfObject(object)) === undefined || isKept(object)) continue;
       const disturbs = disturbanceOf({ verb: 'delete', kind }, object, undefined);
       collected.push({
         level: 1,

@@ -1,14 +1,16 @@
 // What the server would most likely make of our writes, for previews: exact for what we own, approximate for the rest.
-import { isRecord, type KubeObject } from '@capstan/kube/cluster';
-import type { StatusWrite } from '../diff/index.ts';
-import { PREVIEWED_VERSION } from '../marks.ts';
+import { applyJsonPatch, equal, isRecord, type KubeObject } from '@capstan/kube/cluster';
+import type { StatusWrite, WithdrawWrite } from '../diff/index.ts';
+import { INVENTORY_LABEL, PREVIEWED_VERSION } from '../marks.ts';
 import { mergeConditions } from '../plan/conditions.ts';
 import { conditionsOf, type StatusInput } from '../plan/index.ts';
 import { mergeStatus } from '../plan/status.ts';
+import { withoutDropped } from './owned-fields.ts';
 
 /** An object as it would be after server-side apply under this manager: maps are merged, lists hold what we send. */
 export function virtuallyApplied(existing: KubeObject | undefined, body: KubeObject, manager: string): KubeObject {
-  const merged = merge(existing, body) as KubeObject;
+  const kept = existing && withoutDropped(existing, body, manager);
+  const merged = merge(kept, body) as KubeObject;
   const { metadata } = merged;
   // An entry with nothing below its root owns everything: no field of the virtual object counts as taken.
   const entry = { manager, operation: 'Apply' as const, fieldsType: 'FieldsV1' as const, fieldsV1: {} };
@@ -23,6 +25,36 @@ export function virtuallyApplied(existing: KubeObject | undefined, body: KubeObj
       managedFields: [...others, entry],
     },
   };
+}
+
+/** An object after a JSON patch, with the generation that follows from a change of more than metadata and status. */
+export function virtuallyPatched(existing: KubeObject, operations: Parameters<typeof applyJsonPatch>[1]): KubeObject {
+  const patched = applyJsonPatch(existing, operations) as KubeObject;
+  const { generation } = existing.metadata;
+  if (generation === undefined || equal(contentOf(existing), contentOf(patched))) return patched;
+  return { ...patched, metadata: { ...patched.metadata, generation: generation + 1 } };
+}
+
+/** A shared object after its fields and marks of ours are given back. */
+export function virtuallyWithdrawn(
+  existing: KubeObject,
+  { manager, annotation, keepsFields }: WithdrawWrite,
+): KubeObject {
+  const { apiVersion, kind, metadata: own } = existing;
+  const bare = { apiVersion, kind, metadata: { ...(own.name !== undefined && { name: own.name }) } };
+  const left = keepsFields ? existing : withoutDropped(existing, bare, manager);
+  const { metadata } = left;
+  const isOurs = (name: string) => name === annotation || (keepsFields === true && name.startsWith('capstan.dev/'));
+  const annotations = Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([name]) => !isOurs(name)));
+  const isKept = ([name]: [string, string]) => keepsFields !== true || name !== INVENTORY_LABEL;
+  const labels = Object.fromEntries(Object.entries(metadata.labels ?? {}).filter(isKept));
+  const managedFields = metadata.managedFields?.filter((entry) => entry.manager !== manager) ?? [];
+  return { ...left, metadata: { ...metadata, annotations, labels, managedFields } };
+}
+
+function contentOf(object: KubeObject): unknown {
+  const { metadata: _metadata, status: _status, ...content } = object as KubeObject & { status?: unknown };
+  return content;
 }
 
 /** Stands for the uid that the server would give. */

@@ -14,6 +14,11 @@ export interface FactDefinition<V, I = string, E = FactError> {
   label?(input: I): string;
   /** What an error of `fetch` says to readers; `{ code, message }` by default, the code from errors that have one. */
   errorOf?(error: unknown): E;
+  /**
+   * Whether `fetch` only reads: it changes nothing outside, so that a plan may perform it before a change is made. False by default;
+   * then a plan lists the fact as not known.
+   */
+  readonly readOnly?: boolean;
   /** Whether results are secret: readers' digests key them, causes show no values. False by default. */
   readonly sensitive?: boolean;
   /** So many fetches of this fact are under way at the same time; 32 by default. The others wait, first come, first served. */

@@ -20,7 +20,7 @@ import { createPurity } from '../read/purity.ts';
 import type { ReadSources } from '../read/world-reader.ts';
 import { LOCAL, type Role, roleOf, writesElsewhere } from '../reconciler.ts';
 import { createSinkRegistry, type SinkLease } from '../sinks/index.ts';
-import { createFacts, createInstants, createSources } from '../sources/index.ts';
+import { createFacts, createInstants, createSources, type Facts, type FactsOptions } from '../sources/index.ts';
 import { noopTracer, type Tracer } from '../tracing/index.ts';
 import { createHistory, type History } from '../why/index.ts';
 import {
@@ -73,6 +73,8 @@ export interface RuntimeOptions {
   serveFirst?: boolean;
   /** Caches keep objects whole, whatever their readers declare: a preview needs them to show what would change. */
   whole?: boolean;
+  /** Which facts are performed: all by default. A plan performs those that only read, and none with --offline. */
+  facts?: FactsOptions['performed'];
 }
 
 export interface RuntimeObserver {
@@ -107,6 +109,10 @@ export interface Runtime {
   /** Sinks that operators define, where they are bound. */
   readonly sinks: readonly SinkBinding[];
   readonly history: History;
+  /** The facts that something has read so far, in the order of their first reads. */
+  readonly facts: ReturnType<Facts['opened']>;
+  /** Which facts this runtime performs. */
+  readonly performedFacts: NonNullable<FactsOptions['performed']>;
   /** Adds a cluster, while running too; its informers start at once. */
   addWorld(input: WorldInput): World;
   removeWorld(name: string): Promise<void>;
@@ -195,7 +201,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   });
   const digestKey = engine.table<DigestKey>({ name: 'digest key', sensitive: true });
   const common = { engine, clock, random, logger, note: blame.note };
-  const facts = createFacts(common);
+  const facts = createFacts({ ...common, performed: options.facts ?? 'all' });
   const outside = createSources(common);
   const instants = createInstants(engine, clock);
   const sources: ReadSources = {
@@ -274,6 +280,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     engine,
     worlds: worlds.all,
     history,
+    get facts() {
+      return facts.opened();
+    },
+    performedFacts: options.facts ?? 'all',
     get bindings() {
       return [...parts.all].flatMap(({ binding }) => binding ?? []);
     },

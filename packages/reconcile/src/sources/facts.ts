@@ -17,6 +17,8 @@ export interface Facts {
   afterWave(): void;
   /** Fetches again now, for a caller that knows that the outside has changed. */
   refresh(fact: AnyFact, key: string): void;
+  /** The facts that something has read so far. */
+  opened(): readonly { readonly fact: AnyFact; readonly table: Table<FactState<unknown, unknown>> }[];
   /** Aborts what is under way; resolves when it has ended. */
   stop(): Promise<void>;
 }
@@ -26,6 +28,8 @@ export interface FactsOptions {
   clock: Clock;
   random: Random;
   logger: Logger;
+  /** Which facts are performed: all by default. Any other one is not known. */
+  performed?: 'all' | 'readOnly' | 'none';
   /** Notes an error of a function that the fact's author gave. */
   note?(what: string, key: string, error: unknown): void;
 }
@@ -63,13 +67,18 @@ export function createFacts(options: FactsOptions): Facts {
   const running = new Set<Promise<void>>();
   let isStopped = false;
 
+  function isPerformed(fact: AnyFact): boolean {
+    const { performed = 'all' } = options;
+    return performed === 'all' || (performed === 'readOnly' && fact.readOnly === true);
+  }
+
   function openFact(fact: AnyFact): OpenFact {
     const table: OpenFact['table'] = engine.table<FactState<unknown, unknown>>({
       name: `fact ${fact.name}`,
       ...(fact.sensitive ? { sensitive: true } : {}),
       demand: {
         key(key) {
-          if (isStopped || opened.entries.has(key)) return;
+          if (isStopped || opened.entries.has(key) || !isPerformed(fact)) return;
           const entry: Entry = {
             key,
             // A key that no run has offered is one that was read as text.
@@ -210,6 +219,7 @@ export function createFacts(options: FactsOptions): Facts {
       entry.timer?.cancel();
       own(attempt(found, entry));
     },
+    opened: () => [...open.values()].map(({ fact, table }) => ({ fact, table })),
     async stop() {
       isStopped = true;
       for (const { entries } of open.values()) {

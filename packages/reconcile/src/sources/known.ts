@@ -27,6 +27,7 @@ export function createKnownFacts(engine: Engine, known: readonly KnownFact[]): F
     },
     afterWave() {},
     refresh() {},
+    opened: () => [...tables].map(([fact, table]) => ({ fact, table })),
     stop: () => Promise.resolve(),
   };
 }

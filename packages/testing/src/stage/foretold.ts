@@ -1,0 +1,291 @@
+// Plan, then apply, then compare: a change is previewed on a stage, made, and every write of the program is compared with the
+// preview, with its order and with what happens to running pods. Then the pods become ready, and what follows is compared too.
+import {
+  DaemonSet,
+  Deployment,
+  equal,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  keyOfObject,
+  type ObjectRef,
+  refOf,
+  StatefulSet,
+  systemClock,
+} from '@capstan/kube';
+import {
+  type PreviewChange,
+  type PreviewLater,
+  type PreviewResult,
+  type PreviewWrite,
+  preview,
+} from '@capstan/reconcile';
+import type { Stage } from './stage.ts';
+
+export interface Foretold {
+  readonly stage: Stage;
+  /** What is previewed, as it is given to `preview`. */
+  readonly changes: readonly PreviewChange[];
+  /** Makes the same change. */
+  make(): Promise<void>;
+}
+
+export interface Comparison {
+  readonly predicted: PreviewResult;
+  /** What was written and not foretold, or foretold and not written. Empty: as predicted. */
+  readonly differences: readonly string[];
+  /** Differences that concern an object which the preview lists as not known. */
+  readonly unknown: readonly string[];
+}
+
+const MAX_ROUNDS = 6;
+const WORKLOADS: readonly Kind[] = [Deployment, StatefulSet, DaemonSet];
+
+/** Previews a change, makes it, and compares; afterwards all pods are ready. */
+export async function compareWithPreview({ stage, changes, make }: Foretold): Promise<Comparison> {
+  const { runtime } = stage.program;
+  const predicted = await preview(runtime, changes, { clock: systemClock, signal: new AbortController().signal });
+  const kinds = kindsByPath(stage);
+  const before = await workloads(stage);
+  stage.transport.clear();
+  await make();
+  await stage.settle();
+  const differences = [
+    ...compared(requestsOf(stage, kinds), predicted.writes, 'at once'),
+    ...disturbances(before, await workloads(stage), predicted.writes),
+  ];
+  stage.transport.clear();
+  for (let round = 0; round < MAX_ROUNDS && (await podsBecomeReady(stage)); round++) await stage.settle();
+  const isWaiting = (one: PreviewLater) =>
+    one.level > predicted.levels + 1 && one.verb === 'delete' && one.paths.length === 0;
+  const made = requestsOf(stage, kinds);
+  const due = predicted.later.filter((one) => !isWaiting(one) || made.some(({ id }) => id === idOf(one)));
+  differences.push(...compared(made, due, 'once pods are ready'));
+  const isUnknown = (difference: string) =>
+    predicted.unknowns.some((unknown) => namesIn(unknown).some((name) => difference.includes(name)));
+  return {
+    predicted,
+    differences: differences.filter((one) => !isUnknown(one)),
+    unknown: differences.filter(isUnknown),
+  };
+}
+
+interface Request {
+  /** `write Kind namespace/name`, `delete …`, `status of …`, or `create Kind in namespace`. */
+  readonly id: string;
+  readonly at: number;
+}
+
+function requestsOf({ transport }: Stage, kinds: ReadonlyMap<string, string>): Request[] {
+  const found = new Map<string, Request>();
+  for (const [at, line] of transport.writes.entries()) {
+    const [method = '', path = ''] = line.split(' ');
+    const id = requestId(method, path, kinds);
+    if (id !== undefined && !found.has(id)) found.set(id, { id, at });
+  }
+  return [...found.values()];
+}
+
+function requestId(method: string, path: string, kinds: ReadonlyMap<string, string>): string | undefined {
+  const parts = path.split('/').slice(1).map(decodeURIComponent);
+  const group = parts[0] === 'api' ? '' : (parts[1] ?? '');
+  const rest = parts.slice(parts[0] === 'api' ? 2 : 3);
+  const isNamespaced = rest[0] === 'namespaces' && rest.length > 2;
+  const [plural = '', name, subresource] = isNamespaced ? rest.slice(2) : rest;
+  const namespace = isNamespaced ? rest[1] : undefined;
+  if (IGNORED.has(plural)) return undefined;
+  const kind = kinds.get(`${plural}.${group}`) ?? plural;
+  const key = namespace === undefined ? name : `${namespace}/${name}`;
+  if (method === 'POST') return `create ${kind} in ${namespace ?? 'the cluster'}`;
+  if (subresource === 'status') return `status of ${kind} ${key}`;
+  return `${method === 'DELETE' ? 'delete' : 'write'} ${kind} ${key}`;
+}
+
+/** Written by the program for itself. */
+const IGNORED: ReadonlySet<string> = new Set(['leases', 'events', 'selfsubjectaccessreviews']);
+
+function idOf({ verb, object, creates }: PreviewWrite): string {
+  if (verb === 'status') return `status of ${object}`;
+  if (verb === 'delete') return `delete ${object}`;
+  if (verb !== 'create' && (verb !== 'mint' || creates !== true)) return `write ${object}`;
+  const [kind = '', key = ''] = object.split(' ');
+  return `create ${kind} in ${key.includes('/') ? key.split('/')[0] : 'the cluster'}`;
+}
+
+/** Both ways, and for each owner in the order of the levels. Statuses are written at most once a second, so that they have no order. */
+function compared(made: readonly Request[], foretold: readonly PreviewWrite[], when: string): string[] {
+  const ours = foretold.filter(({ by }) => by !== 'garbage collection');
+  const expected = new Set(ours.map(idOf));
+  const found = new Map(made.map(({ id, at }) => [id, at]));
+  const ordered = ours.filter(({ verb }) => verb !== 'status');
+  const late = ordered.flatMap((first, index) =>
+    ordered
+      .slice(index + 1)
+      .filter((second) => second.for === first.for && second.by === first.by && second.level > first.level)
+      .filter((second) => {
+        const [a, b] = [found.get(idOf(first)), found.get(idOf(second))];
+        return a !== undefined && b !== undefined && a > b && isFirst(ours, second);
+      })
+      .map((second) => `${when}: ${idOf(second)} came before ${idOf(first)}`),
+  );
+  return [
+    ...made.filter(({ id }) => !expected.has(id)).map(({ id }) => `${when}: ${id} was not foretold`),
+    ...[...expected].filter((id) => !found.has(id)).map((id) => `${when}: ${id} was foretold and not made`),
+    ...late,
+  ];
+}
+
+/** An object that is written at several levels is ordered by its first write only. */
+function isFirst(all: readonly PreviewWrite[], write: PreviewWrite): boolean {
+  return all.find((one) => idOf(one) === idOf(write)) === write;
+}
+
+interface Workload {
+  readonly replicas: number;
+  readonly template: unknown;
+}
+
+async function workloads({ client }: Stage): Promise<ReadonlyMap<string, Workload>> {
+  const found = new Map<string, Workload>();
+  for (const kind of WORKLOADS) {
+    const { items } = await client.list<KubeObject>(kind, {});
+    for (const one of items) {
+      const { spec } = one as { spec?: { replicas?: number; template?: unknown } };
+      found.set(`${kind.kind} ${keyOfObject(one)}`, { replicas: spec?.replicas ?? 1, template: spec?.template });
+    }
+  }
+  return found;
+}
+
+function disturbances(
+  before: ReadonlyMap<string, Workload>,
+  after: ReadonlyMap<string, Workload>,
+  foretold: readonly PreviewWrite[],
+): string[] {
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((object) => {
+    const real = disturbanceOf(before.get(object), after.get(object));
+    const all = foretold.filter((write) => write.object === object).flatMap(({ disturbs }) => disturbs ?? []);
+    const shown = [...new Set(all)].join(', ') || undefined;
+    return real === shown
+      ? []
+      : [`${object}: ${real ?? 'nothing happens to its pods'}, and foretold was ${shown ?? 'nothing'}`];
+  });
+}
+
+function disturbanceOf(before: Workload | undefined, after: Workload | undefined): string | undefined {
+  const [old, next] = [before?.replicas ?? 0, after?.replicas ?? 0];
+  if (old === 0) return next === 0 ? undefined : 'starts pods';
+  if (next === 0) return 'stops pods';
+  if (!equal(before?.template, after?.template)) return 'rolls pods';
+  return next === old ? undefined : next < old ? 'stops pods' : 'starts pods';
+}
+
+/** Plays the controllers of workloads: whatever is not ready becomes ready. False when all is ready already. */
+export async function podsBecomeReady({ client }: Stage): Promise<boolean> {
+  let hasChanged = false;
+  for (const kind of WORKLOADS) {
+    for (const one of (await client.list<KubeObject>(kind, {})).items) {
+      const { metadata, spec, status } = one as KubeObject & {
+        spec?: { replicas?: number };
+        status?: Record<string, unknown>;
+      };
+      const next = readyStatus(kind, metadata.generation ?? 1, spec?.replicas ?? 1);
+      const isReady = Object.entries(next).every(
+        ([name, value]) => name === 'conditions' || (status?.[name] ?? 0) === value,
+      );
+      if (isReady) continue;
+      hasChanged = true;
+      const ref = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
+      await client.patch(kind, ref, 'merge', { status: next }, { subresource: 'status' });
+    }
+  }
+  return hasChanged;
+}
+
+function readyStatus(kind: Kind, observedGeneration: number, count: number): Record<string, unknown> {
+  if (kind === DaemonSet) {
+    const ready = { desiredNumberScheduled: 1, currentNumberScheduled: 1, updatedNumberScheduled: 1 };
+    return { observedGeneration, ...ready, numberReady: 1, numberAvailable: 1 };
+  }
+  const status = { observedGeneration, replicas: count, updatedReplicas: count, readyReplicas: count };
+  if (kind === StatefulSet) return { ...status, availableReplicas: count };
+  const conditions = [
+    { type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable' },
+    { type: 'Progressing', status: 'True', reason: 'NewReplicaSetAvailable' },
+  ];
+  return { ...status, availableReplicas: count, conditions };
+}
+
+/** By `plural.group`. */
+function kindsByPath({ program }: Stage): Map<string, string> {
+  const kinds = program.runtime.bindings.flatMap(({ reconciler }) => [
+    reconciler.resource,
+    ...[...reconciler.reads, ...reconciler.writes].map(({ kind }) => kind),
+  ]);
+  return new Map(
+    kinds.map(({ plural, apiVersion, kind }) => {
+      const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+      return [`${plural}.${group}`, kind];
+    }),
+  );
+}
+
+/** Objects that a text names, as `Kind namespace/name` or `Kind name`. */
+function namesIn(text: string): string[] {
+  const [name = ''] = text.split(':');
+  const [kind = '', key = ''] = name.split(' ');
+  return key === '' ? [] : [`${kind} ${key}`, `create ${kind} in ${key.split('/')[0]}`];
+}
+
+/** One edit: an object as it is to be, or the name of one that goes. */
+export type RandomEdit =
+  | { readonly kind: Kind; readonly object: KubeObject }
+  | { readonly kind: Kind; readonly gone: ObjectRef };
+
+export interface ForetoldEdits {
+  readonly stage: Stage;
+  readonly edits: number;
+  /** The next edit; one that changes nothing is compared as well. */
+  next(): RandomEdit;
+}
+
+/** Foretells, makes and compares one edit after the other; throws at the first difference that was not listed as not known. */
+export async function assertForetold({
+  stage,
+  edits,
+  next,
+}: ForetoldEdits): Promise<{ unknown: number; writes: number }> {
+  const { client } = stage;
+  const total = { unknown: 0, writes: 0 };
+  const story: string[] = [];
+  for (let count = 0; count < edits; count++) {
+    const edit = next();
+    const { kind } = edit;
+    const options = { fieldManager: 'kubectl', force: true };
+    const isGone = 'gone' in edit;
+    const live = await client.find<KubeObject>(kind, isGone ? edit.gone : refOf(edit.object));
+    if (isGone && live === undefined) continue;
+    story.push(isGone ? `delete ${kind.kind} ${keyOf(edit.gone)}` : `apply ${JSON.stringify(edit.object)}`);
+    let change: PreviewChange;
+    try {
+      change = isGone
+        ? { kind, ref: edit.gone, gone: true }
+        : { kind, object: await client.apply<KubeObject>(kind, edit.object, { ...options, dryRun: true }) };
+    } catch {
+      // The server refuses it, and nothing follows.
+      continue;
+    }
+    const make = async () => {
+      await (isGone ? client.delete(kind, edit.gone) : client.apply(kind, edit.object, options));
+    };
+    const { differences, unknown, predicted } = await compareWithPreview({ stage, changes: [change], make });
+    total.unknown += unknown.length;
+    total.writes += predicted.writes.length + predicted.later.length;
+    if (differences.length > 0) {
+      const unknowns = predicted.unknowns.map((one) => `not known: ${one}`);
+      const later = predicted.later.map((one) => `later: ${idOf(one)}, once ${one.until}`);
+      throw new Error([`edit ${count}`, ...story.slice(-4), ...differences, ...unknowns, ...later].join('\n  '));
+    }
+  }
+  return total;
+}
