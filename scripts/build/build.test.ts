@@ -41,6 +41,23 @@ describe('the built package', () => {
     }
   });
 
+  test('has the licence of every module that is bundled', () => {
+    const text = readFileSync(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
+    const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+      packages: Record<
+        string,
+        { version?: string; license?: string; dev?: boolean; optional?: boolean; link?: boolean }
+      >;
+    };
+    const direct = ['undici', 'yaml', 'ws', 'js-yaml', '@sigstore/verify'];
+    for (const name of direct) {
+      const { version, license } = packages[`node_modules/${name}`] ?? {};
+      assert.ok(text.includes(`\n${name} ${version} (${license})\n`), name);
+    }
+    assert.match(text, /Permission is hereby granted, free of charge/);
+    assert.doesNotMatch(text, /node_modules/);
+  });
+
   test('prints what the sources print, in every format', async () => {
     const printed = async (...args: string[]) => (await run(process.execPath, [program('capstan'), ...args])).stdout;
     assert.match(await printed('version', '-o', 'yaml'), /^capstan: \d/);

@@ -16,18 +16,20 @@ export interface Bundle {
   readonly constants: Readonly<Record<string, unknown>>;
 }
 
-/** Bundles until no program, worker or file is named that is not there too. */
-export async function bundle({ entries, folder, folderAt, constants }: Bundle): Promise<void> {
+/** Bundles until no program, worker or file is named that is not there too. Resolves with the files that the modules were made of. */
+export async function bundle({ entries, folder, folderAt, constants }: Bundle): Promise<readonly string[]> {
   const programs = new Map(Object.entries(entries));
   const named = new Map(Object.entries(entries).map(([name, file]) => [file, name]));
   mkdirSync(join(folder, 'files'), { recursive: true });
   let outputs: readonly OutputFile[] = [];
+  let inputs: readonly string[] = [];
   for (let known = -1; known !== programs.size; ) {
     known = programs.size;
     const built = await build({
       entryPoints: Object.fromEntries(programs),
       outdir: folder,
       write: false,
+      metafile: true,
       bundle: true,
       splitting: true,
       format: 'esm',
@@ -51,8 +53,11 @@ export async function bundle({ entries, folder, folderAt, constants }: Bundle): 
       logLevel: 'warning',
     });
     outputs = built.outputFiles;
+    // What was read and left out as unused does not count.
+    inputs = Object.values(built.metafile.outputs).flatMap((output) => Object.keys(output.inputs));
   }
   for (const { path, contents } of outputs) writeFileSync(path, contents);
+  return [...new Set(inputs)];
 }
 
 /** Without it, what a source requires by name is bundled. */

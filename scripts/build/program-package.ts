@@ -1,9 +1,10 @@
 // The npm package `capstan`: the programs, their launchers, the demonstrations.
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { BUILT_IN_OPERATORS, type StatusOperator, statusOperator } from '@capstan/cli/install';
 import { isPrimary } from '@capstan/reconcile';
 import { bundle } from './bundle.ts';
+import { licenceFile, modulesOf } from './licences.ts';
 
 interface Manifest {
   readonly version: string;
@@ -14,6 +15,8 @@ interface Manifest {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
+const LICENCES = 'THIRD-PARTY-LICENSES.txt';
+
 /** Writes the package into a folder, which is emptied first. */
 export async function buildProgramPackage(root: string, folder: string): Promise<void> {
   const workspace = readManifest(join(root, 'package.json'));
@@ -23,7 +26,7 @@ export async function buildProgramPackage(root: string, folder: string): Promise
   const programs = Object.entries(cli.bin).map(([name, file]) => [name, join(root, 'apps/capstan', file)] as const);
   const demos = readdirSync(join(root, 'operators')).filter((name) => existsSync(demoOf(root, name)));
   const prepared = demos.filter((name) => existsSync(join(demoOf(root, name), 'prepare.ts')));
-  await bundle({
+  const sources = await bundle({
     entries: Object.fromEntries([
       ...programs,
       ...prepared.map((name) => [`demo-${name}`, join(demoOf(root, name), 'prepare.ts')] as const),
@@ -52,6 +55,9 @@ export async function buildProgramPackage(root: string, folder: string): Promise
   });
   for (const file of ['README.md', 'LICENSE', 'NOTICE'])
     if (existsSync(join(root, file))) cpSync(join(root, file), join(folder, file));
+  // Paths are relative to where the build was started.
+  const bundled = sources.map((file) => relative(root, resolve(file)));
+  writeFileSync(join(folder, LICENCES), licenceFile(modulesOf(root, bundled)));
   const manifest = {
     name: 'capstan',
     version: cli.version,
