@@ -1,4 +1,4 @@
-import { type Client, type Clock, CustomResourceDefinition, discover, kindId, sleep } from '@capstan/kube/cluster';
+import { type Client, type Clock, CodedError, CustomResourceDefinition, discover, kindId, sleep } from '@capstan/kube/cluster';
 import { ManagerErrors } from '../errors.ts';
 import type { Operator } from '../operator.ts';
 
@@ -36,4 +36,9 @@ export async function ensureCrds(options: EnsureCrdsOptions): Promise<void> {
     if (clock.now() >= deadline) throw ManagerErrors.NotInstalled(missing.map(kindId));
     await sleep(clock, POLL_MS, signal);
   }
+}
+
+/** Whether kinds are missing, and nothing else is wrong. */
+export function isNotInstalled(error: unknown): boolean {
+  return error instanceof CodedError && error.code === 'manager/NotInstalled';
 }

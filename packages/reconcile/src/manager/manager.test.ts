@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   ConfigMap,
+  CustomResourceDefinition,
   defineKind,
   type Logger,
   Namespace,
@@ -46,6 +47,35 @@ describe('a manager', () => {
       async () => manage({ operators: [pages('a'), pages('a')] }).run(AbortSignal.abort()),
       /two operators are named "a"; give one of them another name/,
     );
+  });
+
+  test('waits in a pod for definitions that come later, and is alive and not ready meanwhile', async (t) => {
+    const cluster = await createTestCluster({ clock: systemClock, random: createRandom(1) });
+    t.after(() => cluster.close());
+    await cluster.client.create(Namespace, capstanSystem);
+    const stopping = new AbortController();
+    const events: string[] = [];
+    let installing: Promise<unknown> | undefined;
+    const connection: Transport = cluster.transport();
+    const env = { KUBERNETES_SERVICE_HOST: '127.0.0.1' };
+    const manager = manage({
+      env,
+      connection,
+      healthAddress: '127.0.0.1:0',
+      onEvent(event) {
+        events.push(event.type);
+        if (event.type === 'ready') stopping.abort();
+        if (event.type !== 'started') return;
+        installing = (async () => {
+          assert.equal((await fetch(`http://${event.health}/healthz`)).status, 200);
+          assert.equal((await fetch(`http://${event.health}/readyz`)).status, 500);
+          await cluster.client.create(CustomResourceDefinition, Page.crd() as CustomResourceDefinition);
+        })();
+      },
+    });
+    await manager.run(stopping.signal);
+    await installing;
+    assert.deepEqual(events, ['started', 'ready', 'stopped']);
   });
 
   test('logs once what its operators warn of at start', async () => {

@@ -31,7 +31,7 @@ import { createTracing, tracedTransport } from '../tracing/index.ts';
 import { rolesOf, type World } from '../worlds/index.ts';
 import { followClusterSecrets } from './cluster-secrets.ts';
 import { compactHeap } from './compact-heap.ts';
-import { ensureCrds } from './ensure-crds.ts';
+import { ensureCrds, isNotInstalled } from './ensure-crds.ts';
 import { createOperatorLeases, type LeaseSettings, leaseNameOf, sinkLeadership } from './operator-leases.ts';
 import { startServers } from './servers.ts';
 import { DEFAULT_STALE_LIMIT_MS, SHORTEST_STALE_LIMIT_MS, staleCaches } from './stale-caches.ts';
@@ -63,6 +63,11 @@ export interface ManagerOptions {
   clusterSecrets?: boolean;
   /** Install or update the CRDs of the operators, and create the system namespace; default false: they must be there. */
   installCrds?: boolean;
+  /**
+   * Start without CRDs that are missing, and wait for them: the program is alive, and not ready until they are there. Default true in
+   * a pod, where nobody is left to start it again, and false elsewhere: it does not start.
+   */
+  waitsForCrds?: boolean;
   /** Create the system namespace and the operators' own where they are absent and this account may; default false. */
   createNamespaces?: boolean;
   /**
@@ -167,7 +172,10 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
     if (options.installCrds) await ensureNamespace(client, systemNamespace, signal);
     for (const name of options.createNamespaces ? new Set([systemNamespace, namespace]) : [])
       await ensureNamespace(client, name, signal).catch(unlessForbidden);
-    await ensureCrds({ client, clock, operators, install: options.installCrds, signal });
+    await ensureCrds({ client, clock, operators, install: options.installCrds, signal }).catch((error: unknown) => {
+      if (!options.waitsForCrds || !isNotInstalled(error)) throw error;
+      logger.warn('waits for definitions', { error });
+    });
     if (leases !== undefined) {
       for (const operator of operators) {
         const lease = { namespace: systemNamespace, name: leaseNameOf(operator, operators, leases) };
@@ -276,6 +284,7 @@ function withDefaults(options: ManagerOptions) {
     userAgent: options.userAgent ?? 'capstan',
     systemNamespace: options.systemNamespace ?? SYSTEM_NAMESPACE,
     installCrds: options.installCrds ?? false,
+    waitsForCrds: options.waitsForCrds ?? isPod,
     compactHeap: options.compactHeap ?? isPod,
     identity: options.identity ?? `${hostname()}_${process.pid}_${crypto.randomUUID().slice(0, 8)}`,
     leases,
