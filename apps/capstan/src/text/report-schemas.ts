@@ -149,9 +149,21 @@ const why = object({
   managers: array(object({ name: string(), at: string(optional) })),
 });
 
+const check = object({
+  passed: boolean({ description: 'No problem; what is not known does not count.' }),
+  findings: array(
+    object({
+      check: string({ description: 'connection, versions, definitions, installation, skew, leases, rights, …' }),
+      state: enumOf(['ok', 'warning', 'problem', 'unknown']),
+      message: string(),
+      remedy: string({ ...optional, description: 'What to do about it.' }),
+    }),
+  ),
+});
+
 const version = object({ capstan: string(), node: string() });
 
-export const REPORT_SCHEMAS = { status, plan, why, version } as const satisfies Record<string, Schema>;
+export const REPORT_SCHEMAS = { status, plan, why, check, version } as const satisfies Record<string, Schema>;
 
 /** The document in docs/: one definition for each command. Those of Capstan itself have no program before their name. */
 export function reportSchemaDocument(): object {

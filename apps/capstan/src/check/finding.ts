@@ -1,0 +1,47 @@
+// What a check found: one line for people, one object for programs.
+import { isForbidden, reasonOf } from '@capstan/kube';
+
+export const STATES = ['ok', 'warning', 'problem', 'unknown'] as const;
+
+export interface Finding {
+  /** Which check it is of: `connection`, `definitions`, … */
+  readonly check: string;
+  readonly state: (typeof STATES)[number];
+  readonly message: string;
+  /** What to do about it; absent where nothing is to be done. */
+  readonly remedy?: string;
+}
+
+export const ok = (check: string, message: string): Finding => ({ check, state: 'ok', message });
+export const warning = (check: string, message: string, remedy: string): Finding => ({
+  check,
+  state: 'warning',
+  message,
+  remedy,
+});
+export const problem = (check: string, message: string, remedy: string): Finding => ({
+  check,
+  state: 'problem',
+  message,
+  remedy,
+});
+
+/** What one check finds; what it may not see is not known, and anything else that fails is a problem. Never throws. */
+export async function findings(check: string, find: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
+  try {
+    return await find();
+  } catch (error) {
+    const message = reasonOf(error);
+    if (isForbidden(error))
+      return [
+        { check, state: 'unknown', message, remedy: 'ask for the right, or let an administrator run capstan check' },
+      ];
+    return [problem(check, message, 'run capstan check again when this is resolved')];
+  }
+}
+
+/** The first few by name, and how many more. */
+export function some(names: readonly string[], most = 3): string {
+  const left = names.length - most;
+  return left <= 0 ? names.join(', ') : `${names.slice(0, most).join(', ')} and ${left} more`;
+}
