@@ -52,6 +52,10 @@ export function processIo(process: NodeJS.Process): { io: Io; flushed(): Promise
       },
     },
     isTerminal: process.stdout.isTTY,
+    // It may be made wider while the program runs.
+    get columns() {
+      return process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
+    },
     ...(process.stdin.isTTY && { confirm: (question: string) => confirm(question, process, stopping.signal) }),
     fetchText: (url) => fetchText(url, stopping.signal),
     execute,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
 import {
   conditions,
   defineKind,
@@ -76,7 +77,9 @@ test('status lists what is not healthy, with its reason, root causes first, and 
   assert.equal(code, 0);
   assert.equal(
     out,
-    `Root cause: Operator sites
+    `2 objects are not healthy.
+
+Root cause: Operator sites
   NoLeader: no instance runs; start it with capstan run or capstan install
 
 Root cause: Site default/bad
@@ -92,8 +95,6 @@ sites     Absent.example.capstan.dev  not installed
 
 OPERATOR  LEADER
 sites     none: no instance runs
-
-2 objects are not healthy.
 `,
   );
   assert.equal((await status(both, '-o', 'name')).out, 'operator/sites\nsite.example.capstan.dev/bad\n');
@@ -104,7 +105,7 @@ sites     none: no instance runs
   assert.match((await status(both, '-o', 'yaml')).out, /^healthy: false\nproblems:\n {2}- kind: Operator\n/);
   assert.equal((await status(both, '--exit-code')).code, 3);
   const elsewhere = await status(sites, '-n', 'kube-system', '--exit-code');
-  assert.match(elsewhere.out, /0 of 0\n[^]*\nAll objects are healthy\.\n$/);
+  assert.match(elsewhere.out, /^All objects are healthy\.\n\nOPERATOR {2}LEADER\n/);
   assert.equal(elsewhere.code, 0);
   const nowhere = await status(sites, '-n', 'nowhere');
   assert.equal(nowhere.code, 1);
@@ -135,6 +136,41 @@ sites     none: no instance runs
   await cluster.close();
 });
 
+test('status of one object shows what it depends on and what depends on it', async () => {
+  const cluster = await createTestCluster({ clock: systemClock, random: createRandom(1), operators: [sites] });
+  const modules = { '/home/user/s.ts': { default: sites } };
+  const { transport } = cluster;
+  const status = (...argv: string[]) => runTest(['status', '--operator', 's.ts', ...argv], { transport, modules });
+  const put = async (name: string, condition: object) => {
+    const metadata = { namespace: 'default', name };
+    await cluster.client.create(Site, { apiVersion: Site.apiVersion, kind: Site.kind, metadata });
+    const base = { type: 'Ready', status: 'False', reason: 'Bad', lastTransitionTime: '2026-01-01T00:00:00Z' };
+    const patch = { status: { conditions: [{ ...base, ...condition }] } };
+    await cluster.client.patch(Site, metadata, 'merge', patch, { subresource: 'status' });
+  };
+  await put('base', { message: 'port 99999 is too large' });
+  await put('user', { message: 'Site base is not ready' });
+  await put('other', { message: 'alone' });
+  await put('good', { status: 'True', message: '' });
+  const { out } = await status('site/user');
+  assert.match(out, /^Site\.\S+ +default\/base .*port 99999 is too large$/m);
+  assert.match(out, /^Site\.\S+ +default\/user .*because of Site default\/base$/m);
+  assert.doesNotMatch(out, /other/);
+  const good = await status('site', 'good', '-n', 'default', '-o', 'json');
+  const { problems } = JSON.parse(good.out) as { problems: { kind: string }[] };
+  assert.deepEqual(
+    problems.map(({ kind }) => kind),
+    ['Operator'],
+  );
+  assert.match((await status('site/none')).err, /^error: there is no Site default\/none|Site default\/none/);
+  assert.match((await status('namespace/default')).err, /Namespace is not a kind of an operator; capstan status shows/);
+  assert.equal((await status('-n', 'default', '-A')).code, 2);
+  const { io, out: printed } = testIo({ transport, modules });
+  await runCommandLine(['status', '--operator', 's.ts'], { ...io, isTerminal: true, columns: 60 });
+  for (const line of stripVTControlCharacters(printed()).split('\n')) assert.ok(line.length <= 60, line);
+  await cluster.close();
+});
+
 test('status --watch prints again when something changed, and ends with 130', async () => {
   const cluster = await createTestCluster({ clock: systemClock, random: createRandom(1), operators: [sites] });
   const stopping = new AbortController();
@@ -151,7 +187,6 @@ test('status --watch prints again when something changed, and ends with 130', as
   const metadata = { namespace: 'default', name: 'late' };
   const site = { apiVersion: Site.apiVersion, kind: Site.kind, metadata } as KindOf<typeof Site>;
   await cluster.client.create(Site, site);
-  await printed('0 of 0\n\nOPERATOR');
   await printed('Root cause: Operator sites');
   stopping.abort();
   assert.equal(await ended, 130);

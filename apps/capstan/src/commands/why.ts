@@ -1,8 +1,9 @@
 import { discover, keyOf } from '@capstan/kube';
-import { command, formatReport, objectName, REPORT_OUTPUT, UsageErrors } from '@capstan/reconcile/command-line';
+import { command, formatReport, objectName, REPORT_OUTPUT } from '@capstan/reconcile/command-line';
 import { CliErrors } from '../cli/errors.ts';
 import { findKind } from '../cluster/find-kind.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
+import { targetOf } from '../cluster/target.ts';
 import { findCause } from '../why/cause-chain.ts';
 import { formatAnswer } from '../why/format-answer.ts';
 
@@ -15,7 +16,7 @@ export default command({
   options: { ...CLUSTER_OPTIONS, output: REPORT_OUTPUT },
   positionals: 2,
   async run({ command: typed, flags, positionals }, io) {
-    const [kindName, name] = targetOf(typed, positionals);
+    const { kind: kindName, name } = targetOf(typed, positionals);
     return withCluster(flags, io, async ({ client, namespace }) => {
       const discovery = await discover(client, { signal: io.signal });
       const kind = findKind(discovery, kindName);
@@ -39,13 +40,3 @@ export default command({
     });
   },
 });
-
-/** `deployment/x` or `deployment x`. */
-function targetOf(typed: string, positionals: readonly string[]): readonly [kind: string, name: string] {
-  const parts = positionals.length === 1 ? (positionals[0] ?? '').split('/') : positionals;
-  const [kind, name] = parts;
-  if (parts.length !== 2 || !kind || !name) {
-    throw UsageErrors.Missing(typed, 'one object as KIND/NAME', `${typed} deployment/my-proxy -n edge`);
-  }
-  return [kind, name];
-}

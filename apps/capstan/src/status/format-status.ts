@@ -1,23 +1,31 @@
-// The status as people read it: the root cause first, then what is not healthy, then what there is.
+// The status as people read it: the verdict first, then root causes, what is not healthy, and what there is.
+import { stripVTControlCharacters } from 'node:util';
 import { count, table } from '@capstan/reconcile/command-line';
 import type { Colours } from '../text/colours.ts';
 import { NOT_INSTALLED, type Problem, plainKind, type StatusReport } from './gather-status.ts';
 import type { SimulatedPods } from './simulated-pods.ts';
 
-export function formatStatus(report: StatusReport, isWide: boolean, colours: Colours): string {
+export interface StatusStyle {
+  readonly isWide: boolean;
+  readonly colours: Colours;
+  /** Of the terminal; undefined where nothing is to be cut. */
+  readonly columns?: number | undefined;
+}
+
+export function formatStatus(report: StatusReport, { isWide, colours, columns }: StatusStyle): string {
   const { problems, operators, kinds, simulated } = report;
-  const parts: string[] = [];
+  const parts: string[] = [summaryOf(problems, kinds, colours)];
   const roots = problems.filter(({ dependsOn }) => dependsOn.length === 0);
   for (const root of roots.slice(0, isWide ? roots.length : MAX_ROOTS)) parts.push(rootText(root, colours));
   if (problems.length > 0) parts.push(problemTable(problems, isWide, colours));
   const absent = absentOperators(kinds);
-  const present = kinds.filter(({ operator }) => isWide || !absent.has(operator));
+  const present = kinds.filter(({ operator, objects }) => isWide || (!absent.has(operator) && objects !== 0));
   const counts = present.map(({ operator, kind, objects, problem, notReady }) => {
     const ready = objects === undefined ? (problem ?? '') : `${objects - notReady.length} of ${objects}`;
     return [operator, kind, ready];
   });
   if (!isWide) counts.push(...[...absent].map((operator) => [operator, '', NOT_INSTALLED]));
-  parts.push(table(['OPERATOR', 'KIND', 'READY'], counts));
+  if (counts.length > 0) parts.push(table(['OPERATOR', 'KIND', 'READY'], counts));
   parts.push(
     table(
       ['OPERATOR', 'LEADER'],
@@ -25,8 +33,8 @@ export function formatStatus(report: StatusReport, isWide: boolean, colours: Col
     ),
   );
   if (simulated !== undefined) parts.push(simulatedText(simulated));
-  parts.push(summaryOf(problems, kinds, colours));
-  return parts.filter((part) => part !== '').join('\n');
+  const text = parts.filter((part) => part !== '').join('\n');
+  return columns === undefined || isWide ? text : text.replaceAll(/^.*$/gm, (line) => cut(line, columns));
 }
 
 const MAX_ROOTS = 3;
@@ -79,6 +87,22 @@ function simulatedText({ pods, others }: SimulatedPods): string {
   const all = count(pods.length + others, 'pod is', 'pods are');
   return `${pods.length} of ${all} simulated (nothing runs in ${pods.length === 1 ? 'it' : 'them'}): ${shortened(pods)}.\n`;
 }
+
+/** A line that a terminal would break is harder to read than one with less in it; -o wide has all. Colours take no room. */
+function cut(line: string, columns: number): string {
+  const plain = stripVTControlCharacters(line);
+  if (plain.length <= columns) return line;
+  if (plain === line) return `${line.slice(0, columns - 1)}…`;
+  let [kept, room] = ['', columns - 1];
+  // Odd parts are colours.
+  for (const [at, part] of line.split(COLOUR).entries()) {
+    kept += at % 2 === 1 ? part : part.slice(0, Math.max(0, room));
+    if (at % 2 === 0) room -= part.length;
+  }
+  return `${kept}…`;
+}
+
+const COLOUR = new RegExp(`(${String.fromCodePoint(27)}\\[\\d+m)`);
 
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim();

@@ -88,3 +88,10 @@ test('an object of a kind that only complains is ready while nothing is said, an
   assert.equal(healthOf(site(undefined), true).state, 'Ready');
   assert.equal(healthOf(site({ conditions: [condition('Valid', 'False')] }), true).state, 'NotReady');
 });
+
+test('the errors that a condition lists stand in place of a message that only points to them', () => {
+  const errors = [{ message: 'port 99999 is too large' }, null, { message: 7 }, { message: 'no host' }];
+  const listed = { ...condition('Valid', 'False', 'ErrorPresent'), message: 'see Errors', errors };
+  assert.equal(healthOf(site({ conditions: [listed] })).message, 'port 99999 is too large; no host');
+  assert.equal(healthOf(site({ conditions: [{ ...listed, errors: [] }] })).message, 'see Errors');
+});

@@ -73,8 +73,18 @@ function reportsProblem({ type, status, reason }: Condition): boolean {
   return NEGATIVE.has(type) ? status === 'True' : status !== 'True';
 }
 
-function from(state: State, { type, reason, message, lastTransitionTime: since }: Condition): Health {
+function from(state: State, condition: Condition): Health {
+  const { type, reason, lastTransitionTime: since } = condition;
+  const message = detailsOf(condition) || condition.message;
   return { state, reason: reason === type ? reason : `${type}: ${reason}`, message, ...(since && { since }) };
+}
+
+/** Some conditions list their errors, and their message only tells to look there. */
+function detailsOf(condition: Condition): string {
+  const { errors } = condition as { errors?: unknown };
+  if (!Array.isArray(errors)) return '';
+  const texts = errors.map((one: { message?: unknown } | null) => one?.message);
+  return texts.filter((text) => typeof text === 'string' && text !== '').join('; ');
 }
 
 function pending(message: string): Health {

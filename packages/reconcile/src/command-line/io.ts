@@ -23,6 +23,8 @@ export interface Io {
   readonly userAgent?: string;
   /** Whether people read stdout: colours, and screens that are drawn again. Default false. */
   readonly isTerminal?: boolean;
+  /** How wide that terminal is. */
+  readonly columns?: number;
   /** The text at a URL. Throws when it cannot be read. */
   fetchText?(url: string): Promise<string>;
   /** Runs another program to its end; undefined when it is not installed. */
