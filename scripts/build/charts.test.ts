@@ -5,8 +5,14 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { BUILT_IN_OPERATORS, type Installation, installationObjects, VERSION } from '@capstan/cli/install';
-import type { KubeObject } from '@capstan/kube';
+import {
+  BUILT_IN_OPERATORS,
+  type Installation,
+  installationObjects,
+  operatorArgs,
+  VERSION,
+} from '@capstan/cli/install';
+import type { Deployment, KubeObject } from '@capstan/kube';
 import { SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { parseAllDocuments } from 'yaml';
 import { writePackages } from './charts.ts';
@@ -24,15 +30,11 @@ describe('the packages of an installation', () => {
     operators = await Promise.all(BUILT_IN_OPERATORS.map(async ({ load }) => (await load()).default));
   });
   after(() => rmSync(folder, { recursive: true }));
-  const installed = (settings: Partial<Installation> = {}) => {
+  const installed = (settings: Partial<Installation> = {}, flags: Parameters<typeof operatorArgs>[1] = {}) => {
     const base = { operators, namespace: SYSTEM_NAMESPACE, image: `capstan:${VERSION}`, version: VERSION, replicas: 2 };
-    const { foundations, workloads } = installationObjects({
-      ...base,
-      isOneProgram: false,
-      hasServiceMonitors: false,
-      admission: [],
-      ...settings,
-    });
+    const given = { ...base, isOneProgram: false, hasServiceMonitors: false, admission: [], ...settings };
+    const args = operatorArgs(given.operators, flags, given.image);
+    const { foundations, workloads } = installationObjects({ ...given, args });
     return [...foundations, ...[...workloads.values()].flat()];
   };
   const helm = (...args: string[]) => {
@@ -53,7 +55,7 @@ describe('the packages of an installation', () => {
 
   test('helm renders what capstan install applies', { skip: withoutHelm }, () => {
     const text = rendered('--namespace', SYSTEM_NAMESPACE);
-    const expected = installed().filter(({ kind }) => kind !== 'Namespace');
+    const expected = installed().filter(isReleased(SYSTEM_NAMESPACE));
     assertSame(objectsIn(text).map(asInstalled), expected);
   });
 
@@ -70,9 +72,79 @@ describe('the packages of an installation', () => {
       hasServiceMonitors: true,
       admission: operators,
       operators: operators.filter(({ name }) => name !== 'sesame'),
-    }).filter(({ kind, metadata }) => kind !== 'Namespace' || metadata.name === SYSTEM_NAMESPACE);
+    }).filter(isReleased('edge'));
     assertSame(objectsIn(text).map(asInstalled), expected);
   });
+
+  test('helm renders one program with flags of operators as capstan install does', { skip: withoutHelm }, () => {
+    const set = ['oneProgram=true', 'operators.gimbal=false', 'imageRegistry=registry.example.com/team'];
+    set.push('flags.sesame.envoy-image=envoy:1', 'flags.kroxylicious.sidecar-webhook=false');
+    const text = rendered('--namespace', SYSTEM_NAMESPACE, '--set', set.join(','));
+    const expected = installed(
+      {
+        isOneProgram: true,
+        image: `registry.example.com/team/capstan:${VERSION}`,
+        // Helm sorts them by name.
+        operators: operators.filter(({ name }) => name !== 'gimbal').toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+      },
+      { sesame: { 'envoy-image': ['envoy:1'] }, kroxylicious: { 'sidecar-webhook': ['false'] } },
+    ).filter(isReleased(SYSTEM_NAMESPACE));
+    const one = expected.find(({ kind }) => kind === 'Deployment');
+    assert.match(JSON.stringify(one), /--submariner\.image=registry\.example\.com\/team\/capstan-gateway:/);
+    assertSame(objectsIn(text).map(asInstalled), expected);
+  });
+
+  test('helm puts every value of pods into every pod', { skip: withoutHelm }, () => {
+    const values = {
+      imagePullSecrets: [{ name: 'pull' }],
+      nodeSelector: { zone: 'a' },
+      tolerations: [{ key: 'edge', operator: 'Exists' }],
+      affinity: { nodeAffinity: {} },
+      priorityClassName: 'high',
+      podAnnotations: { team: 'edge' },
+      resources: { limits: { memory: '1Gi' } },
+      extraArgs: ['--log-level=debug'],
+      extraEnv: [{ name: 'HTTPS_PROXY', value: 'http://proxy:3128' }],
+      extraVolumes: [{ name: 'ca', configMap: { name: 'ca' } }],
+      extraVolumeMounts: [{ name: 'ca', mountPath: '/ca' }],
+      podSecurity: 'baseline',
+    };
+    const set = Object.entries(values).flatMap(([name, value]) => ['--set-json', `${name}=${JSON.stringify(value)}`]);
+    const all = objectsIn(rendered('--namespace', 'edge', '--set', 'admission=true', ...set));
+    const deployments = all.filter(({ kind }) => kind === 'Deployment') as Deployment[];
+    assert.equal(deployments.length, operators.length + 1);
+    for (const { metadata, spec } of deployments) {
+      const pod = spec?.template.spec as unknown as Record<string, unknown>;
+      const container = (pod['containers'] as Record<string, unknown>[])[0] ?? {};
+      for (const name of ['imagePullSecrets', 'nodeSelector', 'tolerations', 'affinity', 'priorityClassName'] as const)
+        assert.deepEqual(pod[name], values[name], `${metadata.name} ${name}`);
+      assert.deepEqual(spec?.template.metadata?.annotations, values.podAnnotations);
+      assert.deepEqual(container['resources'], values.resources);
+      if (metadata.name === 'capstan-admission') continue;
+      assert.equal((container['args'] as string[]).at(-1), '--log-level=debug');
+      assert.deepEqual(container['env'], values.extraEnv);
+      assert.deepEqual((container['volumeMounts'] as object[]).at(-1), values.extraVolumeMounts[0]);
+      assert.deepEqual((pod['volumes'] as object[]).at(-1), values.extraVolumes[0]);
+    }
+    const namespace = all.find(({ kind, metadata }) => kind === 'Namespace' && metadata.name === SYSTEM_NAMESPACE);
+    assert.equal(namespace?.metadata.labels?.['pod-security.kubernetes.io/enforce'], 'baseline');
+  });
+
+  for (const [what, set, message] of [
+    ['a value that there is not', 'replica=3', /replica/],
+    ['a flag that an operator does not have', 'flags.sesame.envoy=x', /envoy/],
+    ['a flag of another type', 'flags.kroxylicious.sidecar-webhook=maybe', /sidecar-webhook/],
+    ['an image with a digest and no image of gateways', 'image=capstan@sha256:0', /flags\.submariner\.image/],
+  ] as const)
+    test(`helm refuses ${what}`, { skip: withoutHelm }, () => {
+      const { status, stderr } = spawnSync(
+        HELM,
+        ['template', 'capstan', chart, '--kube-version', '1.30.0', '--set', set],
+        { encoding: 'utf8' },
+      );
+      assert.notEqual(status, 0);
+      assert.match(stderr, message);
+    });
 
   test('kubectl kustomize builds what capstan install applies', { skip: withoutKubectl }, () => {
     const { status, stdout, stderr } = spawnSync(KUBECTL, ['kustomize', join(folder, 'kustomize')], {
@@ -83,6 +155,12 @@ describe('the packages of an installation', () => {
     assertSame(objectsIn(stdout), installed());
   });
 });
+
+/** The namespace of a release is there before its chart is installed. */
+const isReleased =
+  (namespace: string) =>
+  ({ kind, metadata }: KubeObject) =>
+    kind !== 'Namespace' || metadata.name !== namespace;
 
 function objectsIn(text: string): KubeObject[] {
   return parseAllDocuments(text).flatMap((document) => (document.toJS() as KubeObject | null) ?? []);

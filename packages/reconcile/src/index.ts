@@ -18,7 +18,7 @@ export {
 export * from './errors.ts';
 export * from './events/index.ts';
 export * from './health/index.ts';
-export { fieldManager, inventoryId, inventoryOf } from './inventory.ts';
+export { FIELD_MANAGER_PREFIX, fieldManager, inventoryId, inventoryOf } from './inventory.ts';
 export * from './leadership/index.ts';
 export * from './logging/index.ts';
 export * from './manager/index.ts';

@@ -177,6 +177,7 @@ async function register(port: number): Promise<void> {
     replicas: 2,
     isOneProgram: false,
     hasServiceMonitors: false,
+    args: new Map(),
     admission: operators,
   });
   const found = [...workloads.values()].flat().find(({ kind }) => kind === ValidatingWebhookConfiguration.kind);

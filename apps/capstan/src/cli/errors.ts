@@ -122,6 +122,14 @@ export const CliErrors = errorMakers(
       remedy:
         'delete them with --delete-objects (and with them what they created), or keep them and their definitions with --keep-objects',
     }),
+    NotOfAnOperator: (kind: string) => ({
+      message: `${kind} is not a kind of an operator`,
+      remedy: 'capstan status shows those of operators; kubectl describe shows others',
+    }),
+    GatewayImage: (image: string) => ({
+      message: `the image of gateways does not follow from ${image}, which has a digest`,
+      remedy: 'name the image of gateways with --submariner.image',
+    }),
     NotGone: (what: string) => ({
       message: `still there after the time that was given: ${what}`,
       remedy: 'capstan status shows what holds them; run this again, or give a longer --timeout',

@@ -17,7 +17,7 @@ export default command({
   description:
     'Installs operators in a cluster: their definitions, accounts with the permissions that they declare and no others, and a\n' +
     'Deployment for each (with --one-program: for all), with probes, a PodDisruptionBudget and a NetworkPolicy. Waits until\n' +
-    'all are ready. With -o the manifests are printed instead, for kubectl or GitOps. Installing again changes what differs.',
+    'all are ready. Flags of operators go to their pods. With -o the manifests are printed instead, for kubectl or GitOps. Installing again changes what differs.',
   examples: [
     'capstan install --image registry.example.com/capstan:1.0.0',
     'capstan install --operators sesame,kroxylicious -n edge',
@@ -37,12 +37,12 @@ export default command({
     const operators = await requireOperators(args, io);
     const admission = await admissionOperators(flags.admission ?? false);
     if (flags.output !== undefined) {
-      const { foundations, workloads } = installationObjects(installationOf(operators, flags, undefined, admission));
+      const { foundations, workloads } = installationObjects(installationOf(operators, args, undefined, admission));
       io.stdout(await formatManifests([...foundations, ...[...workloads.values()].flat()], flags.output));
       return 0;
     }
     return withCluster(flags, io, async ({ client, context }) => {
-      const installation = installationOf(operators, flags, await discover(client, { signal: io.signal }), admission);
+      const installation = installationOf(operators, args, await discover(client, { signal: io.signal }), admission);
       const names = operators.map(({ name }) => name).join(', ');
       io.stderr(`Installing ${names} in the namespace ${installation.namespace} of ${context} ...\n`);
       await applyInstallation({

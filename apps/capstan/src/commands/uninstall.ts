@@ -2,20 +2,22 @@ import { discover, systemClock } from '@capstan/kube';
 import { command, UsageErrors, withCluster } from '@capstan/reconcile/command-line';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { admissionOperators, INSTALL_OPTIONS, installationOf } from '../install/install-options.ts';
-import { removeInstallation } from '../install/remove.ts';
+import { removedObjects, removeInstallation } from '../install/remove.ts';
 
 export default command({
-  usage: 'uninstall [--delete-objects | --keep-objects] [--operators LIST] [-n NAMESPACE]',
+  usage: 'uninstall [--delete-objects | --keep-objects] [--operators LIST] [-n NAMESPACE] [--dry-run]',
   description:
     'Removes operators, their permissions and their definitions. Objects of their kinds must be deleted already, unless one of these\n' +
     'flags is given: --delete-objects deletes them first, while the operators still run, with what they stand for;\n' +
-    '--keep-objects keeps them and their definitions.',
+    '--keep-objects keeps them and their definitions. What the operators made for themselves goes with them, and so does a namespace\n' +
+    'that capstan install created, if nothing else is in it.',
   examples: ['capstan uninstall', 'capstan uninstall --keep-objects --operators gimbal'],
   options: {
     ...INSTALL_OPTIONS,
     ...OPERATOR_OPTIONS,
     'delete-objects': { type: 'boolean', help: 'Delete the objects of the operators first.' },
     'keep-objects': { type: 'boolean', help: 'Keep objects and definitions.' },
+    'dry-run': { type: 'boolean', help: 'Print what would be removed, one object a line, and change nothing.' },
   },
   operatorFlags: true,
   async run(args, io) {
@@ -26,14 +28,21 @@ export default command({
     // With the last operators the webhook has nothing left to check.
     const admission = await admissionOperators(flags.operators === undefined);
     return withCluster(flags, io, async ({ client }) => {
-      await removeInstallation({
+      const removal = {
         client,
         clock: io.clock ?? systemClock,
-        installation: installationOf(operators, flags, await discover(client, { signal: io.signal }), admission),
+        installation: installationOf(operators, args, await discover(client, { signal: io.signal }), admission),
         objects: deletes ? 'delete' : keeps ? 'keep' : undefined,
+        signal: io.signal,
+      } as const;
+      if (flags['dry-run'] === true) {
+        for (const line of await removedObjects(removal)) io.stdout(`${line}\n`);
+        return 0;
+      }
+      await removeInstallation({
+        ...removal,
         timeoutMs: flags.timeout,
         report: (line) => io.stderr(`  ${line}\n`),
-        signal: io.signal,
       });
       io.stdout('Capstan is removed.\n');
       return 0;

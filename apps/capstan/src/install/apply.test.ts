@@ -24,7 +24,7 @@ for (const [version, isTooOld] of [
     const installing = applyInstallation({
       client: aged,
       clock: systemClock,
-      installation: installationOf([kroxylicious], {}, undefined),
+      installation: installationOf([kroxylicious], { flags: {}, operatorFlags: {} }, undefined),
       // Nothing runs pods here.
       timeoutMs: 1,
       report() {},

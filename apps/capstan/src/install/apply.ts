@@ -19,6 +19,7 @@ import {
 } from '@capstan/kube';
 import { ensureCrds, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
+import { asCreatedByInstall, isCreatedByInstall } from './installation.ts';
 import {
   type Installation,
   installationObjects,
@@ -49,7 +50,7 @@ export async function applyInstallation(options: ApplyInstallationOptions): Prom
   await refuseSecondInstallation(client, installation.namespace, signal);
   await refuseHalfAProgram(client, installation, signal);
   const kinds = await discover(client, { signal });
-  for (const one of foundations) await applied(one);
+  for (const one of foundations) await applied(one.kind === Namespace.kind ? await marked(one) : one);
   report(`${foundations.filter(isDefinition).length} definitions and the permissions are in place`);
   await ensureCrds({ client, clock, operators: installation.operators, install: false, wait: true, signal });
   const deadline = clock.now() + options.timeoutMs;
@@ -104,6 +105,11 @@ export async function applyInstallation(options: ApplyInstallationOptions): Prom
     }
   }
 
+  async function marked(namespace: KubeObject): Promise<KubeObject> {
+    const existing = await client.find(Namespace, refOf(namespace), { signal });
+    return existing === undefined || isCreatedByInstall(existing) ? asCreatedByInstall(namespace) : namespace;
+  }
+
   async function applied(one: KubeObject): Promise<void> {
     try {
       await client.apply(kindOf(kinds, one), one, { fieldManager: FIELD_MANAGER, force: true, signal });
@@ -142,7 +148,8 @@ async function refuseSecondInstallation(client: Client, namespace: string, signa
   }
 }
 
-const OLDEST_MINOR = 28;
+/** Of Kubernetes 1. */
+export const OLDEST_MINOR = 28;
 
 /** A server that does not show its version is taken for one that is new enough. */
 async function refuseOldServer(client: Client, signal: AbortSignal): Promise<void> {

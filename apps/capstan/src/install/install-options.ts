@@ -6,12 +6,14 @@ import {
   CLUSTER_OPTIONS,
   type Flags,
   type FlagValues,
+  type OperatorFlags,
   positiveDuration,
   wholeNumber,
 } from '@capstan/reconcile/command-line';
 import { BUILT_IN_OPERATORS } from '../operators.ts';
 import { VERSION } from '../version.ts';
 import type { Installation } from './manifests.ts';
+import { operatorArgs } from './operator-args.ts';
 
 export const INSTALL_OPTIONS = {
   ...CLUSTER_OPTIONS,
@@ -61,22 +63,30 @@ export async function admissionOperators(isWanted: boolean): Promise<readonly Op
   return Promise.all(BUILT_IN_OPERATORS.map(async ({ load }) => (await load()).default));
 }
 
+export interface GivenInstallation {
+  readonly flags: { namespace?: string | undefined } & Partial<
+    FlagValues<typeof IMAGE_OPTIONS> & FlagValues<typeof ONE_PROGRAM_OPTION>
+  >;
+  /** Of operators, for their pods. */
+  readonly operatorFlags: OperatorFlags;
+}
+
 export function installationOf(
   operators: readonly Operator[],
-  flags: { namespace?: string | undefined } & Partial<
-    FlagValues<typeof IMAGE_OPTIONS> & FlagValues<typeof ONE_PROGRAM_OPTION>
-  >,
+  { flags, operatorFlags }: GivenInstallation,
   served: Pick<Discovery, 'kindOf'> | undefined,
   admission: readonly Operator[] = [],
 ): Installation {
+  const image = flags.image ?? `capstan:${VERSION}`;
   return {
     operators,
     namespace: flags.namespace ?? SYSTEM_NAMESPACE,
-    image: flags.image ?? `capstan:${VERSION}`,
+    image,
     version: VERSION,
     replicas: flags.replicas ?? 2,
     isOneProgram: flags['one-program'] ?? false,
     hasServiceMonitors: served?.kindOf('monitoring.coreos.com/v1', 'ServiceMonitor') !== undefined,
+    args: operatorArgs(operators, operatorFlags, image),
     admission,
   };
 }

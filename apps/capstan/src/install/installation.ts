@@ -12,6 +12,8 @@ export interface Installation {
   readonly isOneProgram: boolean;
   /** Whether the cluster serves ServiceMonitors of the Prometheus operator. */
   readonly hasServiceMonitors: boolean;
+  /** What the pods of an operator are started with besides, by its name: its own flags. */
+  readonly args: ReadonlyMap<string, readonly string[]>;
   /** The operators whose kinds the admission webhook checks; none: it is not installed. */
   readonly admission: readonly Operator[];
 }
@@ -20,6 +22,19 @@ export interface Installation {
 export const ONE_PROGRAM = 'operators';
 
 export const MANAGED_BY = { 'app.kubernetes.io/managed-by': 'capstan-install' };
+/** On a namespace that was not there before the installation: an uninstallation deletes such a one, and no other. */
+const CREATED_ANNOTATION = 'capstan.dev/created-by';
+const CREATED_BY_INSTALL = 'capstan-install';
+
+export function isCreatedByInstall({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.[CREATED_ANNOTATION] === CREATED_BY_INSTALL;
+}
+
+export function asCreatedByInstall(namespace: KubeObject): KubeObject {
+  const annotations = { ...namespace.metadata.annotations, [CREATED_ANNOTATION]: CREATED_BY_INSTALL };
+  return { ...namespace, metadata: { ...namespace.metadata, annotations } };
+}
+
 /** Numbers that no user of the image's base has. */
 const USER = 65532;
 

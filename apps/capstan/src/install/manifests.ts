@@ -25,8 +25,6 @@ export interface InstallationObjects {
 
 const METRICS_PORT = 8080;
 const HEALTH_PORT = 8081;
-/** Operators whose own pods run Capstan's image, and the flag that names it. */
-const OWN_IMAGE = new Set(['gimbal', 'sesame', 'submariner']);
 
 export function installationObjects(installation: Installation): InstallationObjects {
   const { operators, namespace, admission, isOneProgram } = installation;
@@ -55,11 +53,10 @@ export function installationObjects(installation: Installation): InstallationObj
   };
 }
 
+export const POD_SECURITY_LABELS = ['pod-security.kubernetes.io/enforce', 'pod-security.kubernetes.io/warn'] as const;
+
 /** Every container here meets the strictest of Kubernetes' profiles, and none that does not may come beside them. */
-const RESTRICTED = {
-  'pod-security.kubernetes.io/enforce': 'restricted',
-  'pod-security.kubernetes.io/warn': 'restricted',
-};
+const RESTRICTED = Object.fromEntries(POD_SECURITY_LABELS.map((label) => [label, 'restricted']));
 
 function workloadOf(
   program: string,
@@ -112,7 +109,7 @@ function podOf(
   program: string,
   operators: readonly Operator[],
   selector: Record<string, string>,
-  { image }: Installation,
+  { image, args }: Installation,
 ) {
   const names = operators.map(({ name }) => name);
   const [request, limit] = names.length === 1 ? ['128Mi', '512Mi'] : ['256Mi', '1Gi'];
@@ -120,11 +117,7 @@ function podOf(
   return restrictedPod(`capstan-${program}`, selector, {
     name: 'operator',
     image,
-    args: [
-      'run',
-      `${OPERATORS_FLAG}${names.join(',')}`,
-      ...names.filter((name) => OWN_IMAGE.has(name)).map((name) => `--${name}.image=${image}`),
-    ],
+    args: ['run', `${OPERATORS_FLAG}${names.join(',')}`, ...names.flatMap((name) => args.get(name) ?? [])],
     ports: [
       { name: 'metrics', containerPort: METRICS_PORT },
       { name: 'health', containerPort: HEALTH_PORT },
@@ -136,7 +129,7 @@ function podOf(
   });
 }
 
-const OPERATORS_FLAG = '--operators=';
+export const OPERATORS_FLAG = '--operators=';
 
 /** The operators that a Deployment of an installation runs, by name. */
 export function operatorsOf({ spec }: Deployment): string[] {

@@ -1,9 +1,20 @@
 // The installation as a Helm chart and as a base for kustomize, from the same objects that `capstan install` applies. What a chart
-// leaves open (namespace, image, replicas) is a placeholder in these objects, which becomes an expression of the chart.
-import type { KubeObject } from '@capstan/kube';
+// leaves open is a placeholder in these objects, which becomes an expression of the chart.
+import { Deployment, type KubeObject, Namespace, ServiceAccount } from '@capstan/kube';
 import { type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { stringify } from 'yaml';
-import { type Installation, installationObjects, isDefinition, MANAGED_BY } from './manifests.ts';
+import { chartValues, POD_FIELDS, valuesSchema, valuesYaml } from './chart-values.ts';
+import {
+  type Installation,
+  installationObjects,
+  isDefinition,
+  MANAGED_BY,
+  ONE_PROGRAM,
+  OPERATORS_FLAG,
+  objectKey,
+  POD_SECURITY_LABELS,
+} from './manifests.ts';
+import { imageFlagOf, operatorArgs } from './operator-args.ts';
 
 /** Text by path. */
 export type Files = ReadonlyMap<string, string>;
@@ -17,51 +28,107 @@ export interface PackageOptions {
 const NAMESPACE = 'placeholder-namespace';
 const IMAGE = 'placeholder-image';
 const REPLICAS = 7_654_321;
+/** A field that is there when its value is set; a field with a default; items of a list; the flags of an operator. */
+const FIELD = 'placeholder-field-';
+const DEFAULT = 'placeholder-default-';
+const ITEMS = 'placeholder-items-';
+const FLAGS = 'placeholder-flags-';
+const CHOSEN = 'placeholder-chosen';
+const POD_SECURITY = 'placeholder-pod-security';
 
 /** Every operator can be switched off; definitions stay when a release is removed. */
 export function helmChart({ operators, version, description }: PackageOptions): Files {
-  const values = {
-    image: `capstan:${version}`,
-    replicas: 2,
-    serviceMonitor: false,
-    admission: false,
-    operators: Object.fromEntries(operators.map(({ name }) => [name, true])),
-  };
+  const values = chartValues(operators, version);
   const chart = { apiVersion: 'v2', name: 'capstan', description, type: 'application', version, appVersion: version };
   const files = new Map([
     ['Chart.yaml', yamlOf({ ...chart, kubeVersion: '>=1.28.0-0' })],
-    [
-      'values.yaml',
-      `# The image of Capstan, replicas of each operator, whether the admission webhook is installed, and the operators that are.\n${yamlOf(values)}`,
-    ],
+    ['values.yaml', valuesYaml(values)],
+    ['values.schema.json', valuesSchema(values)],
+    ['templates/_helpers.tpl', HELPERS],
     ['templates/NOTES.txt', 'Capstan is installed in the namespace {{ .Release.Namespace }}. Next: capstan status\n'],
   ]);
   const system = installationObjects(placeholders([], version)).foundations.filter(
-    ({ kind, metadata }) => kind === 'Namespace' && metadata.name === SYSTEM_NAMESPACE,
+    ({ kind, metadata }) => kind === Namespace.kind && metadata.name === SYSTEM_NAMESPACE,
   );
-  files.set(
-    'templates/namespace.yaml',
-    `{{- if ne .Release.Namespace "${SYSTEM_NAMESPACE}" }}\n${system.map(templated).join('')}{{- end }}\n`,
-  );
+  // As the chart names the ones that are chosen.
+  const sorted = operators.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const together = installationObjects({ ...placeholders(sorted, version), isOneProgram: true });
+  files.set('templates/namespace.yaml', when(`ne .Release.Namespace "${SYSTEM_NAMESPACE}"`, system.map(templated)));
   files.set(
     'templates/admission.yaml',
-    `{{- if .Values.admission }}\n${admissionObjects(placeholders([], version), operators).map(templated).join('')}{{- end }}\n`,
+    when('.Values.admission', admissionObjects(placeholders([], version), operators).map(templated)),
   );
-  for (const operator of operators)
-    files.set(
-      `templates/${operator.name}.yaml`,
-      `{{- if .Values.operators.${operator.name} }}\n${ofOperator(operator, version).map(templated).join('')}{{- end }}\n`,
-    );
+  // The account is shared; the bindings to it come with each operator.
+  files.set(
+    `templates/${ONE_PROGRAM}.yaml`,
+    when('and .Values.oneProgram (include "capstan.chosen" .)', [
+      ...together.foundations.filter(({ kind }) => kind === ServiceAccount.kind).map(templated),
+      ...[...together.workloads.values()].flat().map(templated),
+    ]),
+  );
+  for (const operator of operators) files.set(`templates/${operator.name}.yaml`, ofBothForms(operator, version));
   return files;
 }
 
+/** Objects that are the same in both forms once, the others under the condition of their form. */
+function ofBothForms(operator: Operator, version: string): string {
+  const [apart, together] = [false, true].map((isOneProgram) => ofOperator(operator, version, isOneProgram));
+  const [texts, others] = [apart, together].map((objects = []) => new Map(objects.map((one) => [objectKey(one), one])));
+  const isSame = (one: KubeObject, other: KubeObject | undefined) =>
+    other !== undefined && yamlOf(one) === yamlOf(other);
+  return when(`.Values.operators.${operator.name}`, [
+    ...(apart ?? []).filter((one) => isSame(one, others?.get(objectKey(one)))).map(templated),
+    when(
+      'not .Values.oneProgram',
+      (apart ?? []).filter((one) => !isSame(one, others?.get(objectKey(one)))).map(templated),
+    ),
+    when(
+      '.Values.oneProgram',
+      (together ?? [])
+        .filter((one) => !isSame(one, texts?.get(objectKey(one))) && one.kind !== ServiceAccount.kind)
+        .map(templated),
+    ),
+  ]);
+}
+
+function when(condition: string, parts: readonly string[]): string {
+  return parts.length === 0 ? '' : `{{- if ${condition} }}\n${parts.join('')}{{- end }}\n`;
+}
+
+const HELPERS = `{{- define "capstan.image" -}}
+{{- if .Values.imageRegistry }}{{ printf "%s/%s" (trimSuffix "/" .Values.imageRegistry) .Values.image }}{{ else }}{{ .Values.image }}{{ end -}}
+{{- end }}
+{{- define "capstan.gatewayImage" -}}
+{{- $image := include "capstan.image" . -}}
+{{- if contains "@" $image }}{{ fail "image has a digest: set flags.submariner.image to the image of gateways too" }}{{ end -}}
+{{- regexReplaceAll "^(.*?)(:[^:/@]+)?$" $image "\${1}-gateway\${2}" -}}
+{{- end }}
+{{- define "capstan.chosen" -}}
+{{- $chosen := list -}}
+{{- range $name, $isChosen := .Values.operators }}{{ if $isChosen }}{{ $chosen = append $chosen $name }}{{ end }}{{ end -}}
+{{- join "," $chosen -}}
+{{- end }}
+{{- define "capstan.flags" -}}
+{{- $operator := .operator -}}
+{{- $flags := deepCopy .given -}}
+{{- if and .imageFlag (not (hasKey $flags .imageFlag)) }}{{ $_ := set $flags .imageFlag (include .image .root) }}{{ end -}}
+{{- range $flag, $given := $flags }}
+{{- range $value := (kindIs "slice" $given | ternary $given (list $given)) }}
+- {{ printf "--%s.%s=%v" $operator $flag $value | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+`;
+
 /** A folder an operator, each a base of its own, and one of all; the image is set with kustomize's own `images`. */
 export function kustomizeBase({ operators, version }: PackageOptions): Files {
+  const image = `capstan:${version}`;
   const installation = {
     ...placeholders([], version),
     namespace: SYSTEM_NAMESPACE,
-    image: `capstan:${version}`,
+    image,
     replicas: 2,
+    args: operatorArgs(operators, {}, image),
   };
   const { foundations } = installationObjects(installation);
   const files = new Map<string, string>();
@@ -89,14 +156,15 @@ function admissionObjects(installation: Installation, operators: readonly Operat
   return [...foundations.filter(isOfOperator), ...[...workloads.values()].flat()];
 }
 
-function ofOperator(operator: Operator, version: string): KubeObject[] {
-  const { foundations, workloads } = installationObjects(placeholders([operator], version));
-  return [...foundations.filter(isOfOperator), ...[...workloads.values()].flat()];
+/** Without what all operators share: the Deployment of one program, and the namespaces of the installation itself. */
+function ofOperator(operator: Operator, version: string, isOneProgram: boolean): KubeObject[] {
+  const { foundations, workloads } = installationObjects({ ...placeholders([operator], version), isOneProgram });
+  return [...foundations.filter(isOfOperator), ...(isOneProgram ? [] : [...workloads.values()].flat())];
 }
 
 /** Whether it comes with an operator: the namespaces of the installation itself are there already. */
 function isOfOperator({ kind, metadata }: KubeObject): boolean {
-  return kind !== 'Namespace' || (metadata.name !== SYSTEM_NAMESPACE && metadata.name !== NAMESPACE);
+  return kind !== Namespace.kind || (metadata.name !== SYSTEM_NAMESPACE && metadata.name !== NAMESPACE);
 }
 
 function placeholders(operators: readonly Operator[], version: string): Installation {
@@ -108,18 +176,26 @@ function placeholders(operators: readonly Operator[], version: string): Installa
     replicas: REPLICAS,
     isOneProgram: false,
     hasServiceMonitors: operators.length > 0,
+    args: new Map(operators.map(({ name }) => [name, [`${FLAGS}${name}`]])),
     admission: [],
   };
 }
 
 function templated(object: KubeObject): string {
-  const isNamespace = object.kind === 'Namespace' && object.metadata.name !== SYSTEM_NAMESPACE;
-  const kept = isDefinition(object) || isNamespace ? withAnnotation(object, 'helm.sh/resource-policy', 'keep') : object;
+  const isNamespace = object.kind === Namespace.kind && object.metadata.name !== SYSTEM_NAMESPACE;
+  const opened = open(object);
+  const kept = isDefinition(object) || isNamespace ? withAnnotation(opened, 'helm.sh/resource-policy', 'keep') : opened;
   const text = yamlOf(kept)
     // Descriptions of fields may have braces.
     .replaceAll('{{', '{{ "{{" }}')
+    .replaceAll(new RegExp(`^( *)(\\w+): ${FIELD}(\\w+)$`, 'gm'), fieldExpression)
+    .replaceAll(new RegExp(`^( *)(\\w+): ${DEFAULT}(\\w+)-(.+)$`, 'gm'), defaultExpression)
+    .replaceAll(new RegExp(`^( *)- ${ITEMS}(\\w+)$`, 'gm'), itemsExpression)
+    .replaceAll(new RegExp(`^( *)- ${FLAGS}(\\w+)$`, 'gm'), flagsExpression)
+    .replaceAll(CHOSEN, '{{ include "capstan.chosen" . }}')
+    .replaceAll(POD_SECURITY, '{{ .Values.podSecurity }}')
     .replaceAll(NAMESPACE, '{{ .Release.Namespace }}')
-    .replaceAll(IMAGE, '{{ .Values.image }}')
+    .replaceAll(IMAGE, '{{ include "capstan.image" . }}')
     .replaceAll(String(REPLICAS), '{{ .Values.replicas }}')
     .replaceAll(
       `app.kubernetes.io/managed-by: ${MANAGED_BY['app.kubernetes.io/managed-by']}`,
@@ -135,6 +211,66 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   ServiceMonitor: '.Values.serviceMonitor',
   PodDisruptionBudget: 'gt (int .Values.replicas) 1',
 };
+
+/** With placeholders for what the values of the chart set. */
+function open(object: KubeObject): KubeObject {
+  if (object.kind === Namespace.kind) {
+    const labels = { ...object.metadata.labels };
+    for (const label of POD_SECURITY_LABELS) if (labels[label] !== undefined) labels[label] = POD_SECURITY;
+    return { ...object, metadata: { ...object.metadata, labels } };
+  }
+  if (object.kind !== Deployment.kind) return object;
+  const { spec } = structuredClone(object) as Deployment;
+  const pod = spec?.template.spec as Record<string, unknown> | undefined;
+  const [container] = (pod?.['containers'] ?? []) as Record<string, unknown>[];
+  if (spec === undefined || pod === undefined || container === undefined) return object;
+  const field = (name: string) => `${FIELD}${name}`;
+  spec.template.metadata = { ...spec.template.metadata, annotations: field('podAnnotations') as never };
+  for (const name of POD_FIELDS) pod[name] = field(name);
+  container['resources'] = `${DEFAULT}resources-${JSON.stringify(container['resources'])}`;
+  const list = (of: Record<string, unknown>, name: string, value: string) => {
+    of[name] = [...((of[name] as unknown[] | undefined) ?? []), `${ITEMS}${value}`];
+  };
+  const args = (container['args'] ?? []) as string[];
+  if (args[0] === 'run') {
+    const isOneProgram = object.metadata.name === `capstan-${ONE_PROGRAM}`;
+    container['args'] = args.map((text) =>
+      isOneProgram && text.startsWith(OPERATORS_FLAG) ? `${OPERATORS_FLAG}${CHOSEN}` : text,
+    );
+    list(container, 'args', 'extraArgs');
+    container['env'] = field('extraEnv');
+    list(container, 'volumeMounts', 'extraVolumeMounts');
+    list(pod, 'volumes', 'extraVolumes');
+  }
+  return { ...object, spec } as KubeObject;
+}
+
+function fieldExpression(_: string, indent: string, field: string, value: string): string {
+  return `${indent}{{- with .Values.${value} }}\n${indent}${field}: {{ toJson . }}\n${indent}{{- end }}`;
+}
+
+function defaultExpression(_: string, indent: string, field: string, value: string, otherwise: string): string {
+  // A text that starts like this is quoted in YAML.
+  const json = otherwise.replace(/'$/, '');
+  return `${indent}{{- if .Values.${value} }}\n${indent}${field}: {{ toJson .Values.${value} }}\n${indent}{{- else }}\n${indent}${field}: ${json}\n${indent}{{- end }}`;
+}
+
+function itemsExpression(_: string, indent: string, value: string): string {
+  return `${indent}{{- range .Values.${value} }}\n${indent}- {{ toJson . }}\n${indent}{{- end }}`;
+}
+
+/** In one program, the flags of operators that are not installed are left out. */
+function flagsExpression(_: string, indent: string, operator: string): string {
+  const own = imageFlagOf(operator);
+  const image = own?.isGateway === true ? 'capstan.gatewayImage' : 'capstan.image';
+  const parts = [`"root" $ "operator" "${operator}" "given" .Values.flags.${operator}`];
+  if (own !== undefined) parts.push(`"imageFlag" "${own.flag}" "image" "${image}"`);
+  return (
+    `${indent}{{- if .Values.operators.${operator} }}\n` +
+    `${indent}{{- include "capstan.flags" (dict ${parts.join(' ')}) | nindent ${indent.length} }}\n` +
+    `${indent}{{- end }}`
+  );
+}
 
 function withAnnotation(object: KubeObject, name: string, value: string): KubeObject {
   return {

@@ -1,5 +1,6 @@
 // Removes an installation. Objects of the operators' kinds may hold finalizers that only a running operator releases, and
-// stand for infrastructure in use: they are deleted first, while the operators run, or released and kept.
+// stand for infrastructure in use: they are deleted first, while the operators run, or released and kept. What the operators made for
+// themselves goes when they are stopped, because they would make it again; then permissions and definitions; namespaces are last.
 import {
   type Client,
   type Clock,
@@ -10,6 +11,8 @@ import {
   type KubeObject,
   kindId,
   Lease,
+  Namespace,
+  type ObjectRef,
   refOf,
   Secret,
   sleep,
@@ -17,7 +20,9 @@ import {
 import { digestKeyName, finalizerOf, leaseName, type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
 import { kindOf, refuseHalfAProgram, untilGone } from './apply.ts';
-import { type Installation, installationObjects, isDefinition } from './manifests.ts';
+import { isCreatedByInstall } from './installation.ts';
+import { type Installation, installationObjects, isDefinition, objectKey } from './manifests.ts';
+import { contentOf, type Found, isNamespace, isOwnObject, objectsOf, ownObjects, shownRef } from './own-objects.ts';
 
 export interface RemoveInstallationOptions {
   client: Client;
@@ -33,70 +38,164 @@ export interface RemoveInstallationOptions {
 const POLL_MS = 300;
 
 export async function removeInstallation(options: RemoveInstallationOptions): Promise<void> {
-  const { client, installation, objects, report, signal } = options;
-  const { operators, namespace } = installation;
+  const { client, installation, objects, signal } = options;
+  const { operators } = installation;
   await refuseHalfAProgram(client, installation, signal);
-  const left = await objectsOf(client, operators, signal);
+  const left = await usersObjects(client, operators, signal);
   if (left.length > 0 && objects === undefined) throw CliErrors.ObjectsLeft(counted(left));
   if (objects === 'delete') await deleteObjects(left, options);
-  // In either form: each on its own, or all in one program.
-  const forms = [false, true].map((isOneProgram) => installationObjects({ ...installation, isOneProgram }));
-  const foundations = forms.flatMap((form) => form.foundations);
-  const workloads = new Map(forms.flatMap((form) => [...form.workloads]));
-  const names = [...workloads.keys()];
-  for (const operator of names) {
-    const ref = { namespace, name: `capstan-${operator}` };
-    await remove(Deployment, ref);
+  await stopOperators(options);
+  if (objects === 'keep') {
+    for (const one of await objectsOf(client, operators, signal)) await release(client, one, operators, signal);
+  } else await removeOwnObjects(options);
+  await removeFoundations(options);
+  if (objects !== 'keep') await removeNamespaces(options);
+}
+
+/** What an uninstallation removes, in its order, one a line. */
+export async function removedObjects(
+  options: Omit<RemoveInstallationOptions, 'report' | 'timeoutMs'>,
+): Promise<string[]> {
+  const { client, installation, objects, signal } = options;
+  const { operators } = installation;
+  const served = await discover(client, { signal });
+  const users = await usersObjects(client, operators, signal);
+  if (users.length > 0 && objects === undefined) throw CliErrors.ObjectsLeft(counted(users));
+  const own = objects === 'keep' ? [] : await ownObjects(client, operators, signal);
+  const lines = [...(objects === 'delete' ? users : []), ...own].map(shownRef);
+  for (const one of [...removable(installation, objects), ...systemObjects(operators, objects)]) {
+    const kind = served.kindOf(one.apiVersion, one.kind);
+    if (kind !== undefined && (await client.find(kind, refOf(one), { signal })) !== undefined)
+      lines.push(shownRef({ kind, object: one }));
+  }
+  if (objects !== 'keep')
+    for (const name of await createdNamespaces(client, installation, signal))
+      lines.push(`Namespace ${name}, if nothing else is in it`);
+  return lines;
+}
+
+async function stopOperators(options: RemoveInstallationOptions): Promise<void> {
+  const { client, installation, report, signal } = options;
+  const { namespace, operators } = installation;
+  for (const program of programsOf(installation)) {
+    const ref = { namespace, name: `capstan-${program}` };
+    await remove(client, Deployment, ref, signal);
     const object = { apiVersion: Deployment.apiVersion, kind: Deployment.kind, metadata: ref };
     await untilGone({ ...options, kind: Deployment, object });
   }
   report(`the operators ${operators.map(({ name }) => name).join(', ')} are stopped`);
-  if (objects === 'keep') for (const one of left) await release(client, one, finalizersOf(operators), signal);
+}
+
+/** Nobody makes them again, and nobody else releases them. */
+async function removeOwnObjects(options: RemoveInstallationOptions): Promise<void> {
+  const { client, installation, report, signal } = options;
+  const { operators } = installation;
+  const own = await ownObjects(client, operators, signal);
+  const removed: Found[] = [];
+  for (const one of own) {
+    const { kind, object } = one;
+    if (isNamespace(one) && !(await isEmptied(options, object.metadata.name ?? ''))) continue;
+    await release(client, one, operators, signal);
+    await remove(client, kind, refOf(object), signal);
+    await untilGone({ ...options, kind, object });
+    removed.push(one);
+  }
+  if (removed.length > 0) report(`deleted what the operators had made for themselves: ${counted(removed)}`);
+}
+
+async function removeFoundations({
+  client,
+  installation,
+  objects,
+  report,
+  signal,
+}: RemoveInstallationOptions): Promise<void> {
   const served = await discover(client, { signal });
-  // Definitions go with their last object, and stay where objects are kept.
-  const others = [...[...workloads.values()].flat(), ...foundations.toReversed()];
-  for (const one of others) {
-    const isKept = one.kind === 'Namespace' || (isDefinition(one) && objects === 'keep');
-    if (!isKept && served.kindOf(one.apiVersion, one.kind) !== undefined) await remove(kindOf(served, one), refOf(one));
-  }
-  for (const name of names) {
-    await remove(Lease, { namespace: SYSTEM_NAMESPACE, name: leaseName(name) });
-    // Digests on objects that are kept were computed with it: without it the next installation would roll pods.
-    if (objects !== 'keep') await remove(Secret, { namespace: SYSTEM_NAMESPACE, name: digestKeyName(name) });
-  }
+  for (const one of removable(installation, objects))
+    if (served.kindOf(one.apiVersion, one.kind) !== undefined)
+      await remove(client, kindOf(served, one), refOf(one), signal);
+  for (const one of systemObjects(installation.operators, objects))
+    await remove(client, kindOf(served, one), refOf(one), signal);
   report(
     `everything else of the installation is removed${objects === 'keep' ? ', except definitions and objects' : ''}`,
   );
+}
 
-  async function remove(kind: Kind, ref: { namespace?: string; name: string }): Promise<void> {
-    try {
-      await client.delete(kind, ref, { propagationPolicy: 'Foreground', signal });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+/** Those that the installation created, and that hold nothing of others. */
+async function removeNamespaces(options: RemoveInstallationOptions): Promise<void> {
+  const { client, installation, signal } = options;
+  for (const name of await createdNamespaces(client, installation, signal))
+    if (await isEmptied(options, name)) await remove(client, Namespace, { name }, signal);
+}
+
+async function isEmptied({ client, report, signal }: RemoveInstallationOptions, namespace: string): Promise<boolean> {
+  const { kinds } = await discover(client, { signal });
+  const content = await contentOf(client, kinds, namespace, signal);
+  if (content.length === 0) return true;
+  const shown = content.length > SHOWN ? [...content.slice(0, SHOWN), `${content.length - SHOWN} more`] : content;
+  report(`the namespace ${namespace} stays, because it holds ${shown.join(', ')}`);
+  return false;
+}
+
+const SHOWN = 5;
+
+async function createdNamespaces(client: Client, installation: Installation, signal: AbortSignal): Promise<string[]> {
+  const names: string[] = [];
+  const { foundations } = installationObjects(installation);
+  for (const { metadata } of foundations.filter(({ kind }) => kind === Namespace.kind)) {
+    const { name = '' } = metadata;
+    const found = await client.find(Namespace, { name }, { signal });
+    if (found !== undefined && isCreatedByInstall(found)) names.push(name);
+  }
+  return names;
+}
+
+/** In either form: each on its own, or all in one program. */
+function forms(installation: Installation) {
+  return [false, true].map((isOneProgram) => installationObjects({ ...installation, isOneProgram }));
+}
+
+function programsOf(installation: Installation): string[] {
+  return [...new Set(forms(installation).flatMap(({ workloads }) => [...workloads.keys()]))];
+}
+
+/** Workloads and foundations; definitions stay where objects are kept, and namespaces are looked into first. */
+function removable(installation: Installation, objects: RemoveInstallationOptions['objects']): KubeObject[] {
+  const all = forms(installation);
+  const workloads = all.flatMap((form) => [...form.workloads.values()].flat());
+  const foundations = all.flatMap((form) => form.foundations).toReversed();
+  const byKey = new Map([...workloads, ...foundations].map((one) => [objectKey(one), one]));
+  return [...byKey.values()].filter((one) => one.kind !== Namespace.kind && !(isDefinition(one) && objects === 'keep'));
+}
+
+/** Leases, and the keys of digests: with objects that are kept, a key stays too, or the next installation would roll their pods. */
+function systemObjects(operators: readonly Operator[], objects: RemoveInstallationOptions['objects']): KubeObject[] {
+  const named = (kind: Kind, name: string): KubeObject => ({
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: { namespace: SYSTEM_NAMESPACE, name },
+  });
+  return operators.flatMap(({ name }) => [
+    named(Lease, leaseName(name)),
+    ...(objects === 'keep' ? [] : [named(Secret, digestKeyName(name))]),
+  ]);
+}
+
+async function remove(client: Client, kind: Kind, ref: ObjectRef, signal: AbortSignal): Promise<void> {
+  try {
+    await client.delete(kind, ref, { propagationPolicy: 'Foreground', signal });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
   }
 }
 
-interface Left {
-  readonly kind: Kind;
-  readonly object: KubeObject;
-}
-
-async function objectsOf(client: Client, operators: readonly Operator[], signal: AbortSignal): Promise<Left[]> {
-  const found: Left[] = [];
-  for (const kind of operators.flatMap(({ kinds }) => kinds)) {
-    try {
-      for await (const { items } of client.pages(kind, { signal }))
-        found.push(...items.map((object) => ({ kind, object })));
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
-  }
-  return found;
+async function usersObjects(client: Client, operators: readonly Operator[], signal: AbortSignal): Promise<Found[]> {
+  const found = await objectsOf(client, operators, signal);
+  return found.filter(({ object }) => !isOwnObject(object, operators));
 }
 
 /** Objects that others own go with them. */
-async function deleteObjects(left: readonly Left[], options: RemoveInstallationOptions): Promise<void> {
+async function deleteObjects(left: readonly Found[], options: RemoveInstallationOptions): Promise<void> {
   const { client, clock, installation, timeoutMs, report, signal } = options;
   const roots = left.filter(({ object }) => (object.metadata.ownerReferences ?? []).length === 0);
   for (const { kind, object } of roots)
@@ -105,7 +204,11 @@ async function deleteObjects(left: readonly Left[], options: RemoveInstallationO
     });
   const deadline = clock.now() + timeoutMs;
   for (;;) {
-    const still = await objectsOf(client, installation.operators, signal);
+    // What is owned goes with its owner, and its operator may have to do something before.
+    const still = (await objectsOf(client, installation.operators, signal)).filter(
+      ({ object }) =>
+        !isOwnObject(object, installation.operators) || (object.metadata.ownerReferences ?? []).length > 0,
+    );
     if (still.length === 0) break;
     if (clock.now() >= deadline) throw CliErrors.NotGone(counted(still));
     await sleep(clock, POLL_MS, signal);
@@ -120,11 +223,12 @@ function finalizersOf(operators: readonly Operator[]): ReadonlySet<string> {
 /** Without its operator nothing would release it. */
 async function release(
   client: Client,
-  { kind, object }: Left,
-  own: ReadonlySet<string>,
+  { kind, object }: Found,
+  operators: readonly Operator[],
   signal: AbortSignal,
 ): Promise<void> {
   const finalizers = object.metadata.finalizers ?? [];
+  const own = finalizersOf(operators);
   const kept = finalizers.filter((name) => !own.has(name));
   if (kept.length === finalizers.length) return;
   const { resourceVersion } = object.metadata;
@@ -132,7 +236,7 @@ async function release(
   await client.patch(kind, refOf(object), 'merge', { metadata }, { fieldManager: 'capstan-install', signal });
 }
 
-function counted(left: readonly Left[]): string {
+function counted(left: readonly Found[]): string {
   const counts = new Map<string, number>();
   for (const { kind } of left) counts.set(kindId(kind), (counts.get(kindId(kind)) ?? 0) + 1);
   return [...counts].map(([kind, count]) => `${count} ${kind}`).join(', ');

@@ -27,8 +27,9 @@ export function knownImages(
   const kroxylicious = program(new URL('../programs/kroxylicious.ts', import.meta.url));
   const real = env['CAPSTAN_REAL'] ?? join(env['HOME'] ?? homedir(), '.cache', 'capstan', 'real');
   return [
-    {
-      match: 'capstan',
+    // The second has the programs of cables besides, which are this machine's here.
+    ...['capstan', 'capstan-gateway'].map((match) => ({
+      match,
       entrypoint: capstan,
       programs: { capstan, gimbal, kroxylicious, sesame, submariner },
       // What Sesame and its Envoys bind is in their configuration, and not in their arguments.
@@ -42,7 +43,7 @@ export function knownImages(
       kubeconfig: true,
       // Every pod has an address of its own here, and no interface of its own.
       substitute: [{ from: '0.0.0.0', to: '$(POD_IP)' }],
-    },
+    })),
     ...localProxyImages(join(real, 'kroxylicious')),
     ...localEnvoyImages(join(real, 'envoy')),
     ...localBackendImages(join(real, 'gateway-conformance')),

@@ -5,8 +5,8 @@ export const FLAGS = {
   image: {
     type: 'string',
     value: 'IMAGE',
-    default: 'capstan:0.1.0',
+    default: 'capstan-gateway:0.1.0',
     parse: notEmpty('give the name of an image'),
-    help: 'The image of gateways.',
+    help: 'The image of gateways, which has the programs of cables.',
   },
 } as const satisfies Flags;

@@ -1,0 +1,119 @@
+// Which objects are the operators' own: those that nobody but their programs has written. They are no reason to refuse an
+// uninstallation, and they go with the operators, when nobody makes them again. What carries one field of somebody else is a user's.
+import {
+  type Client,
+  type DiscoveredKind,
+  isNotFound,
+  type Kind,
+  type KubeObject,
+  kindId,
+  Namespace,
+  type ObjectRef,
+} from '@capstan/kube';
+import { FIELD_MANAGER_PREFIX, fieldManager, type Operator } from '@capstan/reconcile';
+
+export interface Found {
+  readonly kind: Kind;
+  readonly object: KubeObject;
+}
+
+/** The control plane's controllers annotate what others own. */
+const NEUTRAL = new Set(['kube-controller-manager']);
+
+/** Whether the programs of these operators alone wrote it, apart from its status. One that has no fields at all is theirs too. */
+export function isOwnObject({ metadata }: KubeObject, operators: readonly Operator[]): boolean {
+  return writersOf(metadata).every((manager) => isOwnManager(manager, operators));
+}
+
+/** Objects of the operators' kinds. */
+export async function objectsOf(client: Client, operators: readonly Operator[], signal: AbortSignal): Promise<Found[]> {
+  const found: Found[] = [];
+  for (const kind of operators.flatMap(({ kinds }) => kinds)) found.push(...(await allOf(client, kind, signal)));
+  return found;
+}
+
+/** What the operators made for themselves, of their own kinds and of others: no object owns it, so nothing takes it along. */
+export async function ownObjects(
+  client: Client,
+  operators: readonly Operator[],
+  signal: AbortSignal,
+): Promise<Found[]> {
+  const ofKinds = await objectsOf(client, operators, signal);
+  const found = ofKinds.filter(({ object }) => isOwnObject(object, operators));
+  for (const { kind, manager } of createdKinds(operators))
+    for (const one of await allOf(client, kind, signal)) {
+      const { metadata } = one.object;
+      const isOwned = (metadata.ownerReferences ?? []).length > 0;
+      if (writersOf(metadata).includes(manager) && !isOwned && isOwnObject(one.object, operators)) found.push(one);
+    }
+  // Namespaces last: the other objects are in them.
+  return found.toSorted((a, b) => Number(isNamespace(a)) - Number(isNamespace(b)));
+}
+
+export const isNamespace = ({ kind }: Found) => kindId(kind) === kindId(Namespace);
+
+/** What would be lost with a namespace; what Kubernetes puts into each, and what is about to go, does not count. */
+export async function contentOf(
+  client: Client,
+  kinds: readonly DiscoveredKind[],
+  namespace: string,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const content = new Set<string>();
+  for (const kind of kinds.filter(
+    ({ scope, kind, verbs }) => scope === 'Namespaced' && verbs.includes('list') && !PASSING.has(kind),
+  ))
+    for (const { object } of await allOf(client, kind, signal, namespace)) {
+      const { name = '', deletionTimestamp, ownerReferences = [] } = object.metadata;
+      if (deletionTimestamp === undefined && ownerReferences.length === 0 && !GIVEN.has(`${kind.kind} ${name}`))
+        content.add(`${kind.kind} ${name}`);
+    }
+  return [...content];
+}
+
+/** They tell of other objects, and go with time. */
+const PASSING = new Set(['Event', 'Endpoints', 'EndpointSlice', 'PodMetrics']);
+const GIVEN = new Set(['ServiceAccount default', 'ConfigMap kube-root-ca.crt']);
+
+function writersOf({ managedFields = [] }: KubeObject['metadata']): string[] {
+  return managedFields
+    .filter(({ subresource = '' }) => subresource === '')
+    .map(({ manager = '' }) => manager)
+    .filter((manager) => !NEUTRAL.has(manager));
+}
+
+function isOwnManager(manager: string, operators: readonly Operator[]): boolean {
+  return operators.some(
+    ({ name, managers = [] }) => manager.startsWith(`${FIELD_MANAGER_PREFIX}${name}.`) || managers.includes(manager),
+  );
+}
+
+/** For each reconciler, the kinds of others of which it creates objects and touches none that it did not create. */
+function createdKinds(operators: readonly Operator[]): { kind: Kind; manager: string }[] {
+  const own = new Set(operators.flatMap(({ kinds }) => kinds.map(kindId)));
+  return operators.flatMap(({ name, reconcilers }) =>
+    reconcilers.flatMap((reconciler) =>
+      reconciler.writes
+        .filter(
+          ({ kind, by }) => !own.has(kindId(kind)) && by.every((mode) => mode === 'createOnly' || mode === 'mint'),
+        )
+        .map(({ kind }) => ({ kind, manager: fieldManager(name, reconciler.name) })),
+    ),
+  );
+}
+
+async function allOf(client: Client, kind: Kind, signal: AbortSignal, namespace?: string): Promise<Found[]> {
+  const found: Found[] = [];
+  try {
+    const options = { signal, ...(namespace !== undefined && { namespace }) };
+    for await (const { items } of client.pages(kind, options)) found.push(...items.map((object) => ({ kind, object })));
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+  return found;
+}
+
+export function shownRef({ kind, object: { metadata } }: Found): string {
+  const { namespace, name = '' }: Partial<ObjectRef> = metadata;
+  return `${kindId(kind)} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+}
