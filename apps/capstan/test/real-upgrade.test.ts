@@ -108,7 +108,9 @@ async function installPrevious({ real, kubectl, folder }: RealInstallation, prog
   await kubectl('apply', '--server-side', '-f', await print('crds', ...OPERATORS));
   await kubectl('apply', '--server-side', '-f', await print('rbac', ...OPERATORS, '-n', SYSTEM));
   const { default: operator } = await import('@capstan/kroxylicious');
-  const { workloads } = installationObjects(installationOf([operator], { flags: { image: PREVIOUS }, operatorFlags: {} }, undefined));
+  const { workloads } = installationObjects(
+    installationOf([operator], { flags: { image: PREVIOUS }, operatorFlags: {} }, undefined),
+  );
   const deployment = [...workloads.values()].flat().find(({ kind }) => kind === Deployment.kind);
   await real.client.create(Deployment, withoutLabels(deployment as KubeObject));
 }

@@ -1,4 +1,12 @@
-import { type Client, type Clock, CodedError, CustomResourceDefinition, discover, kindId, sleep } from '@capstan/kube/cluster';
+import {
+  type Client,
+  type Clock,
+  CodedError,
+  CustomResourceDefinition,
+  discover,
+  kindId,
+  sleep,
+} from '@capstan/kube/cluster';
 import { ManagerErrors } from '../errors.ts';
 import type { Operator } from '../operator.ts';
 
