@@ -39,6 +39,13 @@ export function newPodStatus(object: UnknownObject): Pod['status'] & object {
   };
 }
 
+/** The quality of service follows from the resources of the containers: a status without it does not remove it. */
+export function keepQosClass(pod: UnknownObject, old: UnknownObject): UnknownObject {
+  const { status } = pod as Pod;
+  const kept = (old as Pod).status?.qosClass;
+  return kept === undefined || status?.qosClass ? pod : { ...pod, status: { ...status, qosClass: kept } };
+}
+
 const GATED: PodCondition = {
   type: 'PodScheduled',
   status: 'False',

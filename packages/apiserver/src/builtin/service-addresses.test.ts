@@ -35,6 +35,15 @@ describe('addresses of services', () => {
     assert.notEqual(one, other);
   });
 
+  it('of a load balancer are removed when the service is one no longer', async () => {
+    const { ok } = testServer();
+    await ok('POST', SERVICES, service('a', { type: 'LoadBalancer' }));
+    const status = { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } };
+    await ok('PATCH', `${SERVICES}/a/status`, { status }, MERGE);
+    const changed = await ok('PATCH', `${SERVICES}/a`, { spec: { type: 'NodePort' } }, MERGE);
+    assert.deepEqual(changed['status'], { loadBalancer: {} });
+  });
+
   it('has no field manager', async () => {
     const { ok } = testServer();
     const made = await ok('POST', SERVICES, service('a'));

@@ -7,7 +7,7 @@ import { label, pathSegment, subdomain } from '../resources/names.ts';
 import type { ScalePaths, Strategy } from '../resources/resource.ts';
 import { ingressWarnings, serviceWarnings, sliceWarnings } from '../validation/network-warnings.ts';
 import { nameWarnings, podWarnings } from '../validation/pod-warnings.ts';
-import { keepTolerations, newPodStatus, withGrace } from './pod-strategy.ts';
+import { keepQosClass, keepTolerations, newPodStatus, withGrace } from './pod-strategy.ts';
 
 type Defaults = (object: UnknownObject) => UnknownObject;
 
@@ -91,8 +91,15 @@ export const builtinDefaults: Readonly<Record<string, Defaults>> = {
     if (annotations?.[TEMPLATE_GENERATION] !== undefined) return daemonSet;
     return withTemplateGeneration(daemonSet, 0);
   },
-  namespaces: labelled,
+  namespaces: (namespace) => labelled(withPhase(namespace)),
 };
+
+/** A namespace is active unless its status says otherwise, also where it has none. */
+function withPhase(namespace: UnknownObject): UnknownObject {
+  const status = isObject(namespace['status']) ? namespace['status'] : {};
+  const { phase } = status;
+  return (phase ?? '') === '' ? { ...namespace, status: { ...status, phase: 'Active' } } : namespace;
+}
 
 function labelled(namespace: UnknownObject): UnknownObject {
   const { name } = namespace.metadata;
@@ -268,6 +275,13 @@ function withoutGated(set: UnknownObject): UnknownObject {
 }
 
 /** The finalizer by which contents are deleted first cannot be left out. */
+/** A Service that no longer is a load balancer loses the addresses of one. */
+function withoutBalancer(service: UnknownObject, old: UnknownObject): UnknownObject {
+  const isBalancer = (one: UnknownObject) => valueAt(one, ['spec', 'type']) === 'LoadBalancer';
+  if (!isBalancer(old) || isBalancer(service) || !isObject(service['status'])) return service;
+  return { ...service, status: { ...service['status'], loadBalancer: {} } };
+}
+
 function withKubernetes(namespace: UnknownObject): unknown[] {
   const given = (valueAt(namespace, ['spec', 'finalizers']) as unknown[] | null | undefined) ?? [];
   return given.includes('kubernetes') ? given : [...given, 'kubernetes'];
@@ -287,6 +301,7 @@ const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
   pods: {
     prepareCreate: (pod) => ({ ...withGrace(pod), status: newPodStatus(pod) }),
     prepareUpdate: (pod, _old, subresource) => (subresource === '' ? keepTolerations(pod) : pod),
+    prepareStatus: keepQosClass,
     // Only a kubelet can need time: without a node, or once everything has ended, the pod goes at once.
     gracePeriod: (pod, asked) => {
       const phase = valueAt(pod, ['status', 'phase']);
@@ -311,6 +326,7 @@ const SPECIAL: Readonly<Record<string, Partial<Strategy>>> = {
     prepareUpdate: withDataSources,
   },
   persistentvolumes: { prepareCreate: (volume) => ({ ...volume, status: { phase: 'Pending' } }) },
+  services: { prepareUpdate: withoutBalancer },
   'statefulsets.apps': { prepareCreate: withoutGated, prepareUpdate: withoutGated },
   'jobs.batch': { complete: (job, old) => ({ object: old ? job : withJobSelector(job), errors: [] }) },
   nodes: { keepsStatus: true },

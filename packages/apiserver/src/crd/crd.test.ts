@@ -241,4 +241,16 @@ describe('custom resource definitions', () => {
     const list = (await test.ok('GET', WIDGETS))['items'] as { spec: { colour?: string } }[];
     assert.equal(list[0]?.spec.colour, 'blue');
   });
+
+  it('have the version that is stored when a client removes their status', async () => {
+    const test = testServer();
+    await test.ok('POST', CRDS, definition());
+    await test.server.idle();
+    const removed = await test.ok('PATCH', `${CRDS}/widgets.example.com/status`, { status: null }, MERGE);
+    assert.deepEqual(removed['status'], {
+      conditions: null,
+      acceptedNames: { plural: '', kind: '' },
+      storedVersions: ['v1'],
+    });
+  });
 });

@@ -35,7 +35,7 @@ export function definitionStrategy(now: () => string): Partial<Strategy> {
 
 /** Fills in what a definition may leave out. */
 export function defaultDefinition(given: UnknownObject): UnknownObject {
-  const object = withTimes(given);
+  const object = withStoredVersion(withTimes(given));
   if (!isObject(object['spec'])) return object;
   // Go leaves out what is false.
   const { preserveUnknownFields, ...others } = object['spec'];
@@ -55,6 +55,19 @@ export function defaultDefinition(given: UnknownObject): UnknownObject {
     if (Array.isArray(names[field]) && names[field].length === 0) delete names[field];
   }
   return { ...object, spec: { ...spec, conversion, names, ...versions } };
+}
+
+/** A status without stored versions has the version that is stored now. Go writes the names and conditions of a status that has none. */
+function withStoredVersion(object: UnknownObject): UnknownObject {
+  const none = { conditions: null, acceptedNames: { plural: '', kind: '' } };
+  const status: JsonObject = isObject(object['status']) ? object['status'] : none;
+  const { storedVersions } = status;
+  const isGiven = storedVersions !== undefined && !(Array.isArray(storedVersions) && storedVersions.length === 0);
+  const versions = valueAt(object, ['spec', 'versions']);
+  if (isGiven || !Array.isArray(versions)) return object;
+  const stored: unknown = versions.find((one: unknown) => isObject(one) && one['storage'] === true);
+  const name = valueAt(stored, ['name']);
+  return typeof name === 'string' ? { ...object, status: { ...status, storedVersions: [name] } } : object;
 }
 
 /** Go writes the time of a condition even when there is none. */

@@ -116,6 +116,8 @@ export interface Strategy {
     old: UnknownObject | undefined,
   ) => { object: UnknownObject; errors: FieldError[] };
   readonly prepareUpdate?: (object: UnknownObject, old: UnknownObject, subresource: string) => UnknownObject;
+  /** What the kind keeps of its status, whatever a status write says. */
+  readonly prepareStatus?: (object: UnknownObject, old: UnknownObject) => UnknownObject;
   /** Why the object may not be deleted at all, or undefined. */
   readonly refuseDelete?: (object: UnknownObject) => string | undefined;
   readonly validate?: (object: UnknownObject, old: UnknownObject | undefined) => FieldError[];

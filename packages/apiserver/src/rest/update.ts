@@ -314,7 +314,7 @@ function prepare(target: Target, proposed: UnknownObject, live: UnknownObject, i
 
 /** What the kind itself adds to a change, after field ownership is recorded: these changes have no owner. */
 function finish({ resource, subresource }: Target, object: UnknownObject, live: UnknownObject): UnknownObject {
-  if (subresource === 'status') return object;
+  if (subresource === 'status') return resource.strategy.prepareStatus?.(object, live) ?? object;
   return resource.strategy.prepareUpdate?.(object, live, subresource) ?? object;
 }
 

@@ -18,16 +18,20 @@ export function gatesUpdate(errors: Errors, { spec }: Pod, old: Pod): void {
 /** The spec of a pod with the node selector and the node affinity that it had before, if it was gated; refuses what widens them. */
 export function withoutNarrowing(errors: Errors, spec: PodSpec, old: PodSpec): PodSpec {
   if ((old.schedulingGates ?? []).length === 0) return spec;
-  selectorUpdate(errors, spec.nodeSelector ?? {}, old.nodeSelector ?? {});
+  selectorUpdate(errors, spec.nodeSelector, old.nodeSelector ?? {});
   const { nodeSelector: _, affinity: _affinity, ...rest } = spec;
   const affinity = formerAffinity(errors, spec, old);
   return { ...rest, ...(old.nodeSelector && { nodeSelector: old.nodeSelector }), ...(affinity && { affinity }) };
 }
 
-function selectorUpdate(errors: Errors, selector: PodSpec['nodeSelector'] & object, old: typeof selector): void {
-  if (Object.entries(old).every(([key, value]) => selector[key] === value)) return;
+function selectorUpdate(
+  errors: Errors,
+  selector: PodSpec['nodeSelector'],
+  old: PodSpec['nodeSelector'] & object,
+): void {
+  if (Object.entries(old).every(([key, value]) => selector?.[key] === value)) return;
   const detail = 'only additions to spec.nodeSelector are allowed (no mutations or deletions)';
-  errors.push(fieldInvalid('spec.nodeSelector', selector, detail));
+  errors.push(fieldInvalid('spec.nodeSelector', selector ?? null, detail));
 }
 
 function formerAffinity(errors: Errors, { affinity }: PodSpec, old: PodSpec): PodSpec['affinity'] {

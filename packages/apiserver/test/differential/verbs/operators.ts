@@ -2,6 +2,7 @@
 // collection is deleted across namespaces, a Scale is applied, a page is read while others write.
 import type { SeededRandom } from '@capstan/testing';
 import type { GeneratedKind } from '../kinds/kind.ts';
+import { NOT_READY } from '../kinds/machines.ts';
 import type { DiffRequest } from '../sequence.ts';
 import { APPLY, isShared, JSON_PATCH, MERGE, STRATEGIC, type Unnumbered } from './request.ts';
 import { create } from './write.ts';
@@ -80,6 +81,9 @@ function acrossNamespaces(random: SeededRandom, kind: GeneratedKind): Unnumbered
   ];
 }
 
+/** A real server taints a new node, and nothing here would remove the taint. */
+const tainted = ({ kind }: GeneratedKind) => (kind === 'Node' ? { spec: { taints: [NOT_READY] } } : {});
+
 function emptyOptions(random: SeededRandom, kind: GeneratedKind, path: string): Unnumbered[] {
   const [name = '', value = ''] = random.pick([
     ['dryRun'],
@@ -97,7 +101,7 @@ function emptyOptions(random: SeededRandom, kind: GeneratedKind, path: string): 
       {
         method: 'POST',
         path: kind.collection,
-        body: { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { name: 'a' } },
+        body: { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { name: 'a' }, ...tainted(kind) },
         query,
       },
       { method: 'PATCH', path, contentType: MERGE, body: {}, query },
