@@ -38,7 +38,15 @@ import { createServiceAddresses } from './builtin/service-addresses.ts';
 import { startGarbageCollector } from './collect/garbage-collector.ts';
 import { startNamespaceController } from './collect/namespace-controller.ts';
 import { createWorkQueue, objectOperations } from './controllers.ts';
-import { ADMIN, type Admission, type Core, type RequestContext, timestamp, type UserInfo } from './core.ts';
+import {
+  ADMIN,
+  type Admission,
+  type AdmissionRequest,
+  type Core,
+  type RequestContext,
+  timestamp,
+  type UserInfo,
+} from './core.ts';
 import { createConversions } from './crd/conversion.ts';
 import { startDefinitionController } from './crd/definition-controller.ts';
 import { CRD_STORAGE_KEY, definitionStrategy } from './crd/definition-strategy.ts';
@@ -203,7 +211,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     registry,
     fields: createFieldTracker(now),
     admission: isRbac ? escalationAdmission(authorizer, admission) : admission,
-    validatingAdmission: (request) => policies(request) ?? webhooks.validate(request),
+    validatingAdmission: (request) => {
+      if (isRbac) authorizeCreation(request);
+      return policies(request) ?? webhooks.validate(request);
+    },
     pause,
     checkNamespaces: options.checkNamespaces ?? true,
     watchBufferLimit: options.watchBufferLimit ?? 10_000,
@@ -239,6 +250,21 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const authorize = (user: UserInfo, attributes: Attributes): void => {
     const { allowed, reason } = authorizer.authorize(user, attributes);
     if (!allowed) throw refuse(user, attributes, reason);
+  };
+
+  /** An apply or a PUT that creates needs the right to create too, which is asked for once the object is known to be new. */
+  const authorizeCreation = ({
+    operation,
+    resource,
+    subresource,
+    namespace,
+    name,
+    context,
+  }: AdmissionRequest): void => {
+    if (operation !== 'CREATE' || subresource !== undefined) return;
+    const { group, plural } = resource;
+    const place = plural === 'namespaces' && group === '' ? name : namespace;
+    authorize(context.user, { verb: 'create', group, resource: plural, subresource: '', namespace: place, name });
   };
 
   const check = (request: ApiRequest, user: UserInfo): void => {

@@ -144,7 +144,7 @@ describe('a backend with credentials that work', () => {
         await client.create(Secret, secretOf('west-kubecfg', FIRST));
         const { apiVersion, kind } = written;
         const { metadata, spec } = backendOf('west');
-        await client.create(written as typeof Discoverer, { apiVersion, kind, metadata, cluster: spec });
+        await client.create(written, { apiVersion, kind, metadata, cluster: spec });
         await stage.settle();
         const west = ref('west-kubernetes-discoverer');
         const deployment = await client.get(Deployment, west);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ApiRequest, ApiResponse, UnknownObject } from '@capstan/kube';
 import { loadBuiltins } from '../builtin/builtin.ts';
-import type { UserInfo } from '../core.ts';
+import { ADMIN, type UserInfo } from '../core.ts';
 import type { Status } from '../errors.ts';
 import {
   CONFIG_MAPS,
@@ -198,6 +198,22 @@ it('two who apply the same new object at once both succeed, though the first nee
     ['one', 'two'].map((fieldManager) => admin('PATCH', path, body, { fieldManager }, contentType)),
   );
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200, 201]));
+});
+
+it('an apply that creates needs the right to create beside the right to patch', async () => {
+  const test = rbacServer();
+  const path = `${CONFIG_MAPS}/one`;
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'one' } };
+  const apply = () => test.as(alice)('PATCH', path, body, { fieldManager: 'alice' }, 'application/apply-patch+yaml');
+  await grant(test, user('alice'), rule([''], ['configmaps'], ['patch']));
+  const refused = await apply();
+  assert.equal(refused.status, 403);
+  assert.equal(
+    message(refused),
+    'configmaps "one" is forbidden: User "alice" cannot create resource "configmaps" in API group "" in the namespace "default"',
+  );
+  await test.as(ADMIN)('POST', CONFIG_MAPS, body);
+  assert.equal((await apply()).status, 200);
 });
 
 describe('users cannot grant what they do not hold', () => {
