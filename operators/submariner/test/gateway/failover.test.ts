@@ -61,7 +61,8 @@ describe('a cluster with two gateways', { skip }, () => {
     await start('east', 'east1');
     // Its public address leads nowhere: without NAT discovery it would be used.
     await start('west', 'west', { SUBMARINER_PUBLICIP: 'ipv4:172.31.200.200', SUBMARINER_NATENABLED: 'true' });
-    await connected('east', 'west', 30_000);
+    // Both start from their sources, which takes most of this time on a busy machine.
+    await connected('east', 'west', 90_000);
   });
   after(async () => {
     await set?.close();
