@@ -9,5 +9,3 @@ setFlagsFromString('--optimize-for-size');
 // WebAssembly (undici's parser of HTTP) runs as its first compiler leaves it; the second one takes 25 MB for one function.
 setFlagsFromString('--no-wasm-tier-up');
 setFlagsFromString('--no-wasm-dynamic-tiering');
-// The compiler between the first and the last (Maglev) is enough here: what the last one needs for its work stays with the process.
-setFlagsFromString('--no-turbofan');
