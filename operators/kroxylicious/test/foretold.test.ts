@@ -26,7 +26,7 @@ import {
   tlsSecret,
 } from './fixtures.ts';
 
-const EDITS = runs(25, 250, 'FORETOLD_EDITS');
+const EDITS = runs(60, 600, 'FORETOLD_EDITS');
 const SEED = Number(process.env['FORETOLD_SEED'] ?? 1);
 const certificates = await Promise.all([certificate(), certificate()]);
 

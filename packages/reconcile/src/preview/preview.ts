@@ -199,7 +199,8 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[]): Previe
     }
     const collected = overlay.collected.slice(collectedSoFar);
     collectedSoFar += collected.length;
-    return [...writes, ...collected];
+    // A status is written at most once a second: by then an object that goes is gone.
+    return [...writes.filter(({ verb, object }) => verb !== 'status' || !overlay.gone.has(object)), ...collected];
   }
 
   const writes = follow();
@@ -434,6 +435,8 @@ interface Overlay {
   readonly fork: Fork;
   /** What Kubernetes' garbage collector would remove. */
   readonly collected: readonly PreviewWrite[];
+  /** Objects that would be deleted, as `Kind namespace/name`. */
+  readonly gone: ReadonlySet<string>;
   get(world: string, kind: Kind, key: string): KubeObject | undefined;
   put(world: string, kind: Kind, object: KubeObject): void;
   delete(world: string, kind: Kind, object: KubeObject): void;
@@ -449,6 +452,7 @@ function createOverlay(runtime: Runtime): Overlay {
   /** Changed workloads whose pods are not ready yet. */
   const starting = new Map<string, { world: string; kind: Kind; key: string }>();
   const goneUids = new Set<string>();
+  const gone = new Set<string>();
   const collected: PreviewWrite[] = [];
   const idOf = (world: string, kind: Kind, key: string) => `${world}\n${kindId(kind)}\n${key}`;
   const tables = (world: string, kind: Kind) => {
@@ -458,6 +462,7 @@ function createOverlay(runtime: Runtime): Overlay {
   const overlay: Overlay = {
     fork,
     collected,
+    gone,
     get(world, kind, key) {
       const id = idOf(world, kind, key);
       if (changed.has(id)) return changed.get(id);
@@ -476,6 +481,7 @@ function createOverlay(runtime: Runtime): Overlay {
       const key = keyOfObject(object);
       changed.set(idOf(world, kind, key), undefined);
       starting.delete(idOf(world, kind, key));
+      gone.add(`${kind.kind} ${key}`);
       if (object.metadata.uid !== undefined) goneUids.add(object.metadata.uid);
       for (const table of tables(world, kind)) fork.delete(table, key);
       collect(world, object);
