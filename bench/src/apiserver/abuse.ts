@@ -1,4 +1,5 @@
-// Reads and writes of an administrator while another client holds what it can: unread answers, unfinished bodies, pipelined lists, large YAML.
+// Reads and writes of an administrator while another client holds what it can: unread answers, unfinished bodies, pipelined lists, large YAML,
+// objects with as many values as a body may have.
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { type ClientHttp2Session, connect } from 'node:http2';
@@ -27,6 +28,7 @@ const ABUSES: readonly { readonly what: string; readonly begin: Abuse }[] = [
   { what: 'unfinished bodies', begin: unfinishedBodies },
   { what: 'pipelined lists', begin: pipelinedLists },
   { what: 'large YAML bodies', begin: largeBodies },
+  { what: 'writes of many values', begin: manyValues },
 ];
 
 export const abuse: Part = {
@@ -124,13 +126,25 @@ async function pipelinedLists(address: Address, { pipelined }: Size): Promise<()
 }
 
 async function largeBodies(address: Address): Promise<() => void> {
-  const session = await openSession(address, true);
   const lines = Array.from({ length: Math.ceil(YAML_BYTES / 18) }, (_, index) => `  key-${index}: value\n`).join('');
   const body = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: large\ndata:\n${lines}`;
+  return repeatWrite(address, body, 'application/yaml');
+}
+
+/** Just below the limit, so that the object is decoded, owned and validated each time; only the first one is stored. */
+async function manyValues(address: Address): Promise<() => void> {
+  const data = Object.fromEntries(Array.from({ length: 49_000 }, (_, index) => [`key-${index}`, 'v']));
+  const body = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'many-values' }, data });
+  return repeatWrite(address, body, 'application/json');
+}
+
+/** Sends a write again and again, one at a time, until it is ended. */
+async function repeatWrite(address: Address, body: string, contentType: string): Promise<() => void> {
+  const session = await openSession(address, true);
   let isOver = false;
   const send = () => {
     if (isOver || session.destroyed) return;
-    const stream = session.request({ ':method': 'POST', ':path': COLLECTION, 'content-type': 'application/yaml' });
+    const stream = session.request({ ':method': 'POST', ':path': COLLECTION, 'content-type': contentType });
     stream.on('error', () => {});
     stream.on('close', send);
     stream.resume();
