@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, type KubeObject, Namespace } from '@capstan/kube';
+import { sharingManager } from '../inventory.ts';
 import { PAUSED_ANNOTATION } from '../marks.ts';
 import { apply, type Child, createOnly, keep, mint, patch, plan, released, remove, share } from '../plan/index.ts';
 import { childWrite } from './child-diff.ts';
@@ -197,7 +198,11 @@ describe('pruning', () => {
 });
 
 describe('what is no longer planned in others’ objects', () => {
-  const shared = foreign('s', { annotations: { [sharedAnnotation(OWNED)]: 'v1.x' } });
+  const annotations = { [sharedAnnotation(OWNED)]: 'v1.x' };
+  const managedFields = [
+    { manager: sharingManager('capstan.test.web', OWNED.inventory), operation: 'Apply' as const, fieldsV1: {} },
+  ];
+  const shared = foreign('s', { annotations, managedFields });
   const patched = foreign('p', { annotations: { [originalAnnotation(OWNED)]: '{}' } });
 
   test('is given back after all groups, before anything is pruned', () => {
@@ -218,6 +223,10 @@ describe('what is no longer planned in others’ objects', () => {
     assert.deepEqual([write.uid, write.resourceVersion], ['uid-of-s', '7']);
   });
 
+  test('is not withdrawn from a copy that a user made with the annotation', () => {
+    assert.deepEqual(writesOf({ objects: [foreign('copy', { annotations })] }).groups, []);
+  });
+
   test('stays while it is planned', () => {
     const created = plan({
       children: [share(ConfigMap, { metadata: at('s') })],
@@ -230,8 +239,8 @@ describe('what is no longer planned in others’ objects', () => {
   });
 
   test('stays while a user has paused the object, and the owner with it', () => {
-    const annotations = { [originalAnnotation(OWNED)]: '{}', [PAUSED_ANNOTATION]: 'true' };
-    const objects = [foreign('p', { annotations })];
+    const paused = { [originalAnnotation(OWNED)]: '{}', [PAUSED_ANNOTATION]: 'true' };
+    const objects = [foreign('p', { annotations: paused })];
     const { groups, finalizer } = writesOf({ plan: released(), ownership: deleted, finalizers: [FINALIZER], objects });
     assert.deepEqual([groups[0]?.open, groups[0]?.writes, finalizer], [false, [], undefined]);
   });

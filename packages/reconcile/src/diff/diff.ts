@@ -4,7 +4,7 @@ import { type Kind, type KubeObject, refOf } from '@capstan/kube/cluster';
 import { DefinitionErrors } from '../errors.ts';
 import { sharingManager } from '../inventory.ts';
 import { ADOPTED_ANNOTATION, PAUSED_ANNOTATION } from '../marks.ts';
-import { allows, claimantOf, decide, type Ownership, type Permit } from '../ownership/index.ts';
+import { allows, appliedEntry, claimantOf, decide, type Ownership, type Permit } from '../ownership/index.ts';
 import { type Child, type Group, type Patch, type Plan, placeOf, type Removal } from '../plan/index.ts';
 import { ownerReference } from './child-body.ts';
 import { type ChildVerdict, childWrite } from './child-diff.ts';
@@ -162,7 +162,11 @@ function givenBack(input: DiffInput): ChildVerdict[] {
     const { ownership } = place;
     const isPatched = originalAnnotation(ownership) in annotations || memoryAnnotation(ownership) in annotations;
     const isRestored = isPatched && !patched.has(id);
-    const isWithdrawn = sharedAnnotation(ownership) in annotations && !planned.has(id);
+    // A copy of a shared object has the annotation too; only the server's record of our field manager cannot be copied.
+    const isShared =
+      sharedAnnotation(ownership) in annotations &&
+      appliedEntry(object, sharingManager(place.manager, ownership.inventory)) !== undefined;
+    const isWithdrawn = isShared && !planned.has(id);
     if (!isRestored && !isWithdrawn) return [];
     if (isPaused(object)) return [{ note: pausedNote(kind, ref), waitsFor: pausedNote(kind, ref).message }];
     return [
