@@ -284,6 +284,19 @@ describe('manifests', () => {
     ]);
   });
 
+  test('bring the namespaces that declarations name, with Roles in them, unless others are watched', () => {
+    const reads = [reading(Secret, 'referenced', { namespaces: ['certs'] })];
+    const local = operatorOf(named({ reads }));
+    const created = rbacManifests(local, SYSTEM);
+    assert.deepEqual(
+      shape(created).filter((line) => line.includes('certs')),
+      ['Namespace certs', 'Role certs/capstan-sites', 'RoleBinding certs/capstan-sites'],
+    );
+    assert.deepEqual(roleIn(created, 'Role', 'certs'), [`/secrets: ${GET}`]);
+    const restricted = shape(rbacManifests(local, { ...SYSTEM, watchNamespaces: ['a'] }));
+    assert.doesNotMatch(restricted.join(), /certs/);
+  });
+
   test('bind each role to the account of the operator', () => {
     for (const created of rbacManifests(sites, { ...SYSTEM, watchNamespaces: ['a'] })) {
       if (!created.kind.endsWith('Binding')) continue;
