@@ -161,6 +161,22 @@ describe('a preview', () => {
     });
   });
 
+  test('performs no fact offline, and lists what it does not know', async () => {
+    const content = fact<string>({ name: 'content', fetch: () => assert.fail('it is fetched'), readOnly: true });
+    const stage = await createStage({ operators: [sites(content)], runtime: { facts: 'none' } });
+    try {
+      await stage.settle();
+      const change = { kind: Site, object: site('home', { image: 'a:1' }) };
+      const { writes, unknowns } = await preview(stage.program.runtime, [change], fetching(stage));
+      assert.deepEqual(writes, []);
+      assert.deepEqual(unknowns, [
+        'content of a:1: facts are not fetched (--offline); what follows from it is not known',
+      ]);
+    } finally {
+      await stage.end();
+    }
+  });
+
   test('shows the key of a map that a child loses', () =>
     staged({}, async (stage) => {
       const { writes } = await preview(stage.program.runtime, [
