@@ -61,7 +61,7 @@ function lockStamp() {
 
 function install() {
   console.error('Installing dependencies (npm install) ...');
-  // Not `npm ci`: it insists on every platform's optional packages being in the lock file, this platform or not.
+  // Not `npm ci`: it fails where a registry lacks the package of a platform that is not even this one.
   const result = spawnSync('npm', ['install', '--no-save', '--no-fund', '--no-audit', '--loglevel=error'], {
     cwd: root,
     stdio: ['ignore', 2, 2],

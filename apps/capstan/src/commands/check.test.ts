@@ -116,7 +116,7 @@ describe('capstan check', () => {
         const name = 'kafkaproxies.kroxylicious.io';
         const crd = structuredClone(await client.get(CustomResourceDefinition, { name }));
         for (const version of crd.spec.versions)
-          delete (version.schema?.openAPIV3Schema as { properties?: { spec?: object } } | undefined)?.properties?.spec;
+          delete version.schema?.openAPIV3Schema?.properties?.spec;
         await client.update(CustomResourceDefinition, crd);
       },
       /^definitions warning: the definitions of KafkaProxy\.kroxylicious\.io are those of another version/,

@@ -69,7 +69,7 @@ describe('a manager', () => {
         installing = (async () => {
           assert.equal((await fetch(`http://${event.health}/healthz`)).status, 200);
           assert.equal((await fetch(`http://${event.health}/readyz`)).status, 500);
-          await cluster.client.create(CustomResourceDefinition, Page.crd() as CustomResourceDefinition);
+          await cluster.client.create(CustomResourceDefinition, Page.crd());
         })();
       },
     });
