@@ -115,8 +115,7 @@ describe('capstan check', () => {
       async (client: Client) => {
         const name = 'kafkaproxies.kroxylicious.io';
         const crd = structuredClone(await client.get(CustomResourceDefinition, { name }));
-        for (const version of crd.spec.versions)
-          delete version.schema?.openAPIV3Schema?.properties?.spec;
+        for (const version of crd.spec.versions) delete version.schema?.openAPIV3Schema?.properties?.spec;
         await client.update(CustomResourceDefinition, crd);
       },
       /^definitions warning: the definitions of KafkaProxy\.kroxylicious\.io are those of another version/,
