@@ -123,12 +123,14 @@ test('a stack is printed for bugs, and on request', async () => {
     '/home/user/bad.ts': {
       default: {
         name: 'bad',
-        kinds: [],
         reconcilers: [],
-        flags: {},
-        withFlags: () => {
-          throw new RangeError('a bug');
-        },
+        kinds: [
+          {
+            crd() {
+              throw new RangeError('a bug');
+            },
+          },
+        ],
       },
     },
   };

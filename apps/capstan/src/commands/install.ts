@@ -17,7 +17,8 @@ export default command({
   description:
     'Installs operators in a cluster: their definitions, accounts with the permissions that they declare and no others, and a\n' +
     'Deployment for each (with --one-program: for all), with probes, a PodDisruptionBudget and a NetworkPolicy. Waits until\n' +
-    'all are ready. Flags of operators go to their pods. With -o the manifests are printed instead, for kubectl or GitOps. Installing again changes what differs.',
+    'all are ready. Flags of operators go to their pods. With -o the manifests are printed instead, for kubectl or GitOps.\n' +
+    'Installing again changes what differs.',
   examples: [
     'capstan install --image registry.example.com/capstan:1.0.0',
     'capstan install --operators sesame,kroxylicious -n edge',
