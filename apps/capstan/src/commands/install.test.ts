@@ -8,10 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
+import { Lock } from '@capstan/crossplane';
 import {
   type Client,
   ClusterRole,
   ClusterRoleBinding,
+  CustomResourceDefinition,
   connect,
   createClient,
   Deployment,
@@ -172,6 +174,33 @@ describe('capstan install', { timeout: 300_000 }, () => {
     assert.equal(removed.code, 0, removed.err);
     assert.deepEqual(await deployments(), []);
     assert.equal(await client.find(ServiceAccount, { namespace: NAMESPACE, name: 'capstan-operators' }), undefined);
+  });
+
+  test('removes Crossplane with what it had made for itself, and lists it before', async () => {
+    const only = ['--operators', 'crossplane'];
+    const { code, err } = await capstan(
+      'install',
+      ...only,
+      '--crossplane.registry=registry.example.com',
+      '--timeout',
+      '90s',
+    );
+    assert.equal(code, 0, err);
+    const { spec } = await client.get(Deployment, { namespace: NAMESPACE, name: 'capstan-crossplane' });
+    assert.ok(spec?.template.spec?.containers[0]?.args?.includes('--crossplane.registry=registry.example.com'));
+    // Its leader makes them, and would make them again.
+    for (let found: unknown; found === undefined; ) found = await client.find(Lock, { name: 'lock' });
+    const dry = await capstan('uninstall', ...only, '--dry-run');
+    assert.equal(dry.code, 0, dry.err);
+    assert.match(dry.out, /^Lock\.pkg\.crossplane\.io lock$/m);
+    assert.ok(await client.find(Lock, { name: 'lock' }));
+    const removed = await capstan('uninstall', ...only, '--timeout', '60s');
+    assert.equal(removed.code, 0, removed.err);
+    const { items } = await client.list(CustomResourceDefinition);
+    assert.deepEqual(
+      items.filter((one) => one.spec.group === 'pkg.crossplane.io').map(({ metadata }) => metadata.name),
+      [],
+    );
   });
 
   test('prints manifests whose pods meet the restricted profile', async () => {

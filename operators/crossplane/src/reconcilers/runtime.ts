@@ -67,7 +67,7 @@ export function createRuntimeReconciler(
     primary: false,
     reads: [...accountReads(settings), ...derivedReads(kind, settings)],
     writes: [
-      writing(Secret, 'mint', { namespaces: [namespace] }),
+      writing(Secret, ['mint', 'patch'], { namespaces: [namespace] }),
       writing(ServiceAccount, ['apply', 'createOnly', 'share', 'patch'], { namespaces: [namespace] }),
       writing(Service, ['apply', 'patch', 'remove'], { namespaces: [namespace] }),
       writing(workload.kind, ['apply', 'patch', 'remove'], { namespaces: [namespace] }),

@@ -62,6 +62,9 @@ describe('gateways of two clusters', () => {
   });
 
   test('are shown by subctl, marked as simulated', async () => {
+    // An end that has not heard of the other's decision yet reports that they differ.
+    const isConnected = async () => (await connectionsOf(set, 'east'))[0]?.status === 'connected';
+    await until('both ends agree', 5000, isConnected, logs);
     const shown = await set.subctl('show', 'connections', '--context', 'east');
     assert.match(shown.stdout, /gateway-east +west +\S+ +no +ipsec +on-prem-to-cloud +connected/);
     const gatewaysShown = await set.subctl('show', 'gateways', '--context', 'east');

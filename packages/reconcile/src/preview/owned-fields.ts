@@ -36,7 +36,9 @@ function without(value: unknown, owned: Fields, body: unknown, others: readonly 
   return value.flatMap((one: unknown) => {
     const path = Object.keys(owned).find((name) => names(name, one));
     if (path === undefined) return [one];
-    const item = sent.find((candidate) => names(path, candidate));
+    const item = sent.find((candidate) => names(path, candidate)) ?? sent.find((candidate) => mayName(path, candidate));
+    // An item goes as a whole, with the server's defaults in it, when nobody owns it any more.
+    if (item === undefined && isItem(owned[path]) && inside(path).length === 0) return [];
     const kept = left(owned[path], one, item, inside(path));
     return kept === undefined ? [] : [kept];
   });
@@ -51,6 +53,8 @@ function left(fields: unknown, value: unknown, sent: unknown, others: readonly F
   return isEmptied ? undefined : kept;
 }
 
+const isItem = (fields: unknown) => isRecord(fields) && '.' in fields;
+
 /** Whether all of a value is ours: it is one field, or everything in it is. */
 function isWhole(fields: Fields, value: unknown): boolean {
   const names = Object.keys(fields).filter((name) => name !== '.');
@@ -62,4 +66,13 @@ function names(path: string, item: unknown): boolean {
   if (!path.startsWith('k:') || !isRecord(item)) return false;
   const keys: unknown = JSON.parse(path.slice(2));
   return isRecord(keys) && Object.entries(keys).every(([key, value]) => equal(item[key], value));
+}
+
+/** Whether an item has some keys of the path and no other value of the rest: the server fills in defaults of keys (protocol TCP). */
+function mayName(path: string, item: unknown): boolean {
+  if (!path.startsWith('k:') || !isRecord(item)) return false;
+  const keys: unknown = JSON.parse(path.slice(2));
+  if (!isRecord(keys)) return false;
+  const given = Object.entries(keys).filter(([key]) => item[key] !== undefined);
+  return given.length > 0 && given.every(([key, value]) => equal(item[key], value));
 }

@@ -35,6 +35,12 @@ import type { Access, Derived, Projection, Reader, WatchProblem, Where, WritePro
 import { collectSensitive, isMarked, isSensitive, marked } from './sensitive.ts';
 import type { SourceDefinition, SourceReader, SourceState } from './source.ts';
 
+export interface WriteProblems {
+  readonly tables: readonly Table<WriteProblem>[];
+  /** What the reconciler plans, by the key of its object. */
+  readonly plans: Derivation<unknown>;
+}
+
 /** Everything that reads may reach, shared by all runs. */
 export interface ReadSources {
   readonly engine: Engine;
@@ -43,7 +49,7 @@ export interface ReadSources {
   readonly outside: Sources;
   readonly sinks: SinkRegistry;
   /** What stands in the way of writes, by `operator.reconciler@world`. */
-  readonly problems: Map<string, readonly Table<WriteProblem>[]>;
+  readonly problems: Map<string, WriteProblems>;
   readonly instants: Instants;
   /** The identity of each cluster whose objects have children elsewhere, by world: the uid of its kube-system namespace. */
   readonly identities: Table<string>;
@@ -210,8 +216,11 @@ export class WorldReader implements Reader {
 
   writeProblem(reconciler: string, key: string): WriteProblem | undefined {
     const { tracker, sources, operator, name } = this.#run;
-    const tables = sources.problems.get(`${operator}.${reconciler}@${this.#world.name}`);
-    if (tables === undefined) throw ReadErrors.NoReconciler(name, reconciler);
+    const problems = sources.problems.get(`${operator}.${reconciler}@${this.#world.name}`);
+    if (problems === undefined) throw ReadErrors.NoReconciler(name, reconciler);
+    const { tables, plans } = problems;
+    // While it waits for a cache, it is not known whether anything stands in its way. Its own plan does not wait for itself.
+    if (plans.name !== name && tracker.settled(plans, key).state === 'suspended') tracker.derived(plans, key);
     return tables.map((table) => tracker.get(table, key)).find((problem) => problem !== undefined);
   }
 

@@ -116,7 +116,6 @@ export function bindReconciler(
   const shown = createShown(failures);
   const conflicts = engine.table<Failure>({ name: `conflicts of ${id}` });
   conflicts.synced();
-  sources.problems.set(`${name}@${world.name}`, [failures, conflicts]);
 
   const plans = engine.derive<Plan>({
     name: id,
@@ -156,6 +155,8 @@ export function bindReconciler(
         : sources.purely(`the reconciler ${reconciler.name}`, explained);
     },
   });
+
+  sources.problems.set(`${name}@${world.name}`, { tables: [failures, conflicts], plans });
 
   const owners = new WeakMap<KubeObject, Ownership>();
   const ownership = (view: KubeObject): Ownership => {

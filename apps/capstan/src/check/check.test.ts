@@ -13,10 +13,10 @@ import {
   type Transport,
 } from '@capstan/kube';
 import { createRandom, createTestCluster } from '@capstan/testing';
-import { runChecks } from '../check/run-checks.ts';
 import { runTest } from '../cli/test-io.test-support.ts';
 import { applyInstallation } from '../install/apply.ts';
 import { installationOf } from '../install/install-options.ts';
+import { runChecks } from './run-checks.ts';
 
 const NAMESPACE = 'capstan-system';
 const { signal } = new AbortController();
