@@ -45,12 +45,13 @@ describe('a pair of gateways without encryption', { skip }, () => {
   };
   /** The capture may be behind: it has caught up when it reports no more packets in clear for a while. */
   const settle = async () => {
-    let seen = -1;
-    await until('no more packets in clear are seen', 10_000, async () => {
-      const before = seen;
-      seen = capture.count().clear;
+    let [seen, quiet] = [-1, 0];
+    await until('no more packets in clear are seen', 15_000, async () => {
+      const { clear } = capture.count();
+      quiet = clear === seen ? quiet + 1 : 0;
+      seen = clear;
       await new Promise((resolve) => setTimeout(resolve, 300));
-      return seen === before && capture.count().clear === seen;
+      return quiet >= 5;
     });
   };
   const passes = () =>
