@@ -22,6 +22,7 @@ export function createGimbal({ maintenance: options, ...given }: GimbalOptions =
   const maintenance = createMaintenance({ isDiscovererGone, ...options });
   return operator({
     name: 'gimbal',
+    alsoWritesAs: ['gimbal-discoverer'],
     description: 'Discovery backends: their discoverers, their drains and their credentials.',
     kinds: [DiscoveryBackend, Discoverer, Discovery],
     admission: ADMISSION,

@@ -19,6 +19,7 @@ export function createSesame(given: Partial<Settings> = {}): Operator {
   const { gatewayControllerName: controllerName } = settings;
   return operator({
     name: 'sesame',
+    alsoWritesAs: ['sesame-serve', 'sesame-routes'],
     description: 'Ingress: deployments of Sesame and Envoy, and their configuration.',
     // Those of routes too: every Sesame that is deployed reads them.
     kinds: [SesameConfiguration, SesameDeployment, HTTPProxy, TLSCertificateDelegation, ExtensionService],

@@ -15,6 +15,7 @@ export function createSubmariner(given: Partial<Settings> = {}): Operator {
   return operator({
     name: 'submariner',
     description: 'The right cable for each pair of clusters.',
+    alsoWritesAs: ['submariner-gateway'],
     kinds: [Submariner, Broker, CablePolicies, Cluster, Endpoint, Gateway],
     admission: ADMISSION,
     reconcilers: [createSubmarinerReconciler(settings), broker, cablePolicies, cluster],

@@ -14,8 +14,8 @@ export interface OperatorDefinition<F extends Flags = Flags, P extends Flags = F
   /** The kinds that it defines; `capstan crds` prints their manifests. */
   kinds: readonly OwnedKind[];
   reconcilers: readonly Reconciler[];
-  /** Field managers of programs of its own that run beside it: what they alone wrote is the operator's own. None by default. */
-  managers?: readonly string[];
+  /** Names under which programs of its own write beside it: what they alone wrote is the operator's own. None by default. */
+  alsoWritesAs?: readonly string[];
   /** What the admission webhook checks of its kinds, where it is installed; nothing by default. */
   admission?: readonly AdmissionCheck[];
   /** What it delivers outside the cluster; none by default. */

@@ -83,8 +83,10 @@ function writersOf({ managedFields = [] }: KubeObject['metadata']): string[] {
 }
 
 function isOwnManager(manager: string, operators: readonly Operator[]): boolean {
-  return operators.some(
-    ({ name, managers = [] }) => manager.startsWith(`${FIELD_MANAGER_PREFIX}${name}.`) || managers.includes(manager),
+  return operators.some(({ name, alsoWritesAs = [] }) =>
+    [name, ...alsoWritesAs].some(
+      (writer) => manager.startsWith(`${FIELD_MANAGER_PREFIX}${writer}.`) || (writer !== name && manager === writer),
+    ),
   );
 }
 

@@ -7,14 +7,17 @@ import {
   CustomResourceDefinition,
   Deployment,
   isNotFound,
+  type KubeObject,
   Namespace,
   Secret,
   systemClock,
 } from '@capstan/kube';
 import { ensureCrds, fieldManager, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import submariner from '@capstan/submariner';
 import { createRandom, createTestCluster } from '@capstan/testing';
 import { applyInstallation } from './apply.ts';
 import { installationOf } from './install-options.ts';
+import { isOwnObject } from './own-objects.ts';
 import { type RemoveInstallationOptions, removedObjects, removeInstallation } from './remove.ts';
 
 const OWN = { fieldManager: fieldManager('crossplane', 'essentials') };
@@ -137,6 +140,23 @@ describe('an uninstallation', () => {
         await assert.rejects(client.get(known, { namespace, name }), isNotFound, line);
       }
     }));
+});
+
+test('what programs of an operator wrote is its own, and what anybody else wrote of it makes it the user’s', () => {
+  const object = (...managers: string[]): KubeObject => ({
+    ...typed(Lock),
+    metadata: { name: 'a', managedFields: managers.map((manager) => ({ manager, operation: 'Update' as const })) },
+  });
+  for (const [managers, isOwn] of [
+    [[], true],
+    [['capstan.submariner.submariner'], true],
+    [['submariner-gateway', 'capstan.submariner-gateway.sync-policy', 'kube-controller-manager'], true],
+    [['capstan.sesame.sesame-deployment'], false],
+    [['submariner'], false],
+    [['submariner-gateway', 'kubectl-edit'], false],
+    [['subctl'], false],
+  ] as const)
+    assert.equal(isOwnObject(object(...managers), [submariner]), isOwn, managers.join());
 });
 
 const EDITOR = { fieldManager: 'kubectl-edit' };
