@@ -88,7 +88,7 @@ describe('capstan check', () => {
         client.patch(Lease, { namespace: NAMESPACE, name: 'capstan-kroxylicious' }, 'merge', {
           spec: { renewTime: '2020-01-01T00:00:00.000000Z' },
         }),
-      /^leases problem: nobody writes for kroxylicious: .*has not renewed/,
+      /^leases problem: no instance writes for kroxylicious: .*has not renewed/,
     ],
     [
       'pods that are not ready',

@@ -1,14 +1,14 @@
-// What a check found: one line for people, one object for programs.
+// A finding of a check: one line for people, one object for programs.
 import { isForbidden, reasonOf } from '@capstan/kube';
 
 export const STATES = ['ok', 'warning', 'problem', 'unknown'] as const;
 
 export interface Finding {
-  /** Which check it is of: `connection`, `definitions`, … */
+  /** The name of the check: `connection`, `definitions`, … */
   readonly check: string;
   readonly state: (typeof STATES)[number];
   readonly message: string;
-  /** What to do about it; absent where nothing is to be done. */
+  /** The remedy; absent where nothing is to be done. */
   readonly remedy?: string;
 }
 
@@ -26,7 +26,7 @@ export const problem = (check: string, message: string, remedy: string): Finding
   remedy,
 });
 
-/** What one check finds; what it may not see is not known, and anything else that fails is a problem. Never throws. */
+/** Runs one check. A refused request gives the state `unknown`, any other failure gives `problem`. Never throws. */
 export async function findings(check: string, find: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
   try {
     return await find();

@@ -61,7 +61,7 @@ export async function rights(options: RightsOptions): Promise<readonly Finding[]
   return found.length > 0 ? found : [ok('rights', 'every operator has the permissions that it needs')];
 }
 
-/** What its role grants and the server denies, by the account that it runs under. */
+/** Returns the rights that the role grants and the server denies, by the account that the operator runs under. */
 async function deniedTo(operator: Operator, options: RightsOptions): Promise<readonly Attributes[]> {
   const { client, namespace, signal } = options;
   const asked = rbacManifests(operator, { namespace }).flatMap(attributesOf);

@@ -98,7 +98,7 @@ async function definitions({ client, operators, signal }: CheckOptions): Promise
   ];
 }
 
-/** Whether the schema lacks a field that this version has. Other differences come from servers, which add defaults. */
+/** True when the schema lacks a field that this version has. Other differences come from servers, which add defaults. */
 async function differs(client: Client, kind: Operator['kinds'][number], signal: AbortSignal): Promise<boolean> {
   const own = kind.crd() as CustomResourceDefinition;
   const { name = '' } = own.metadata;
@@ -184,7 +184,7 @@ async function leases(
     return [
       problem(
         'leases',
-        `nobody writes for ${operator}: ${summary}`,
+        `no instance writes for ${operator}: ${summary}`,
         'look at its pods: kubectl logs, kubectl describe',
       ),
     ];

@@ -148,7 +148,7 @@ async function refuseSecondInstallation(client: Client, namespace: string, signa
   }
 }
 
-/** Of Kubernetes 1. */
+/** The oldest minor version of Kubernetes 1 that is supported. */
 export const OLDEST_MINOR = 28;
 
 /** A server that does not show its version is taken for one that is new enough. */

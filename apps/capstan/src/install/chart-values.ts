@@ -1,4 +1,4 @@
-// What a user can set of the Helm chart: the values, their comments, and the schema by which helm refuses others.
+// The values of the Helm chart: their defaults, their comments, and the schema by which helm refuses others.
 import type { Operator } from '@capstan/reconcile';
 import type { Flag } from '@capstan/reconcile/command-line';
 import { stringify } from 'yaml';

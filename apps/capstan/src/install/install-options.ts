@@ -67,7 +67,7 @@ export interface GivenInstallation {
   readonly flags: { namespace?: string | undefined } & Partial<
     FlagValues<typeof IMAGE_OPTIONS> & FlagValues<typeof ONE_PROGRAM_OPTION>
   >;
-  /** Of operators, for their pods. */
+  /** The flags of operators, for their pods. */
   readonly operatorFlags: OperatorFlags;
 }
 

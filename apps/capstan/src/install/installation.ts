@@ -12,7 +12,7 @@ export interface Installation {
   readonly isOneProgram: boolean;
   /** Whether the cluster serves ServiceMonitors of the Prometheus operator. */
   readonly hasServiceMonitors: boolean;
-  /** What the pods of an operator are started with besides, by its name: its own flags. */
+  /** The flags of each operator, by its name, as arguments of its pods. */
   readonly args: ReadonlyMap<string, readonly string[]>;
   /** The operators whose kinds the admission webhook checks; none: it is not installed. */
   readonly admission: readonly Operator[];

@@ -25,7 +25,7 @@ export function imageFlagOf(operator: string): ImageFlag | undefined {
   return flag === undefined ? undefined : { flag, isGateway: operator === GATEWAY };
 }
 
-/** What each operator's pods are started with besides, in the order of the flags' names. */
+/** Returns the flags of each operator as arguments of its pods, in the order of their names. */
 export function operatorArgs(
   operators: readonly Operator[],
   given: OperatorFlags,

@@ -1,5 +1,6 @@
-// Which objects are the operators' own: those that nobody but their programs has written. They are no reason to refuse an
-// uninstallation, and they go with the operators, when nobody makes them again. What carries one field of somebody else is a user's.
+// Finds the operators' own objects: only their programs have written them. Such objects are no reason to refuse an uninstallation.
+// They are removed when the operators are stopped, because a running operator creates them again. An object with a field of
+// another writer belongs to a user.
 import {
   type Client,
   type DiscoveredKind,

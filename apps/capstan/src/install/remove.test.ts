@@ -82,7 +82,7 @@ describe('an uninstallation', () => {
       );
     }));
 
-  test('counts an object that somebody edited as the user’s', () =>
+  test('counts an object that a user edited as the user’s', () =>
     withCrossplane(async (client, remove) => {
       const labels = { team: 'a' };
       await client.patch(DeploymentRuntimeConfig, { name: 'default' }, 'merge', { metadata: { labels } }, EDITOR);
@@ -142,7 +142,7 @@ describe('an uninstallation', () => {
     }));
 });
 
-test('what programs of an operator wrote is its own, and what anybody else wrote of it makes it the user’s', () => {
+test('what programs of an operator wrote is its own, and a field of another writer makes it the user’s', () => {
   const object = (...managers: string[]): KubeObject => ({
     ...typed(Lock),
     metadata: { name: 'a', managedFields: managers.map((manager) => ({ manager, operation: 'Update' as const })) },

@@ -86,7 +86,7 @@ async function stopOperators(options: RemoveInstallationOptions): Promise<void> 
   report(`the operators ${operators.map(({ name }) => name).join(', ')} are stopped`);
 }
 
-/** Nobody makes them again, and nobody else releases them. */
+/** The operators are stopped: they neither create these objects again nor release them. */
 async function removeOwnObjects(options: RemoveInstallationOptions): Promise<void> {
   const { client, installation, report, signal } = options;
   const { operators } = installation;

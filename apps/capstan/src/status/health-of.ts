@@ -79,7 +79,7 @@ function from(state: State, condition: Condition): Health {
   return { state, reason: reason === type ? reason : `${type}: ${reason}`, message, ...(since && { since }) };
 }
 
-/** Some conditions list their errors, and their message only tells to look there. */
+/** Some conditions list their errors, and their message only points to the list. */
 function detailsOf(condition: Condition): string {
   const { errors } = condition as { errors?: unknown };
   if (!Array.isArray(errors)) return '';

@@ -65,7 +65,7 @@ export interface ManagerOptions {
   installCrds?: boolean;
   /**
    * Start without CRDs that are missing, and wait for them: the program is alive, and not ready until they are there. Default true in
-   * a pod, where nobody is left to start it again, and false elsewhere: it does not start.
+   * a pod, which is restarted with longer and longer pauses, and false elsewhere: the program does not start.
    */
   waitsForCrds?: boolean;
   /** Create the system namespace and the operators' own where they are absent and this account may; default false. */

@@ -37,7 +37,7 @@ function without(value: unknown, owned: Fields, body: unknown, others: readonly 
     const path = Object.keys(owned).find((name) => names(name, one));
     if (path === undefined) return [one];
     const item = sent.find((candidate) => names(path, candidate)) ?? sent.find((candidate) => mayName(path, candidate));
-    // An item goes as a whole, with the server's defaults in it, when nobody owns it any more.
+    // The server removes the whole item, with its defaults, when it has no owner any more.
     if (item === undefined && isItem(owned[path]) && inside(path).length === 0) return [];
     const kept = left(owned[path], one, item, inside(path));
     return kept === undefined ? [] : [kept];
