@@ -1,7 +1,7 @@
 // The flags of operators on their way into pods: what the user gave, and the images that follow from Capstan's own.
 import type { Deployment } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
-import { findFlag, type GivenFlags, type OperatorFlags } from '@capstan/reconcile/command-line';
+import { type Flags, findFlag, type GivenFlags, type OperatorFlags } from '@capstan/reconcile/command-line';
 import { CliErrors } from '../cli/errors.ts';
 
 /** Operators whose own pods run an image of Capstan, and the flag that names it. */
@@ -36,11 +36,22 @@ export function operatorArgs(
 
 function argsOf({ name, flags = {} }: Operator, given: GivenFlags, image: string): string[] {
   const byName = new Map(Object.entries(given).map(([typed, texts]) => [findFlag(flags, typed) ?? typed, texts]));
+  for (const [flag, text] of pinnedFlags(flags)) if (!byName.has(flag)) byName.set(flag, [text]);
   const own = imageFlagOf(name);
   if (own !== undefined && !byName.has(own.flag)) byName.set(own.flag, [own.isGateway ? gatewayImage(image) : image]);
   return [...byName]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .flatMap(([flag, texts]) => texts.map((text) => `--${name}.${flag}=${text}`));
+}
+
+/**
+ * Flags that a variable of the pod would change: their defaults are given, because the roles were generated for them (a pod may have
+ * POD_NAMESPACE, which is the namespace of Crossplane's packages to it).
+ */
+export function pinnedFlags(flags: Flags): readonly (readonly [flag: string, text: string])[] {
+  return Object.entries(flags).flatMap(([name, { env, default: text }]) =>
+    env === undefined || typeof text !== 'string' ? [] : [[name, text] as const],
+  );
 }
 
 /** The image beside this one that has the programs of cables: `REGISTRY/capstan-gateway:TAG`. */
@@ -59,8 +70,9 @@ export function givenIn({ spec }: Deployment, operators: readonly Operator[]): O
   const containers = spec?.template.spec?.containers ?? [];
   const given: Record<string, Record<string, string[]>> = {};
   for (const { image = '', args = [] } of containers)
-    for (const { name } of operators) {
-      const derived = new Set(argsOf({ name, kinds: [], reconcilers: [] }, {}, withoutDigest(image)));
+    for (const operator of operators) {
+      const { name } = operator;
+      const derived = new Set(argsOf(operator, {}, withoutDigest(image)));
       for (const text of args) {
         const [, flag, value] = new RegExp(`^--${name}\\.([^=]+)=(.*)$`, 's').exec(text) ?? [];
         if (flag !== undefined && value !== undefined && !derived.has(text))

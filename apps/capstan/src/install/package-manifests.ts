@@ -2,6 +2,7 @@
 // leaves open is a placeholder in these objects, which becomes an expression of the chart.
 import { Deployment, type KubeObject, Namespace, ServiceAccount } from '@capstan/kube';
 import { type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import type { Flags } from '@capstan/reconcile/command-line';
 import { stringify } from 'yaml';
 import { chartValues, POD_FIELDS, valuesSchema, valuesYaml } from './chart-values.ts';
 import {
@@ -14,7 +15,7 @@ import {
   objectKey,
   POD_SECURITY_LABELS,
 } from './manifests.ts';
-import { imageFlagOf, operatorArgs } from './operator-args.ts';
+import { imageFlagOf, operatorArgs, pinnedFlags } from './operator-args.ts';
 
 /** Text by path. */
 export type Files = ReadonlyMap<string, string>;
@@ -112,6 +113,7 @@ const HELPERS = `{{- define "capstan.image" -}}
 {{- $operator := .operator -}}
 {{- $flags := deepCopy .given -}}
 {{- if and .imageFlag (not (hasKey $flags .imageFlag)) }}{{ $_ := set $flags .imageFlag (include .image .root) }}{{ end -}}
+{{- range $flag, $text := .pinned }}{{ if not (hasKey $flags $flag) }}{{ $_ := set $flags $flag $text }}{{ end }}{{ end -}}
 {{- range $flag, $given := $flags }}
 {{- range $value := (kindIs "slice" $given | ternary $given (list $given)) }}
 - {{ printf "--%s.%s=%v" $operator $flag $value | quote }}
@@ -176,10 +178,15 @@ function placeholders(operators: readonly Operator[], version: string): Installa
     replicas: REPLICAS,
     isOneProgram: false,
     hasServiceMonitors: operators.length > 0,
-    args: new Map(operators.map(({ name }) => [name, [`${FLAGS}${name}`]])),
+    args: new Map(operators.map(({ name, flags = {} }) => [name, [`${FLAGS}${name} (dict${quoted(flags)})`]])),
     admission: [],
   };
 }
+
+const quoted = (flags: Flags) =>
+  pinnedFlags(flags)
+    .map((pair) => ` "${pair.join('" "')}"`)
+    .join('');
 
 function templated(object: KubeObject): string {
   const isNamespace = object.kind === Namespace.kind && object.metadata.name !== SYSTEM_NAMESPACE;
@@ -191,7 +198,7 @@ function templated(object: KubeObject): string {
     .replaceAll(new RegExp(`^( *)(\\w+): ${FIELD}(\\w+)$`, 'gm'), fieldExpression)
     .replaceAll(new RegExp(`^( *)(\\w+): ${DEFAULT}(\\w+)-(.+)$`, 'gm'), defaultExpression)
     .replaceAll(new RegExp(`^( *)- ${ITEMS}(\\w+)$`, 'gm'), itemsExpression)
-    .replaceAll(new RegExp(`^( *)- ${FLAGS}(\\w+)$`, 'gm'), flagsExpression)
+    .replaceAll(new RegExp(`^( *)- ${FLAGS}(\\w+) (.*)$`, 'gm'), flagsExpression)
     .replaceAll(CHOSEN, '{{ include "capstan.chosen" . }}')
     .replaceAll(POD_SECURITY, '{{ .Values.podSecurity }}')
     .replaceAll(NAMESPACE, '{{ .Release.Namespace }}')
@@ -260,10 +267,10 @@ function itemsExpression(_: string, indent: string, value: string): string {
 }
 
 /** In one program, the flags of operators that are not installed are left out. */
-function flagsExpression(_: string, indent: string, operator: string): string {
+function flagsExpression(_: string, indent: string, operator: string, pinned: string): string {
   const own = imageFlagOf(operator);
   const image = own?.isGateway === true ? 'capstan.gatewayImage' : 'capstan.image';
-  const parts = [`"root" $ "operator" "${operator}" "given" .Values.flags.${operator}`];
+  const parts = [`"root" $ "operator" "${operator}" "given" .Values.flags.${operator} "pinned" ${pinned}`];
   if (own !== undefined) parts.push(`"imageFlag" "${own.flag}" "image" "${image}"`);
   return (
     `${indent}{{- if .Values.operators.${operator} }}\n` +
