@@ -21,7 +21,7 @@ export interface Found {
 /** The control plane's controllers annotate what others own. */
 const NEUTRAL = new Set(['kube-controller-manager']);
 
-/** Whether the programs of these operators alone wrote it, apart from its status. One that has no fields at all is theirs too. */
+/** Returns true when only programs of these operators wrote the object, apart from its status. An object without fields is theirs too. */
 export function isOwnObject({ metadata }: KubeObject, operators: readonly Operator[]): boolean {
   return writersOf(metadata).every((manager) => isOwnManager(manager, operators));
 }
@@ -33,7 +33,7 @@ export async function objectsOf(client: Client, operators: readonly Operator[], 
   return found;
 }
 
-/** What the operators made for themselves, of their own kinds and of others: no object owns it, so nothing takes it along. */
+/** Returns the objects that the operators made for themselves. They have no owner, so the garbage collector does not remove them. */
 export async function ownObjects(
   client: Client,
   operators: readonly Operator[],
@@ -53,7 +53,7 @@ export async function ownObjects(
 
 export const isNamespace = ({ kind }: Found) => kindId(kind) === kindId(Namespace);
 
-/** What would be lost with a namespace; what Kubernetes puts into each, and what is about to go, does not count. */
+/** Returns the objects that would be lost with a namespace, without those that Kubernetes creates in each and those being deleted. */
 export async function contentOf(
   client: Client,
   kinds: readonly DiscoveredKind[],

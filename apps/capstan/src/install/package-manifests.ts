@@ -164,7 +164,7 @@ function ofOperator(operator: Operator, version: string, isOneProgram: boolean):
   return [...foundations.filter(isOfOperator), ...(isOneProgram ? [] : [...workloads.values()].flat())];
 }
 
-/** Whether it comes with an operator: the namespaces of the installation itself are there already. */
+/** Returns true for an object of an operator: the namespaces of the installation itself are there already. */
 function isOfOperator({ kind, metadata }: KubeObject): boolean {
   return kind !== Namespace.kind || (metadata.name !== SYSTEM_NAMESPACE && metadata.name !== NAMESPACE);
 }

@@ -142,7 +142,7 @@ describe('an uninstallation', () => {
     }));
 });
 
-test('what programs of an operator wrote is its own, and a field of another writer makes it the user’s', () => {
+test('an object of an operator’s programs is its own, and a field of another writer makes it the user’s', () => {
   const object = (...managers: string[]): KubeObject => ({
     ...typed(Lock),
     metadata: { name: 'a', managedFields: managers.map((manager) => ({ manager, operation: 'Update' as const })) },

@@ -52,7 +52,7 @@ export async function removeInstallation(options: RemoveInstallationOptions): Pr
   if (objects !== 'keep') await removeNamespaces(options);
 }
 
-/** What an uninstallation removes, in its order, one a line. */
+/** Returns a line for each object that an uninstallation removes, in its order. */
 export async function removedObjects(
   options: Omit<RemoveInstallationOptions, 'report' | 'timeoutMs'>,
 ): Promise<string[]> {
@@ -204,7 +204,7 @@ async function deleteObjects(left: readonly Found[], options: RemoveInstallation
     });
   const deadline = clock.now() + timeoutMs;
   for (;;) {
-    // What is owned goes with its owner, and its operator may have to do something before.
+    // The garbage collector removes owned objects, and their operator may have to release them first.
     const still = (await objectsOf(client, installation.operators, signal)).filter(
       ({ object }) =>
         !isOwnObject(object, installation.operators) || (object.metadata.ownerReferences ?? []).length > 0,

@@ -108,7 +108,7 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
   }
 }
 
-/** Whether a reconciler waits for something that may still come: facts that are not performed do not. */
+/** Returns true while a reconciler waits for a result that may still come. Facts that a plan does not perform never come. */
 function isSuspended(runtime: Runtime): boolean {
   if (runtime.suspended === 0) return false;
   const never = runtime.facts

@@ -1,4 +1,4 @@
-// What an object would be after the user's tool has written the manifest: the server is asked by a dry run of the tool's own
+// Predicts an object after the user's tool has written the manifest: the server is asked by a dry run of the tool's own
 // request, because only it knows its defaults and admission. Where it cannot be asked, the manifest is merged here, and the
 // answer reports it.
 import {

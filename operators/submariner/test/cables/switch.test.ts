@@ -76,6 +76,7 @@ describe('a pair of gateways without encryption', { skip }, () => {
         await closed(a);
         await settle();
         const before = capture.count();
+        // The absence of packets has no event to wait for: the pair is observed for a second.
         await new Promise((resolve) => setTimeout(resolve, 1000));
         assert.equal(capture.count().clear - before.clear, 0, 'while the other end does not know');
         await Promise.all([bringing, apply(b, driver)]);

@@ -1,4 +1,4 @@
-// What Helm deployed last, from the Secret in which it keeps each revision of a release.
+// Reads the manifests that Helm deployed last, from the Secret in which it keeps each revision of a release.
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { type Client, isApiError, isRecord, Secret, type UnknownObject } from '@capstan/kube';

@@ -49,7 +49,7 @@ function without(value: unknown, owned: Json, others: readonly Json[]): unknown 
 
 const KEPT = new Set(['f:kubectl.kubernetes.io/last-applied-configuration', 'f:status', 'f:apiVersion', 'f:kind']);
 
-/** Whether a path element names this item: by its keys, or by its value. */
+/** Returns true when a path element names this item by its keys or by its value. */
 function names(path: string, item: unknown): boolean {
   if (path.startsWith('v:')) return isEqual(JSON.parse(path.slice(2)), item);
   if (!path.startsWith('k:') || !isMap(item)) return false;

@@ -110,7 +110,7 @@ describe('the prediction of a tool', { skip }, () => {
         `seed ${seed}: ${canonicalJson(one)}\n→ ${canonicalJson(two)}\non ${canonicalJson(await cluster.client.get(kind, ref))}`;
       const told = await story();
       const predicted = await prediction(kind, two, second === 'default' ? (DEFAULTS[first] ?? {}) : CHOICES[second]);
-      // What was only created is applied.
+      // The tool applies an object that was only created before.
       const same = first === 'create' ? 'apply' : first;
       const way = second === 'default' ? same : second;
       if (!(predicted instanceof Error))
