@@ -14,6 +14,7 @@ import {
 } from '@capstan/cli/install';
 import type { Deployment, KubeObject } from '@capstan/kube';
 import { SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import { configured, parseFlags } from '@capstan/reconcile/command-line';
 import { parseAllDocuments } from 'yaml';
 import { writePackages } from './charts.ts';
 
@@ -91,6 +92,21 @@ describe('the packages of an installation', () => {
     ).filter(isReleased(SYSTEM_NAMESPACE));
     const one = expected.find(({ kind }) => kind === 'Deployment');
     assert.match(JSON.stringify(one), /--submariner\.image=registry\.example\.com\/team\/capstan-gateway:/);
+    assertSame(objectsIn(text).map(asInstalled), expected);
+  });
+
+  test('helm renders another bound of packages as capstan install does', { skip: withoutHelm }, () => {
+    const flags = { crossplane: { 'max-role': ['packages'] } };
+    const set = 'operators.sesame=false,operators.gimbal=false,operators.submariner=false,operators.kroxylicious=false';
+    const text = rendered('--namespace', SYSTEM_NAMESPACE, '--set', `${set},flags.crossplane.max-role=packages`);
+    const bounded = operators
+      .filter(({ name }) => name === 'crossplane')
+      .map((one) => configured(one, parseFlags(one.flags ?? {}, flags.crossplane, {}), {}));
+    const expected = installed({ operators: bounded }, flags).filter(isReleased(SYSTEM_NAMESPACE));
+    const names = expected.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    assert.ok(names.includes('ClusterRoleBinding capstan-crossplane:packages'));
+    assert.ok(!names.includes('ClusterRole crossplane:allowed-provider-permissions'));
+    assert.match(JSON.stringify(expected), /--crossplane\.provider-clusterrole=packages/);
     assertSame(objectsIn(text).map(asInstalled), expected);
   });
 

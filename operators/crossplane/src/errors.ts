@@ -23,3 +23,10 @@ export const CertificateErrors = catalogue('crossplane', {
       'it is created when Crossplane starts; see the Events of the CustomResourceDefinition locks.pkg.crossplane.io',
   }),
 });
+
+export const BoundErrors = catalogue('crossplane', {
+  NothingToAllow: (provider: string) => ({
+    message: `the Provider ${provider} has no active revision with types of its own`,
+    remedy: 'wait until its package is pulled (kubectl get providerrevisions), or check the name',
+  }),
+});

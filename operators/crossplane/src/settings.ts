@@ -1,7 +1,9 @@
 import { systemClock } from '@capstan/kube';
+import type { Bound } from '@capstan/reconcile';
 import { type FlagValues, flagDefaults } from '@capstan/reconcile/command-line';
 import { FLAGS } from './commands/flags.ts';
 import { noSource, type PackageSource } from './facts/package-source.ts';
+import { boundOf } from './rbac/bound.ts';
 import {
   type ChosenRuntimes,
   RUNTIMES,
@@ -34,6 +36,8 @@ export interface Settings {
   readonly upgradeDependencies: boolean;
   /** The ClusterRole that limits what packages may ask for; undefined refuses all such requests. */
   readonly providerClusterRole: string | undefined;
+  /** The ClusterRole that bounds all that providers get, their own types included. */
+  readonly bound: Bound;
   /** Whether ClusterRoles and bindings of providers are created. */
   readonly manageRbac: boolean;
   /** What host names of Services end in. */
@@ -57,6 +61,7 @@ export function settingsOf(values: FlagValues<typeof FLAGS>): Omit<Settings, 'ru
     statusLogLines: values['status-log-lines'],
     upgradeDependencies: values['enable-dependency-version-upgrades'],
     providerClusterRole: values['provider-clusterrole'] || undefined,
+    bound: boundOf(values['max-role']),
     manageRbac: values['manage-rbac'],
     clusterDomain: values['cluster-domain'],
   };

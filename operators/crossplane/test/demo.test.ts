@@ -11,7 +11,7 @@ import prepare from '../demo/prepare.ts';
 import { createRegistrySource } from '../src/facts/registry-source.ts';
 import { DeploymentRuntimeConfig, FunctionPackage, Provider } from '../src/kinds/index.ts';
 import { createCrossplane } from '../src/operator.ts';
-import { detail, ready, SYSTEM } from './fixtures.ts';
+import { BOUND, detail, ready, SYSTEM } from './fixtures.ts';
 
 const KINDS: Readonly<Record<string, Kind>> = { Provider, Function: FunctionPackage, DeploymentRuntimeConfig };
 
@@ -22,7 +22,7 @@ test('the demonstration: a Provider with a runtime configuration, and a Function
     const { REGISTRY } = await prepare({ data, signal: stopping.signal });
     const source = createRegistrySource({ cacheDir: join(data, 'cache'), registry: REGISTRY });
     const stage = await createStage({
-      operators: [createCrossplane({ source })],
+      operators: [createCrossplane({ source, bound: BOUND })],
       given: (client) => applyDemo(client, REGISTRY),
     });
     try {

@@ -15,7 +15,19 @@ import type { Operator } from '@capstan/reconcile';
 import { createStage, type Stage } from '@capstan/testing';
 import { Provider, ProviderRevision } from '../src/kinds/index.ts';
 import { createCrossplane } from '../src/operator.ts';
-import { crd, detail, fakeRegistry, meta, names, object, patch, REGISTRY, revisionName, SYSTEM } from './fixtures.ts';
+import {
+  BOUND,
+  crd,
+  detail,
+  fakeRegistry,
+  meta,
+  names,
+  object,
+  patch,
+  REGISTRY,
+  revisionName,
+  SYSTEM,
+} from './fixtures.ts';
 
 const IMAGE = `${REGISTRY}/team/provider-example:v1.0.0`;
 const EXAMPLE = new URL('../../../docs/examples/daemon-set-runtime.ts', import.meta.url);
@@ -33,7 +45,12 @@ async function staged(isAlone: boolean, check: (stage: Stage, revision: string) 
   const runtimeConfigRef = { apiVersion: 'pkg.example.org/v1', kind: 'DaemonSetRuntimeConfig', name: 'edge' };
   const stage = await createStage({
     operators: [
-      createCrossplane({ source: registry, packageRuntime: all, now: () => Date.parse('2026-01-01T00:00:00Z') }),
+      createCrossplane({
+        source: registry,
+        bound: BOUND,
+        packageRuntime: all,
+        now: () => Date.parse('2026-01-01T00:00:00Z'),
+      }),
       ...(isAlone ? [] : [external.default]),
     ],
     async given(client) {

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import {
   type Client,
+  ClusterRole,
   type Condition,
   Deployment,
   findCondition,
@@ -17,6 +18,7 @@ import { chosenServer, createStage, type Stage } from '@capstan/testing';
 import type { PackageFault, PackageSource } from '../src/facts/package-source.ts';
 import { DeploymentRuntimeConfig, Provider } from '../src/kinds/index.ts';
 import { createCrossplane } from '../src/operator.ts';
+import { BASE_RULES } from '../src/rbac/bound.ts';
 import type { Settings } from '../src/settings.ts';
 import { PackageError } from '../src/xpkg/errors.ts';
 import { friendlyId } from '../src/xpkg/names.ts';
@@ -161,8 +163,29 @@ export interface Scene {
 }
 
 export function operatorWith({ registry, settings }: Pick<Scene, 'registry' | 'settings'>): Operator {
-  return createCrossplane({ source: registry, ...settings });
+  return createCrossplane({ source: registry, bound: BOUND, ...settings });
 }
+
+/** The groups of the packages that random histories install. */
+const GROUPS = ['one', 'two', 'three'].map((name) => `${name}.example.org`);
+
+/** An administrator has allowed the groups of these packages. */
+export const BOUND = {
+  role: 'packages',
+  roles: [
+    object(ClusterRole, 'packages', {
+      rules: [
+        ...BASE_RULES,
+        {
+          apiGroups: ['example.org', 'block.example.org', 'storage.demo.example', ...GROUPS],
+          resources: ['*'],
+          verbs: ['*'],
+        },
+        { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'create'] },
+      ],
+    }),
+  ],
+};
 
 /** Where a stage's clock begins: certificates are created before the stage is there to ask. */
 export const startOfStage = () => (chosenServer() === 'real' ? Date.now() : Date.UTC(2026, 0, 1));

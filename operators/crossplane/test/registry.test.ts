@@ -11,7 +11,7 @@ import { Provider, ProviderRevision } from '../src/kinds/index.ts';
 import { createCrossplane } from '../src/operator.ts';
 import { type RunningRegistry, startRegistry } from '../src/registry/index.ts';
 import { xpkgCommand } from '../src/xpkg/commands/index.ts';
-import { detail, object, provider, SYSTEM } from './fixtures.ts';
+import { BOUND, detail, object, provider, SYSTEM } from './fixtures.ts';
 
 let registry: RunningRegistry;
 let folder: string;
@@ -78,7 +78,9 @@ describe('a package', () => {
       },
     };
     const stage = await createStage({
-      operators: [createCrossplane({ source: createRegistrySource({ cacheDir, registry: 'none.example' }) })],
+      operators: [
+        createCrossplane({ source: createRegistrySource({ cacheDir, registry: 'none.example' }), bound: BOUND }),
+      ],
       async given(client) {
         await client.create(Secret, login);
         await client.create(...provider('example', { package: image, packagePullSecrets: [{ name: 'login' }] }));

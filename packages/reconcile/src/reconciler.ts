@@ -119,6 +119,16 @@ export interface Grants {
   readonly cluster?: readonly GrantedRule[];
 }
 
+/**
+ * A ClusterRole that the administrator chooses. The operator's account is bound to it, so that the API server lets the operator grant
+ * the rules of this role to others, and no rule beyond them.
+ */
+export interface Bound {
+  readonly role: string;
+  /** ClusterRoles that the installation brings for it; none where the administrator has written the role. */
+  readonly roles?: readonly KubeObject[];
+}
+
 export interface WriteDeclaration {
   readonly kind: Kind;
   /** The role of the worlds that it is written in; by default that of the reconciler's own. */
@@ -134,8 +144,8 @@ export interface WriteDeclaration {
    * account grant what it does not have: this bounds what it can grant, and neither `escalate` nor `bind` is needed.
    */
   readonly grants?: Grants;
-  /** Rights to grant anything, for an operator whose roles cannot be known beforehand; `capstan rbac --explain` reports them. */
-  readonly extraVerbs?: readonly ('escalate' | 'bind')[];
+  /** For ClusterRoles whose rules cannot be known beforehand: the role that bounds them. `capstan rbac --explain` reports it. */
+  readonly bound?: Bound;
   /** For removals of objects that another program of the operator created: the evidence by which they are known. */
   readonly createdBy?: Marked;
 }

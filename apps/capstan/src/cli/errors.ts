@@ -89,6 +89,10 @@ export const CliErrors = errorMakers(
       message: `${object} cannot be applied: ${detail}`,
       remedy: 'install with an account that may create it, or print the manifests with -o yaml for an administrator',
     }),
+    NoMaxRole: (role: string) => ({
+      message: `the ClusterRole ${role}, which is to bound the rights of packages, is not there`,
+      remedy: 'create it, or leave out --crossplane-max-role',
+    }),
     InstalledElsewhere: (namespace: string) => ({
       message: `Capstan is already installed in this cluster, in the namespace ${namespace}`,
       remedy: `use -n ${namespace}, or remove it first: capstan uninstall -n ${namespace}`,

@@ -33,7 +33,11 @@ describe('a program of an operator', () => {
     ['crossplane', 2, /^Usage: crossplane COMMAND/],
     ['crossplane --help', 0, /core start .*\n.*core init[^]*xpkg build\|push\|inspect[^]*Capstan's: crossplane why/],
     ['crossplane help', 0, /^Usage: crossplane COMMAND/],
-    ['crossplane core --help', 0, /^Usage: crossplane COMMAND[^]*Commands:\n  core start .*\n  core init .*\n\n/],
+    [
+      'crossplane core --help',
+      0,
+      /^Usage: crossplane COMMAND[^]*Commands:\n  core start .*\n  core init .*\n  core allow .*\n\n/,
+    ],
     ['crossplane beta', 2, /Commands:\n  beta trace .*\n  beta convert .*\n\n/],
     ['crossplane core init --help', 0, /^Usage: crossplane core init[^]*--runtime-config-stage alpha\|beta\|GA/],
     ['crossplane convert --help', 0, /deployment-runtime/],

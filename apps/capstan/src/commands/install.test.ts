@@ -178,6 +178,11 @@ describe('capstan install', { timeout: 300_000 }, () => {
 
   test('removes Crossplane with what it had made for itself, and lists it before', async () => {
     const only = ['--operators', 'crossplane'];
+    const object = { apiVersion: 'rbac.authorization.k8s.io/v1' };
+    const bounds = async () =>
+      (await client.list(ClusterRoleBinding)).items
+        .map(({ metadata }) => metadata.name ?? '')
+        .filter((name) => name.startsWith('capstan-crossplane:'));
     const { code, err } = await capstan(
       'install',
       ...only,
@@ -190,12 +195,27 @@ describe('capstan install', { timeout: 300_000 }, () => {
     assert.ok(spec?.template.spec?.containers[0]?.args?.includes('--crossplane.registry=registry.example.com'));
     // Its leader makes them, and would make them again.
     for (let found: unknown; found === undefined; ) found = await client.find(Lock, { name: 'lock' });
+    const bound = ['install', ...only, '--crossplane-max-role', 'packages', '--timeout', '90s'];
+    const missing = await capstan(...bound);
+    assert.equal(missing.code, 1);
+    assert.match(
+      missing.err,
+      /the ClusterRole packages, which is to bound the rights of packages, is not there; create it/,
+    );
+    await client.create(ClusterRole, { ...object, kind: 'ClusterRole', metadata: { name: 'packages' }, rules: [] });
+    const bounded = await capstan(...bound);
+    assert.equal(bounded.code, 0, bounded.err);
+    const upgraded = await capstan('upgrade', ...only, '--timeout', '90s');
+    assert.equal(upgraded.code, 0, upgraded.err);
+    assert.deepEqual(await bounds(), ['capstan-crossplane:packages']);
     const dry = await capstan('uninstall', ...only, '--dry-run');
     assert.equal(dry.code, 0, dry.err);
+    assert.match(dry.out, /^ClusterRoleBinding\.rbac\.authorization\.k8s\.io capstan-crossplane:packages$/m);
     assert.match(dry.out, /^Lock\.pkg\.crossplane\.io lock$/m);
     assert.ok(await client.find(Lock, { name: 'lock' }));
     const removed = await capstan('uninstall', ...only, '--timeout', '60s');
     assert.equal(removed.code, 0, removed.err);
+    assert.deepEqual(await bounds(), []);
     const { items } = await client.list(CustomResourceDefinition);
     assert.deepEqual(
       items.filter((one) => one.spec.group === 'pkg.crossplane.io').map(({ metadata }) => metadata.name),

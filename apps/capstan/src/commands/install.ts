@@ -8,7 +8,9 @@ import {
   IMAGE_OPTIONS,
   INSTALL_OPTIONS,
   installationOf,
+  MAX_ROLE_OPTION,
   ONE_PROGRAM_OPTION,
+  withMaxRole,
 } from '../install/install-options.ts';
 import { installationObjects } from '../install/manifests.ts';
 
@@ -29,12 +31,15 @@ export default command({
     ...IMAGE_OPTIONS,
     ...ONE_PROGRAM_OPTION,
     ...ADMISSION_OPTION,
+    ...MAX_ROLE_OPTION,
     ...OPERATOR_OPTIONS,
     output: { type: 'string', short: 'o', oneOf: ['yaml', 'json'], help: 'Print the manifests, and apply nothing.' },
   },
   operatorFlags: true,
-  async run(args, io) {
-    const { flags } = args;
+  async run(given, io) {
+    const { flags } = given;
+    const operatorFlags = withMaxRole(given.operatorFlags, flags['crossplane-max-role']);
+    const args = { ...given, operatorFlags };
     const operators = await requireOperators(args, io);
     const admission = await admissionOperators(flags.admission ?? false);
     if (flags.output !== undefined) {

@@ -3,6 +3,8 @@
 import {
   type Client,
   type Clock,
+  ClusterRole,
+  ClusterRoleBinding,
   Deployment,
   type Discovery,
   discover,
@@ -17,7 +19,7 @@ import {
   rolloutProgress,
   sleep,
 } from '@capstan/kube';
-import { ensureCrds, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import { boundsOf, ensureCrds, isBoundBinding, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
 import { asCreatedByInstall, isCreatedByInstall } from './installation.ts';
 import {
@@ -42,6 +44,10 @@ export interface ApplyInstallationOptions {
 
 const FIELD_MANAGER = 'capstan-install';
 const POLL_MS = 500;
+/** Selects the objects of an installation by `capstan install`. */
+const MANAGED = Object.entries(MANAGED_BY)
+  .map(([key, value]) => `${key}=${value}`)
+  .join(',');
 
 export async function applyInstallation(options: ApplyInstallationOptions): Promise<void> {
   const { client, clock, installation, report, signal } = options;
@@ -49,6 +55,7 @@ export async function applyInstallation(options: ApplyInstallationOptions): Prom
   await refuseOldServer(client, signal);
   await refuseSecondInstallation(client, installation.namespace, signal);
   await refuseHalfAProgram(client, installation, signal);
+  await refuseMissingBound(client, installation, signal);
   const kinds = await discover(client, { signal });
   for (const one of foundations) await applied(one.kind === Namespace.kind ? await marked(one) : one);
   report(`${foundations.filter(isDefinition).length} definitions and the permissions are in place`);
@@ -69,6 +76,7 @@ export async function applyInstallation(options: ApplyInstallationOptions): Prom
     report(`${operator} is ready`);
   }
   await removeOtherForm();
+  await removeOtherBounds(client, installation, signal);
 
   /**
    * The same operators in the other form: each on its own, or all in one program. It is removed when this one is ready and waits for
@@ -121,6 +129,30 @@ export async function applyInstallation(options: ApplyInstallationOptions): Prom
   }
 }
 
+/** Bindings to bounds that were chosen before: with one, an account would hold more than the present bound. */
+export async function otherBounds(
+  client: Client,
+  installation: Installation,
+  signal: AbortSignal,
+): Promise<readonly KubeObject[]> {
+  const own = new Set(installationObjects(installation).foundations.map(objectKey));
+  const { items } = await client.list(ClusterRoleBinding, { labelSelector: MANAGED, signal });
+  return items.filter(
+    (one) =>
+      !own.has(objectKey(one)) &&
+      installation.operators.some(
+        ({ name }) => isBoundBinding(one, `capstan-${name}`) || isBoundBinding(one, `capstan-${ONE_PROGRAM}-${name}`),
+      ),
+  );
+}
+
+async function removeOtherBounds(client: Client, installation: Installation, signal: AbortSignal): Promise<void> {
+  for (const one of await otherBounds(client, installation, signal))
+    await client.delete(ClusterRoleBinding, refOf(one), { signal }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+}
+
 /** The Deployment of several operators is written with all that it runs, or not at all: an operator would stop unnoticed. */
 export async function refuseHalfAProgram(
   client: Client,
@@ -133,12 +165,16 @@ export async function refuseHalfAProgram(
   if (others.length > 0) throw CliErrors.SharedProgram(others, namespace);
 }
 
+/** Without the role, the operator could grant nothing, and each package would report it. */
+async function refuseMissingBound(client: Client, { operators }: Installation, signal: AbortSignal): Promise<void> {
+  for (const { role, roles = [] } of operators.flatMap((operator) => boundsOf(operator)))
+    if (roles.length === 0 && (await client.find(ClusterRole, { name: role }, { signal })) === undefined)
+      throw CliErrors.NoMaxRole(role);
+}
+
 /** Two sets of operators would share one Lease: the second would never do anything. */
 async function refuseSecondInstallation(client: Client, namespace: string, signal: AbortSignal): Promise<void> {
-  const labelSelector = Object.entries(MANAGED_BY)
-    .map(([key, value]) => `${key}=${value}`)
-    .join(',');
-  for await (const { items } of client.pages(Deployment, { labelSelector, signal })) {
+  for await (const { items } of client.pages(Deployment, { labelSelector: MANAGED, signal })) {
     const other = items.find((one) => one.metadata.namespace !== namespace);
     if (other !== undefined) throw CliErrors.InstalledElsewhere(other.metadata.namespace ?? '');
   }

@@ -6,6 +6,7 @@ import {
   CLUSTER_OPTIONS,
   type Flags,
   type FlagValues,
+  notEmpty,
   type OperatorFlags,
   positiveDuration,
   wholeNumber,
@@ -49,6 +50,22 @@ export const ONE_PROGRAM_OPTION = {
     help: 'Run all operators in one Deployment: a third of the memory, and one account with the permissions of all.',
   },
 } as const satisfies Flags;
+
+export const MAX_ROLE_OPTION = {
+  'crossplane-max-role': {
+    type: 'string',
+    value: 'NAME',
+    parse: notEmpty('name a ClusterRole'),
+    help: 'The ClusterRole that bounds the rights of providers; default crossplane:allowed-provider-permissions.',
+  },
+} as const satisfies Flags;
+
+/** Returns the flags of operators with the one of Crossplane that `--crossplane-max-role` stands for. */
+export function withMaxRole(flags: OperatorFlags, role: string | undefined): OperatorFlags {
+  if (role === undefined) return flags;
+  const { crossplane = {} } = flags;
+  return { ...flags, crossplane: { ...crossplane, 'max-role': [role] } };
+}
 
 export const ADMISSION_OPTION = {
   admission: {

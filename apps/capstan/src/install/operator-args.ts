@@ -14,6 +14,25 @@ const IMAGE_FLAGS: Readonly<Record<string, string>> = {
 /** Gateways need programs that the other image does not have. */
 const GATEWAY = 'submariner';
 
+/** Flags that have the value of another one unless they are given: requests of packages are bounded as their types are. */
+const FOLLOWING_FLAGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  crossplane: { 'provider-clusterrole': 'max-role' },
+};
+
+/** Returns the flags of an operator that follow another one, with the default of that one. */
+export function followingFlags({
+  name,
+  flags = {},
+}: Operator): readonly (readonly [flag: string, leader: string, text: string])[] {
+  return Object.entries(FOLLOWING_FLAGS[name] ?? {}).flatMap(([flag, leader]) => {
+    const text = flags[leader]?.default;
+    return typeof text === 'string' ? [[flag, leader, text] as const] : [];
+  });
+}
+
+/** The flag of an operator that names the bound of what it grants. */
+export const BOUND_FLAGS: Readonly<Record<string, string>> = { crossplane: 'max-role' };
+
 export interface ImageFlag {
   readonly flag: string;
   readonly isGateway: boolean;
@@ -34,9 +53,12 @@ export function operatorArgs(
   return new Map(operators.map((operator) => [operator.name, argsOf(operator, given[operator.name] ?? {}, image)]));
 }
 
-function argsOf({ name, flags = {} }: Operator, given: GivenFlags, image: string): string[] {
+function argsOf(operator: Operator, given: GivenFlags, image: string): string[] {
+  const { name, flags = {} } = operator;
   const byName = new Map(Object.entries(given).map(([typed, texts]) => [findFlag(flags, typed) ?? typed, texts]));
   for (const [flag, text] of pinnedFlags(flags)) if (!byName.has(flag)) byName.set(flag, [text]);
+  for (const [flag, leader, text] of followingFlags(operator))
+    if (!byName.has(flag)) byName.set(flag, byName.get(leader) ?? [text]);
   const own = imageFlagOf(name);
   if (own !== undefined && !byName.has(own.flag)) byName.set(own.flag, [own.isGateway ? gatewayImage(image) : image]);
   return [...byName]

@@ -1,8 +1,14 @@
 // The installation as a Helm chart and as a base for kustomize, from the same objects that `capstan install` applies. What a chart
 // leaves open is a placeholder in these objects, which becomes an expression of the chart.
-import { Deployment, type KubeObject, Namespace, ServiceAccount } from '@capstan/kube';
-import { type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
-import type { Flags } from '@capstan/reconcile/command-line';
+import {
+  ClusterRole,
+  type ClusterRoleBinding,
+  Deployment,
+  type KubeObject,
+  Namespace,
+  ServiceAccount,
+} from '@capstan/kube';
+import { boundsOf, isBoundBinding, type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { stringify } from 'yaml';
 import { chartValues, POD_FIELDS, valuesSchema, valuesYaml } from './chart-values.ts';
 import {
@@ -15,7 +21,7 @@ import {
   objectKey,
   POD_SECURITY_LABELS,
 } from './manifests.ts';
-import { imageFlagOf, operatorArgs, pinnedFlags } from './operator-args.ts';
+import { BOUND_FLAGS, followingFlags, imageFlagOf, operatorArgs, pinnedFlags } from './operator-args.ts';
 
 /** Text by path. */
 export type Files = ReadonlyMap<string, string>;
@@ -36,6 +42,9 @@ const ITEMS = 'placeholder-items-';
 const FLAGS = 'placeholder-flags-';
 const CHOSEN = 'placeholder-chosen';
 const POD_SECURITY = 'placeholder-pod-security';
+const BOUND = 'placeholder-bound-';
+/** An annotation whose value is the condition of the object. */
+const CONDITION = 'placeholder-condition';
 
 /** Every operator can be switched off; definitions stay when a release is removed. */
 export function helmChart({ operators, version, description }: PackageOptions): Files {
@@ -114,6 +123,7 @@ const HELPERS = `{{- define "capstan.image" -}}
 {{- $flags := deepCopy .given -}}
 {{- if and .imageFlag (not (hasKey $flags .imageFlag)) }}{{ $_ := set $flags .imageFlag (include .image .root) }}{{ end -}}
 {{- range $flag, $text := .pinned }}{{ if not (hasKey $flags $flag) }}{{ $_ := set $flags $flag $text }}{{ end }}{{ end -}}
+{{- range $flag, $other := .following }}{{ if not (hasKey $flags $flag) }}{{ $_ := set $flags $flag (get $flags (first $other) | default (last $other)) }}{{ end }}{{ end -}}
 {{- range $flag, $given := $flags }}
 {{- range $value := (kindIs "slice" $given | ternary $given (list $given)) }}
 - {{ printf "--%s.%s=%v" $operator $flag $value | quote }}
@@ -161,7 +171,10 @@ function admissionObjects(installation: Installation, operators: readonly Operat
 /** Without what all operators share: the Deployment of one program, and the namespaces of the installation itself. */
 function ofOperator(operator: Operator, version: string, isOneProgram: boolean): KubeObject[] {
   const { foundations, workloads } = installationObjects({ ...placeholders([operator], version), isOneProgram });
-  return [...foundations.filter(isOfOperator), ...(isOneProgram ? [] : [...workloads.values()].flat())];
+  return [
+    ...foundations.filter(isOfOperator).map((one) => withOpenBound(one, operator)),
+    ...(isOneProgram ? [] : [...workloads.values()].flat()),
+  ];
 }
 
 /** Returns true for an object of an operator: the namespaces of the installation itself are there already. */
@@ -178,17 +191,35 @@ function placeholders(operators: readonly Operator[], version: string): Installa
     replicas: REPLICAS,
     isOneProgram: false,
     hasServiceMonitors: operators.length > 0,
-    args: new Map(operators.map(({ name, flags = {} }) => [name, [`${FLAGS}${name} (dict${quoted(flags)})`]])),
+    args: new Map(operators.map((operator) => [operator.name, [`${FLAGS}${operator.name} ${flagParts(operator)}`]])),
     admission: [],
   };
 }
 
-const quoted = (flags: Flags) =>
-  pinnedFlags(flags)
-    .map((pair) => ` "${pair.join('" "')}"`)
-    .join('');
+function flagParts(operator: Operator): string {
+  const pinned = pinnedFlags(operator.flags ?? {}).map((pair) => ` "${pair.join('" "')}"`);
+  const following = followingFlags(operator).map(([flag, leader, text]) => ` "${flag}" (list "${leader}" "${text}")`);
+  return `(dict${pinned.join('')}) "following" (dict${following.join('')})`;
+}
 
-function templated(object: KubeObject): string {
+/** The bound of an operator is a flag: its binding names the role of the flag, and roles that come with Capstan are left out for another. */
+function withOpenBound(object: KubeObject, operator: Operator): KubeObject {
+  const flag = BOUND_FLAGS[operator.name];
+  const [bound] = boundsOf(operator);
+  if (flag === undefined || bound === undefined) return object;
+  if (object.kind === ClusterRole.kind && bound.roles?.some(({ metadata }) => metadata.name === object.metadata.name))
+    return withAnnotation(object, CONDITION, `eq (${boundExpression(operator.name, bound.role)}) "${bound.role}"`);
+  const names = [`capstan-${operator.name}`, `capstan-${ONE_PROGRAM}-${operator.name}`];
+  if (!names.some((name) => isBoundBinding(object, name))) return object;
+  const { metadata, roleRef } = object as ClusterRoleBinding;
+  const role = `${BOUND}${operator.name}-${bound.role}-end`;
+  const name = (metadata.name ?? '').replace(bound.role, role);
+  return { ...object, metadata: { ...metadata, name }, roleRef: { ...roleRef, name: role } } as KubeObject;
+}
+
+function templated(given: KubeObject): string {
+  const { [CONDITION]: own, ...annotations } = given.metadata.annotations ?? {};
+  const object = own === undefined ? given : { ...given, metadata: { ...given.metadata, annotations } };
   const isNamespace = object.kind === Namespace.kind && object.metadata.name !== SYSTEM_NAMESPACE;
   const opened = open(object);
   const kept = isDefinition(object) || isNamespace ? withAnnotation(opened, 'helm.sh/resource-policy', 'keep') : opened;
@@ -199,6 +230,10 @@ function templated(object: KubeObject): string {
     .replaceAll(new RegExp(`^( *)(\\w+): ${DEFAULT}(\\w+)-(.+)$`, 'gm'), defaultExpression)
     .replaceAll(new RegExp(`^( *)- ${ITEMS}(\\w+)$`, 'gm'), itemsExpression)
     .replaceAll(new RegExp(`^( *)- ${FLAGS}(\\w+) (.*)$`, 'gm'), flagsExpression)
+    .replaceAll(
+      new RegExp(`${BOUND}(\\w+)-(.+?)-end`, 'g'),
+      (_, operator: string, role: string) => `{{ ${boundExpression(operator, role)} }}`,
+    )
     .replaceAll(CHOSEN, '{{ include "capstan.chosen" . }}')
     .replaceAll(POD_SECURITY, '{{ .Values.podSecurity }}')
     .replaceAll(NAMESPACE, '{{ .Release.Namespace }}')
@@ -210,7 +245,7 @@ function templated(object: KubeObject): string {
     );
   // Helm refuses to install an object that is there already.
   const absent = `not (lookup "v1" "Namespace" "" "${object.metadata.name}")`;
-  const condition = isNamespace ? absent : CONDITIONS[object.kind];
+  const condition = own ?? (isNamespace ? absent : CONDITIONS[object.kind]);
   return condition === undefined ? `---\n${text}` : `{{- if ${condition} }}\n---\n${text}{{- end }}\n`;
 }
 
@@ -250,6 +285,10 @@ function open(object: KubeObject): KubeObject {
     list(pod, 'volumes', 'extraVolumes');
   }
   return { ...object, spec } as KubeObject;
+}
+
+function boundExpression(operator: string, role: string): string {
+  return `index .Values.flags.${operator} "${BOUND_FLAGS[operator]}" | default "${role}"`;
 }
 
 function fieldExpression(_: string, indent: string, field: string, value: string): string {

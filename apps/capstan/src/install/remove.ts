@@ -4,6 +4,7 @@
 import {
   type Client,
   type Clock,
+  ClusterRoleBinding,
   Deployment,
   discover,
   isNotFound,
@@ -19,7 +20,7 @@ import {
 } from '@capstan/kube';
 import { digestKeyName, finalizerOf, leaseName, type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
-import { kindOf, refuseHalfAProgram, untilGone } from './apply.ts';
+import { kindOf, otherBounds, refuseHalfAProgram, untilGone } from './apply.ts';
 import { isCreatedByInstall } from './installation.ts';
 import { type Installation, installationObjects, isDefinition, objectKey } from './manifests.ts';
 import { contentOf, type Found, isNamespace, isOwnObject, objectsOf, ownObjects, shownRef } from './own-objects.ts';
@@ -68,6 +69,8 @@ export async function removedObjects(
     if (kind !== undefined && (await client.find(kind, refOf(one), { signal })) !== undefined)
       lines.push(shownRef({ kind, object: one }));
   }
+  for (const one of await otherBounds(client, installation, signal))
+    lines.push(shownRef({ kind: ClusterRoleBinding, object: one }));
   if (objects !== 'keep')
     for (const name of await createdNamespaces(client, installation, signal))
       lines.push(`Namespace ${name}, if nothing else is in it`);
@@ -116,6 +119,8 @@ async function removeFoundations({
       await remove(client, kindOf(served, one), refOf(one), signal);
   for (const one of systemObjects(installation.operators, objects))
     await remove(client, kindOf(served, one), refOf(one), signal);
+  for (const one of await otherBounds(client, installation, signal))
+    await remove(client, ClusterRoleBinding, refOf(one), signal);
   report(
     `everything else of the installation is removed${objects === 'keep' ? ', except definitions and objects' : ''}`,
   );

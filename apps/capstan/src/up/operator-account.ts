@@ -13,6 +13,7 @@ import {
   ServiceAccount,
 } from '@capstan/kube';
 import {
+  boundsOf,
   type ManagerConnection,
   type Operator,
   type PolicyRule,
@@ -22,12 +23,21 @@ import {
 
 const FIELD_MANAGER = 'capstan';
 
-/** The account and its rules, as they are in this version: what was granted before and is not needed any more is removed. */
+/**
+ * The account and its rules, as they are in this version: what was granted before and is not needed any more is removed. The cluster
+ * belongs to one user, who is its administrator: a bound that comes with Capstan allows packages all that they bring.
+ */
 export async function grantOperator(operator: Operator, admin: Client, signal: AbortSignal): Promise<void> {
+  const bounds = new Set(boundsOf(operator).map(({ role }) => role));
   for (const manifest of rbacManifests(operator, { namespace: SYSTEM_NAMESPACE })) {
-    await admin.apply(kindOf(manifest), manifest, { fieldManager: FIELD_MANAGER, force: true, signal });
+    const isBound = manifest.kind === ClusterRole.kind && bounds.has(manifest.metadata.name ?? '');
+    const { apiVersion, kind, metadata } = manifest;
+    const granted = isBound ? { apiVersion, kind, metadata, rules: ANYTHING } : manifest;
+    await admin.apply(kindOf(manifest), granted, { fieldManager: FIELD_MANAGER, force: true, signal });
   }
 }
+
+const ANYTHING = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
 
 /** The account that fills the caches. */
 export async function grantReader(operators: readonly Operator[], admin: Client, signal: AbortSignal): Promise<void> {
@@ -37,7 +47,7 @@ export async function grantReader(operators: readonly Operator[], admin: Client,
     reconcilers: operators.flatMap(({ reconcilers }) => reconcilers),
     sinks: operators.flatMap(({ sinks = [] }) => sinks),
   };
-  for (const manifest of rbacManifests(all, { namespace: SYSTEM_NAMESPACE })) {
+  for (const manifest of rbacManifests(all, { namespace: SYSTEM_NAMESPACE, bounds: false })) {
     const read = 'rules' in manifest ? { ...manifest, rules: readOnly(manifest.rules as PolicyRule[]) } : manifest;
     await admin.apply(kindOf(manifest), read, { fieldManager: FIELD_MANAGER, force: true, signal });
   }

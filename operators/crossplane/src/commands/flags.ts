@@ -10,6 +10,7 @@ import {
   refuse,
   wholeNumber,
 } from '@capstan/reconcile/command-line';
+import { DEFAULT_MAX_ROLE } from '../rbac/bound.ts';
 import { type ChosenRuntimes, DEFAULT_STAGE, parsePackageRuntime, parseStage, STAGES } from '../runtime/index.ts';
 import { parseVersion } from '../xpkg/semver.ts';
 
@@ -128,6 +129,13 @@ export const FLAGS = {
     type: 'string',
     value: 'NAME',
     help: 'What packages may ask for besides their own types; default nothing.',
+  },
+  'max-role': {
+    type: 'string',
+    value: 'NAME',
+    default: DEFAULT_MAX_ROLE,
+    parse: notEmpty('name a ClusterRole'),
+    help: 'The ClusterRole that bounds all rights of providers, their own types included.',
   },
   'manage-rbac': { type: 'boolean', default: true, help: 'Create the ClusterRoles of providers.' },
   'cluster-domain': {

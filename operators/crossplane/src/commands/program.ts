@@ -23,6 +23,11 @@ export const COMMANDS: Commands = {
     summary: 'Create what the first package needs: types, Lock, default runtime config',
     load: () => import('./init-command.ts'),
   },
+  'core allow': {
+    arguments: 'PROVIDER',
+    summary: 'Let a provider have the types that its package brings',
+    load: () => import('./allow-command.ts'),
+  },
   xpkg: {
     arguments: 'build|push|inspect|extract|install|update',
     summary: 'Build, publish, inspect and install packages, without Docker',

@@ -16,14 +16,9 @@ const AGGREGATE = 'rbac.crossplane.io/aggregate-to-';
 const EDIT_LABELS = { [`${AGGREGATE}crossplane`]: 'true', [`${AGGREGATE}admin`]: 'true', [`${AGGREGATE}edit`]: 'true' };
 const VIEW_LABELS = { [`${AGGREGATE}view`]: 'true' };
 const SYSTEM_LABEL = 'rbac.crossplane.io/system';
-export const ALLOWED_LABEL = `${AGGREGATE}allowed-provider-permissions`;
 
 const VIEW_VERBS = ['get', 'list', 'watch'];
 const SYSTEM_VERBS = ['get', 'list', 'watch', 'update', 'patch', 'create'];
-/** What every controller needs: secrets of connections, its events, its lease. */
-const SYSTEM_RULES: PolicyRule[] = [
-  { apiGroups: ['', 'coordination.k8s.io'], resources: ['secrets', 'configmaps', 'events', 'leases'], verbs: ['*'] },
-];
 
 export function systemRoleName(revision: string): string {
   return `crossplane:provider:${revision}:system`;
@@ -37,10 +32,13 @@ export interface ProviderRolesInput {
   readonly familyTypes: readonly DefinedType[];
   /** What the package asks for besides, if it is allowed. */
   readonly permissionRequests: readonly PolicyRule[];
+  /** The rules that every provider gets. */
+  readonly baseRules: readonly PolicyRule[];
 }
 
 /** No types, no roles. */
-export function providerRoles({ revision, types, familyTypes, permissionRequests }: ProviderRolesInput): RoleObject[] {
+export function providerRoles(input: ProviderRolesInput): RoleObject[] {
+  const { revision, types, familyTypes, permissionRequests, baseRules } = input;
   if (types.length === 0) return [];
   const name = (suffix: string) => `crossplane:provider:${revision}:${suffix}`;
   const all = [...types, ...familyTypes];
@@ -58,7 +56,7 @@ export function providerRoles({ revision, types, familyTypes, permissionRequests
       rules: [
         ...rulesFor(all, SYSTEM_VERBS),
         { apiGroups: groupsOf(all), resources: ['*/finalizers'], verbs: ['update'] },
-        ...SYSTEM_RULES,
+        ...baseRules,
         ...permissionRequests,
       ],
     },

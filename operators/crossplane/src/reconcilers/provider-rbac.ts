@@ -1,5 +1,6 @@
 // Permissions of providers: one set of ClusterRoles for each revision, and a binding of the system role to whatever its
-// pods run as. A request beyond the provider's own types is granted only as far as --provider-clusterrole allows it.
+// pods run as. A request beyond the provider's own types is granted only as far as --provider-clusterrole allows it. The ClusterRole
+// of --max-role bounds all of it. The API server enforces that; the check here gives the user a message with the remedy.
 import { ClusterRole, ClusterRoleBinding, type KubeObject, type PolicyRule } from '@capstan/kube';
 import {
   apply,
@@ -19,6 +20,7 @@ import { PROVIDER, runtimeFor } from '../packages/package-kind.ts';
 import { isPaused } from '../packages/paused.ts';
 import { readReference } from '../packages/reference.ts';
 import { contentKey } from '../packages/revision-content.ts';
+import { BASE_RULES, baseRulesWithin, DEFAULT_MAX_ROLE } from '../rbac/bound.ts';
 import { refusedParts } from '../rbac/covers.ts';
 import { definedType, providerRoles, systemRoleName } from '../rbac/provider-roles.ts';
 import type { Workload } from '../runtime/index.ts';
@@ -37,13 +39,10 @@ export function createProviderRbacReconciler(settings: Settings, runtimes: Revis
     name: PROVIDER_RBAC,
     resource: ProviderRevision,
     primary: false,
-    reads: [
-      ...(workload === undefined ? [] : derivedReads(PROVIDER, settings)),
-      reading(ClusterRole, settings.providerClusterRole === undefined ? 'owned' : 'referenced'),
-    ],
+    reads: [...(workload === undefined ? [] : derivedReads(PROVIDER, settings)), reading(ClusterRole, 'referenced')],
     writes: [
       // They are collected with their revision.
-      writing(ClusterRole, 'apply', { prunes: false, extraVerbs: ['escalate', 'bind'] }),
+      writing(ClusterRole, 'apply', { prunes: false, bound: settings.bound }),
       writing(ClusterRoleBinding, 'apply', { prunes: false }),
     ],
     reconcile({ object, read }) {
@@ -52,19 +51,29 @@ export function createProviderRbacReconciler(settings: Settings, runtimes: Revis
       const mine = read.get(ProviderRevision, { name }, brought);
       if (mine === undefined || mine.types.length === 0)
         return plan({ conditions: [noCondition(permissionsRefused.type)] });
-      const denied = deniedBy(read, settings, mine.requests);
-      // Half of what was asked for is worse than a clear word: nothing is granted.
-      if (denied.length > 0) {
-        const message = `the package asks for permissions that it may not have: ${denied.slice(0, 10).join(', ')}${denied.length > 10 ? ` and ${denied.length - 10} more` : ''}; ${remedy(settings)}`;
+      const refuse = (message: string) => {
         const events: EventInput[] = [{ type: 'Warning', reason: 'ApplyClusterRoles', note: message }];
         return plan({ prune: false, conditions: [permissionsRefused.isTrue('NotAllowed', message)], events });
-      }
+      };
+      const denied = deniedBy(read, settings, mine.requests);
+      // Grant nothing rather than half of the requests: the message names all of them.
+      if (denied.length > 0)
+        return refuse(`the package asks for permissions that it may not have: ${some(denied)}; ${remedy(settings)}`);
+      // An account that is not bound to the role may hold more: the API server decides.
+      const most = read.get(ClusterRole, { name: settings.bound.role }, rulesOf);
       const roles = providerRoles({
         revision: name,
         types: mine.types,
         familyTypes: familyTypes(read, settings, mine),
         permissionRequests: mine.requests,
+        baseRules: most === undefined ? BASE_RULES : baseRulesWithin(most),
       });
+      const beyond =
+        most === undefined ? [] : roles.flatMap(({ rules }) => rules).flatMap((rule) => refusedParts(most, rule));
+      if (beyond.length > 0)
+        return refuse(
+          `the ClusterRole ${settings.bound.role} does not allow the package's types and requests: ${some([...new Set(beyond)])}; ${allowing(settings, object)}`,
+        );
       const system = systemRoleName(name);
       return plan({
         conditions: [noCondition(permissionsRefused.type)],
@@ -155,6 +164,17 @@ function deniedBy(read: Reader, { providerClusterRole }: Settings, requests: rea
   const allowed =
     providerClusterRole === undefined ? [] : (read.get(ClusterRole, { name: providerClusterRole }, rulesOf) ?? []);
   return requests.flatMap((request) => refusedParts(allowed, request));
+}
+
+function some(parts: readonly string[]): string {
+  return `${parts.slice(0, 10).join(', ')}${parts.length > 10 ? ` and ${parts.length - 10} more` : ''}`;
+}
+
+function allowing({ bound: { role } }: Settings, { metadata }: ProviderRevision): string {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller)?.name ?? metadata.name ?? '';
+  return role === DEFAULT_MAX_ROLE
+    ? `an administrator allows them with: crossplane core allow ${owner}`
+    : `add them to the ClusterRole ${role}`;
 }
 
 function remedy({ providerClusterRole }: Settings): string {

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ClusterRole, ClusterRoleBinding, Deployment, type Kind, type KubeObject, Namespace } from '@capstan/kube';
 import { rulesOf } from '@capstan/reconcile';
+import { allowedRole } from '../../src/commands/allow-command.ts';
 import { Provider, ProviderRevision } from '../../src/kinds/index.ts';
 import { createCrossplane } from '../../src/operator.ts';
+import { boundOf, DEFAULT_MAX_ROLE } from '../../src/rbac/bound.ts';
 import {
   allReady,
   condition,
@@ -132,6 +134,63 @@ describe('a provider', () => {
     });
   });
 
+  test('whose types the bound does not allow gets nothing, until an administrator allows them', async () => {
+    const registry = fakeRegistry();
+    const requests = { controller: { permissionRequests: REQUEST } };
+    registry.push(IMAGE, [meta('Provider', requests), crd('Bucket')]);
+    const settings = { bound: boundOf(DEFAULT_MAX_ROLE), providerClusterRole: DEFAULT_MAX_ROLE };
+    await staged({ registry, settings, objects: [provider('example', { package: IMAGE })] }, async (stage) => {
+      const healthy = async () => {
+        await stage.collected();
+        await stage.settle();
+        await allReady(stage);
+        return detail(stage, Provider, 'example', 'Healthy');
+      };
+      assert.match((await healthy())?.message ?? '', /asks for permissions that it may not have: get deployments.apps/);
+      const allow = async () => {
+        const role = await allowedRole(stage.client, 'example', new AbortController().signal);
+        return { ...role, metadata: { ...role.metadata, name: 'crossplane:allowed:example' } };
+      };
+      const role = await allow();
+      await stage.client.create(ClusterRole, { ...role, rules: role.rules.slice(1) });
+      assert.match(
+        (await healthy())?.message ?? '',
+        /allowed-provider-permissions does not allow the package's types and requests: \* buckets.example.org.*crossplane core allow example/,
+      );
+      await stage.client.apply(ClusterRole, role, { fieldManager: 'crossplane-allow', force: true });
+      assert.deepEqual(await healthy(), { status: 'True', reason: 'HealthyPackageRevision', message: '' });
+    });
+  });
+
+  test('gets of the base rules what the bound allows', async () => {
+    const registry = fakeRegistry();
+    const digest = registry.push(IMAGE, [meta('Provider'), crd('Bucket')]);
+    const rules = [
+      { apiGroups: ['example.org'], resources: ['*'], verbs: ['*'] },
+      { apiGroups: ['', 'coordination.k8s.io'], resources: ['events', 'leases'], verbs: ['*'] },
+      { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] },
+    ];
+    const bound = { role: 'narrow', roles: [object(ClusterRole, 'narrow', { rules })] };
+    await staged(
+      { registry, settings: { bound }, objects: [provider('example', { package: IMAGE })] },
+      async (stage) => {
+        await allReady(stage);
+        const name = `crossplane:provider:${revisionName('example', digest)}:system`;
+        const role = await stage.client.get(ClusterRole, { name });
+        assert.deepEqual(
+          role.rules?.slice(2).map(({ apiGroups, resources, verbs }) => [apiGroups, resources, verbs].join(' ')),
+          [
+            ' configmaps get,list,watch',
+            ' events *',
+            ' leases *',
+            'coordination.k8s.io events *',
+            'coordination.k8s.io leases *',
+          ],
+        );
+      },
+    );
+  });
+
   test('whose roles cannot be written is not healthy, and says why', async () => {
     const registry = fakeRegistry();
     const revision = revisionName('example', registry.push(IMAGE, [meta('Provider'), crd('Bucket')]));
@@ -191,15 +250,12 @@ describe('Crossplane itself', () => {
     });
   });
 
-  test('may change nothing everywhere but what packages bring, and roles are made by the one that may grant them', () => {
+  test('may change nothing everywhere but what packages bring, and grants what it holds and no more', () => {
     const { cluster, everywhere } = rulesOf(createCrossplane());
     const all = [...cluster, ...everywhere];
     assert.ok(all.every(({ apiGroups, resources, verbs }) => ![...apiGroups, ...resources, ...verbs].includes('*')));
     const granting = all.filter(({ verbs }) => verbs.includes('escalate') || verbs.includes('bind'));
-    assert.deepEqual(
-      granting.flatMap(({ resources }) => resources),
-      ['clusterroles'],
-    );
+    assert.deepEqual(granting, []);
     const namespaces = all.find(({ resources }) => resources.includes('namespaces'));
     assert.deepEqual(namespaces?.verbs, ['get', 'list', 'watch', 'create']);
     const statuses = all.flatMap(({ resources }) => resources.filter((name) => name.endsWith('/status')));

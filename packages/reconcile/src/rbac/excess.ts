@@ -30,7 +30,7 @@ const MESSAGES: Readonly<Record<ExcessReason, string>> = {
   AnyNamespace: 'objects may be in any namespace; --watch-namespaces restricts the rule to Roles in some',
   GrantedToOthers:
     'the operator grants this right to other accounts, and Kubernetes requires that it has the right itself',
-  Unbounded: 'the roles that the operator writes depend on its objects, so it can grant any right',
+  Bounded: 'the roles that the operator writes depend on its objects; the administrator bounds them by the ClusterRole',
 };
 
 /** The rules of an operator that are wider than its declarations, by resource and reason. */
@@ -38,7 +38,7 @@ export function wideRulesOf(operator: Operator, role: Role = LOCAL): readonly Wi
   const privileges = [...privilegesOf(operator, role), ...(role === LOCAL ? runtimePrivileges(operator) : [])];
   const found = new Map<string, WideRule>();
   for (const privilege of privileges)
-    for (const { reason, verbs: some = privilege.verbs } of privilege.because ?? []) {
+    for (const { reason, detail, verbs: some = privilege.verbs } of privilege.because ?? []) {
       const verbs = privilege.verbs.filter((verb) => some.includes(verb));
       if (verbs.length === 0) continue;
       const { group, resource } = privilege;
@@ -50,7 +50,7 @@ export function wideRulesOf(operator: Operator, role: Role = LOCAL): readonly Wi
         resource,
         place,
         reason,
-        message: MESSAGES[reason],
+        message: detail === undefined ? MESSAGES[reason] : `${MESSAGES[reason]} ${detail}`,
         verbs: [...new Set([...(known?.verbs ?? []), ...verbs])],
         neededBy: [...new Set([...(known?.neededBy ?? []), privilege.by ?? 'runtime'])],
       });
@@ -64,5 +64,5 @@ function placeOf({ place, namespaces }: Privilege): string {
 
 /** What permits most comes first. */
 function sortKey({ reason, group, resource, place }: WideRule): string {
-  return [reason === 'Unbounded' ? 0 : 1, group, resource, place, reason].join(' ');
+  return [reason === 'Bounded' ? 0 : 1, group, resource, place, reason].join(' ');
 }

@@ -9,7 +9,7 @@ import {
   ServiceAccount,
 } from '@capstan/kube/cluster';
 import type { Operator } from '../operator.ts';
-import type { Role as WorldRole } from '../reconciler.ts';
+import { type Bound, LOCAL, roleOf, type Role as WorldRole } from '../reconciler.ts';
 import { SYSTEM_NAMESPACE } from '../system-names.ts';
 import { type PolicyRule, rulesBeyond, rulesOf } from './rules.ts';
 
@@ -24,6 +24,8 @@ export interface RbacOptions {
   account?: string;
   /** Restrict namespaced kinds to these namespaces: Roles instead of a ClusterRole. */
   watchNamespaces?: readonly string[];
+  /** Whether the account is bound to the roles that bound its grants; true by default. An account that only reads grants nothing. */
+  bounds?: boolean;
   /** What the cluster is to the operator; `local` by default. */
   role?: WorldRole;
 }
@@ -51,6 +53,12 @@ export function rbacManifests(operator: Operator, options: RbacOptions): KubeObj
       object(ClusterRoleBinding, { name: bindingName }, binding('ClusterRole', name, account)),
     );
   }
+  for (const { role, roles = [] } of options.bounds === false ? [] : boundsOf(operator, options.role)) {
+    manifests.push(
+      ...roles,
+      object(ClusterRoleBinding, { name: boundBindingName(bindingName, role) }, binding('ClusterRole', role, account)),
+    );
+  }
   const perNamespace = new Map<string, PolicyRule[]>();
   /** Adds what is not granted in the namespace already. */
   const grant = (place: string, more: readonly PolicyRule[]) => {
@@ -72,6 +80,24 @@ export function rbacManifests(operator: Operator, options: RbacOptions): KubeObj
     );
   }
   return manifests;
+}
+
+/** A binding cannot be edited to another role: the name of the role is part of its own. */
+function boundBindingName(bindingName: string, role: string): string {
+  return `${bindingName}:${role}`;
+}
+
+/** Returns true for the binding of an account to a bound, whichever role the bound is. */
+export function isBoundBinding({ kind, metadata: { name = '' } }: KubeObject, bindingName: string): boolean {
+  return kind === ClusterRoleBinding.kind && name.startsWith(boundBindingName(bindingName, ''));
+}
+
+/** The roles that bound what the operator may grant in clusters of a role, each once. */
+export function boundsOf({ reconcilers }: Operator, role: WorldRole = LOCAL): readonly Bound[] {
+  const bounds = reconcilers.flatMap((one) =>
+    one.writes.flatMap(({ bound, in: place }) => (bound && (place ?? roleOf(one)) === role ? [bound] : [])),
+  );
+  return [...new Map(bounds.map((bound) => [bound.role, bound])).values()];
 }
 
 function object(

@@ -33,6 +33,8 @@ export interface Excess {
   readonly reason: ExcessReason;
   /** The verbs that permit more; all of the privilege by default. */
   readonly verbs?: readonly string[];
+  /** The object that the reason is about. */
+  readonly detail?: string;
 }
 
 export type ExcessReason =
@@ -45,7 +47,7 @@ export type ExcessReason =
   | 'CreatedNames'
   | 'AnyNamespace'
   | 'GrantedToOthers'
-  | 'Unbounded';
+  | 'Bounded';
 
 export function privilegesOf({ reconcilers, sinks = [] }: Operator, role: Role): readonly Privilege[] {
   return [
@@ -130,7 +132,7 @@ const MODE_VERBS: Readonly<Record<WriteMode, readonly string[]>> = {
 };
 
 function ofWrite(write: WriteDeclaration): readonly Privilege[] {
-  const { kind, by: modes, prunes = true, namespaces, extraVerbs = [], grants = {} } = write;
+  const { kind, by: modes, prunes = true, namespaces, bound, grants = {} } = write;
   const isPruned = makesChildren(write) && prunes;
   const own = ['apply', 'createOnly', 'mint', 'share'] as const;
   const because: Excess[] = [
@@ -146,15 +148,9 @@ function ofWrite(write: WriteDeclaration): readonly Privilege[] {
           } as const,
         ]
       : []),
-    ...(extraVerbs.length > 0 ? [{ reason: 'Unbounded', verbs: extraVerbs } as const] : []),
+    ...(bound ? [{ reason: 'Bounded', verbs: ['create', 'patch'], detail: bound.role } as const] : []),
   ];
-  const verbs = [
-    'get',
-    ...WATCH,
-    ...modes.flatMap((mode) => MODE_VERBS[mode]),
-    ...(isPruned ? ['delete'] : []),
-    ...extraVerbs,
-  ];
+  const verbs = ['get', ...WATCH, ...modes.flatMap((mode) => MODE_VERBS[mode]), ...(isPruned ? ['delete'] : [])];
   return [
     { ...placed(kind, '', namespaces), verbs, because },
     ...ofGrants(grants.namespaced, { place: 'everywhere', ...(namespaces && { namespaces }) }),

@@ -176,15 +176,26 @@ describe('an operator may', () => {
     assert.deepEqual(lines(everywhere), [`/configmaps: ${GET},patch`, EVENTS]);
   });
 
-  test('escalate and bind only where it says so', () => {
-    const { everywhere, cluster } = rulesFor({
-      writes: [writing(Role, 'apply', { extraVerbs: ['escalate', 'bind'] }), ClusterRoleKind],
-    });
+  test('grant rules that are not known beforehand by a bound role, and never by escalate or bind', () => {
+    const most = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'most' } };
+    const definition = { writes: [writing(ClusterRoleKind, 'apply', { bound: { role: 'most', roles: [most] } })] };
+    const { everywhere, cluster } = rulesFor(definition);
     const all = [...lines(everywhere), ...lines(cluster)].filter((line) => line.includes('roles'));
-    assert.deepEqual(all, [
-      `rbac.authorization.k8s.io/roles: ${GET},create,patch,delete,escalate,bind`,
-      `rbac.authorization.k8s.io/clusterroles: ${GET},create,patch,delete`,
-    ]);
+    assert.deepEqual(all, [`rbac.authorization.k8s.io/clusterroles: ${GET},create,patch,delete`]);
+    const manifests = rbacManifests(operatorOf(named(definition)), { namespace: 'edge' });
+    assert.deepEqual(
+      manifests.filter(({ metadata }) => metadata.name === 'most' || metadata.name === 'capstan-sites:most'),
+      [
+        most,
+        {
+          apiVersion: most.apiVersion,
+          kind: 'ClusterRoleBinding',
+          metadata: { name: 'capstan-sites:most' },
+          roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'most' },
+          subjects: [{ kind: 'ServiceAccount', name: 'capstan-sites', namespace: 'edge' }],
+        },
+      ],
+    );
   });
 
   test('make and read its digest key exactly if it can see a secret', () => {

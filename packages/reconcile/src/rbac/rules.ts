@@ -64,7 +64,7 @@ export function rulesBeyond(rules: readonly PolicyRule[], held: readonly PolicyR
   return mergedRules(rest.filter(({ verbs }) => verbs.length > 0));
 }
 
-const VERBS = ['*', 'get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'escalate', 'bind'];
+const VERBS = ['*', 'get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
 
 /** One rule for all resources of a group with the same verbs. */
 export function mergedRules(privileges: readonly Omit<Privilege, 'place' | 'by' | 'because'>[]): PolicyRule[] {

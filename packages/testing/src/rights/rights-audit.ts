@@ -59,32 +59,13 @@ export function createRightsAudit(operators: readonly Operator[], places: Places
       const { group, plural: resource } = kind;
       use({ verb: 'update', group, resource, subresource: 'finalizers', namespace, name: owner.name });
     }
-    const { group, resource, namespace, name } = attributes;
-    if (group !== 'rbac.authorization.k8s.io') return;
-    if (resource.endsWith('bindings')) {
-      const { roleRef } = body as { roleRef: { kind: string; name: string } };
-      const role = {
-        group,
-        resource: `${roleRef.kind.toLowerCase()}s`,
-        subresource: '',
-        namespace,
-        name: roleRef.name,
-      };
-      use({ verb: 'bind', ...role });
-    } else grant(rules ?? [], attributes, { verb: 'escalate', group, resource, subresource: '', namespace, name });
+    if (attributes.group === 'rbac.authorization.k8s.io') grant(rules ?? [], attributes);
   };
 
-  /** Marks the rights by which the program holds the rules that it grants; if it does not hold them all, the one to escalate. */
-  const grant = (rules: readonly PolicyRule[], { namespace }: { namespace: string }, escalate: Attributes) => {
+  /** Marks the rights by which the program holds the rules that it grants. Rules within a bound are not rights of the operator. */
+  const grant = (rules: readonly PolicyRule[], { namespace }: { namespace: string }) => {
     const held = rights.filter(({ namespaces }) => namespaces === undefined || namespaces.includes(namespace));
     for (const right of held) if (rules.some((rule) => coversPart(right.rule, rule))) used.add(right);
-    if (
-      missingRules(
-        held.map(({ rule }) => rule),
-        rules,
-      ).length > 0
-    )
-      use(escalate);
   };
 
   const result = () => {
