@@ -24,8 +24,8 @@ export interface CompactHeapOptions {
 /** While the caches fill, nearly everything stays: room for new objects would only be copied from. */
 const FIXED = '--semi-space-growth-factor=1';
 const GROWING = '--semi-space-growth-factor=2';
-/** Both halves of the room for new objects, at most. */
-const NEW_SPACE_BYTES = 8 * 1024 * 1024;
+/** Both halves of the room for new objects together reach this, and double once more at most. */
+const NEW_SPACE_BYTES = 5 * 1024 * 1024;
 /** The same after a start. Left alone it takes 134 MB under load, and new buffers and texts that wait to be collected as much again. */
 const AFTER_START_NEW_SPACE_BYTES = 16 * 1024 * 1024;
 /** How much the heap may grow beyond what was alive at the last collection. */

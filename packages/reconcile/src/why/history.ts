@@ -17,32 +17,34 @@ const ENTRIES = 10;
 const CHARACTERS = 4 * 1024 * 1024;
 
 export function createHistory(): History {
-  // As text, a fifth of what the same records take as objects: there are many, and hardly any is ever read.
-  const rings = new Map<string, readonly string[]>();
+  // A line of text for each entry, newest first: a fifth of what the same records take as objects. There are many, and hardly any is
+  // ever read.
+  const rings = new Map<string, string>();
   let size = 0;
 
-  function forget(object: string, ring: readonly string[]): void {
+  function forget(object: string, ring: string): void {
     rings.delete(object);
-    size -= sizeOf(object, ring);
+    size -= object.length + ring.length;
   }
 
   return {
     record(object, entry) {
-      const before = rings.get(object) ?? [];
-      if (before.length > 0) forget(object, before);
-      const ring = [JSON.stringify(entry), ...before.slice(0, ENTRIES - 1)];
+      const before = rings.get(object);
+      if (before !== undefined) forget(object, before);
+      const ring = [JSON.stringify(entry), ...linesOf(before).slice(0, ENTRIES - 1)].join('\n');
       // Set again, so that the map is in the order of last use and the first one is the oldest.
       rings.set(object, ring);
-      size += sizeOf(object, ring);
+      size += object.length + ring.length;
       for (const [oldest, entries] of rings) {
         if (size <= CHARACTERS || oldest === object) break;
         forget(oldest, entries);
       }
     },
-    of: (object) => (rings.get(object) ?? []).map((text) => JSON.parse(text) as HistoryEntry),
+    of: (object) => linesOf(rings.get(object)).map((text) => JSON.parse(text) as HistoryEntry),
   };
 }
 
-function sizeOf(object: string, ring: readonly string[]): number {
-  return ring.reduce((sum, { length }) => sum + length, object.length);
+/** JSON has no line breaks of its own. */
+function linesOf(ring: string | undefined): string[] {
+  return ring === undefined ? [] : ring.split('\n');
 }
