@@ -167,23 +167,23 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     name: 'Retry-After is ignored',
     file: `${KUBE}/informer/reflector.ts`,
-    from: '(failure.retryAfterMs ?? 0) * (1 + random() / 10)',
-    to: '0',
+    from: 'backOff(waits, BACK_OFF, random, failure?.retryAfterMs)',
+    to: 'backOff(waits, BACK_OFF, random)',
     tests: [`${KUBE}/informer/failures.test.ts`],
   },
   {
     name: 'the back-off of a watch is never reset',
     file: `${KUBE}/informer/reflector.ts`,
     from: `    if (isHealthy) {
-      backoff.reset();`,
+      waits = 0;`,
     to: '    if (isHealthy) {',
     tests: [`${KUBE}/informer/failures.test.ts`],
   },
   {
     name: 'a forbidden kind is asked for without pause',
     file: `${KUBE}/informer/reflector.ts`,
-    from: 'if (SLOW.has(failure.reason)) return Math.max(delay, SLOW_MS * (0.5 + random() / 2));',
-    to: '',
+    from: 'SLOW.has(failure.reason) ? Math.max(delay, spread(SLOW_MS, random)) : delay',
+    to: 'delay',
     tests: [`${KUBE}/informer/failures.test.ts`, `${KUBE}/informer/informer.test.ts`],
   },
   {
@@ -195,10 +195,10 @@ export const FAULTS: readonly PlantedFault[] = [
   },
   {
     name: 'the back-off grows without end',
-    file: `${KUBE}/informer/backoff.ts`,
-    from: 'base = Math.min(base * 2, LONGEST_MS);',
-    to: 'base = base * 2;',
-    tests: [`${KUBE}/informer/failures.test.ts`],
+    file: `${KUBE}/client/back-off.ts`,
+    from: 'const whole = Math.min(firstMs * factor ** (failures - 1), longestMs);',
+    to: 'const whole = firstMs * factor ** (failures - 1);',
+    tests: [`${KUBE}/client/back-off.test.ts`, `${KUBE}/informer/failures.test.ts`],
   },
   {
     name: 'an older event wins',
@@ -348,9 +348,9 @@ export const FAULTS: readonly PlantedFault[] = [
   },
   {
     name: 'waits do not grow',
-    file: `${KUBE}/client/retry.ts`,
-    from: 'policy.baseMs * 2 ** (attempt - 1)',
-    to: 'policy.baseMs',
+    file: `${KUBE}/client/back-off.ts`,
+    from: 'firstMs * factor ** (failures - 1)',
+    to: 'firstMs',
     tests: [`${KUBE}/client/retry.test.ts`],
   },
   {
@@ -405,8 +405,8 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     name: 'retries wait no longer each time',
     file: `${RECONCILE}/queue/rate-limit.ts`,
-    from: 'return Math.min(baseMs * 2 ** (failures - 1), maxMs);',
-    to: 'return Math.min(baseMs, maxMs);',
+    from: 'keyBackOff(failed + 1, baseMs, maxMs)',
+    to: 'keyBackOff(1, baseMs, maxMs)',
     tests: [`${RECONCILE}/queue/queue.test.ts`],
   },
   {

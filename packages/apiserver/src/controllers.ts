@@ -1,6 +1,6 @@
 // What runs inside the server after a write: each piece of work once, in order, by microtasks alone. What an admission refused
 // is tried again later, because nothing else may ever happen that would bring it back.
-import type { Timer, UnknownObject } from '@capstan/kube';
+import { backOff, type Timer, type UnknownObject } from '@capstan/kube';
 import { ADMIN, type Core } from './core.ts';
 import type { Conversions } from './crd/conversion.ts';
 import { StatusError } from './errors.ts';
@@ -17,13 +17,12 @@ export interface WorkQueue {
   close(): void;
 }
 
-const FIRST_RETRY_MS = 1000;
-const LAST_RETRY_MS = 60_000;
+const BACK_OFF = { firstMs: 1000, longestMs: 60_000 };
 
 interface Piece {
   work: () => Promise<void>;
-  /** How long to wait before it is tried again. */
-  retryMs: number;
+  /** How often it was refused. */
+  failures: number;
 }
 
 export function createWorkQueue(core: Pick<Core, 'logger' | 'clock'>): WorkQueue {
@@ -35,11 +34,11 @@ export function createWorkQueue(core: Pick<Core, 'logger' | 'clock'>): WorkQueue
     waiting.push(piece);
     running ??= Promise.resolve().then(drain);
   };
-  const retry = ({ work, retryMs }: Piece) => {
+  const retry = ({ work, failures }: Piece) => {
     if (closed) return;
-    const timer = core.clock.after(retryMs, () => {
+    const timer = core.clock.after(backOff(failures, BACK_OFF), () => {
       retries.delete(timer);
-      add({ work, retryMs: Math.min(retryMs * 2, LAST_RETRY_MS) });
+      add({ work, failures });
     });
     retries.add(timer);
   };
@@ -49,13 +48,13 @@ export function createWorkQueue(core: Pick<Core, 'logger' | 'clock'>): WorkQueue
         await piece.work();
       } catch (error) {
         core.logger.error('a controller of the API server could not finish its work', { error });
-        if (error instanceof StatusError) retry(piece);
+        if (error instanceof StatusError) retry({ ...piece, failures: piece.failures + 1 });
       }
     }
     running = undefined;
   };
   return {
-    run: (work) => add({ work, retryMs: FIRST_RETRY_MS }),
+    run: (work) => add({ work, failures: 0 }),
     async idle() {
       while (running) await running;
     },

@@ -1,5 +1,6 @@
 // What a program needs that only reads values: schemas of fields with their defaults and types, durations, names, JSON. Kinds, rules
 // and clients are not here: a command that reads a file and ends starts in half the time without them.
+export * from './client/back-off.ts';
 export * from './clock.ts';
 export * from './duration.ts';
 export * from './errors.ts';

@@ -1,5 +1,6 @@
 // The program of the admission webhook: its certificate, the objects that checks look at beside the one in question, the server.
 import {
+  backOff,
   type Client,
   type Clock,
   createInformer,
@@ -36,11 +37,11 @@ export interface ServeAdmissionOptions {
 }
 
 const POLL_MS = 10_000;
-const FIRST_POLL_MS = 500;
+const BACK_OFF = { firstMs: 500, longestMs: POLL_MS };
 
 /** Runs until the signal is aborted. */
 export async function serveAdmission(options: ServeAdmissionOptions, signal: AbortSignal): Promise<void> {
-  const { clock, logger, checks, pollMs = POLL_MS } = options;
+  const { clock, random, logger, checks, pollMs = POLL_MS } = options;
   const dnsNames = options.dnsNames ?? admissionDnsNames(options.namespace);
   const stop = new AbortController();
   const until = AbortSignal.any([signal, stop.signal]);
@@ -84,7 +85,7 @@ export async function serveAdmission(options: ServeAdmissionOptions, signal: Abo
 
   /** Tries until it succeeds: what was served last is served meanwhile. */
   async function credentials(end: AbortSignal): Promise<KeyPair> {
-    for (let pause = FIRST_POLL_MS; ; pause = Math.min(2 * pause, POLL_MS)) {
+    for (let failures = 1; ; failures++) {
       try {
         const pair = await ensureCredentials({ ...options, dnsNames, signal: end });
         if (pair !== undefined) return pair;
@@ -92,7 +93,7 @@ export async function serveAdmission(options: ServeAdmissionOptions, signal: Abo
         if (end.aborted) throw error;
         logger.warn('the certificate cannot be read or renewed; it is tried again', { error: reasonOf(error) });
       }
-      await sleep(clock, pause, end);
+      await sleep(clock, backOff(failures, BACK_OFF, random), end);
     }
   }
 }

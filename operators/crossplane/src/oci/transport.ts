@@ -9,7 +9,7 @@
 // - Time-outs of connections are undici's own: they guard sockets, and no logic depends on them.
 import { readFileSync } from 'node:fs';
 import { getCACertificates } from 'node:tls';
-import { type Clock, type Random, reasonOf, sleep, systemClock } from '@capstan/kube';
+import { backOff, type Clock, type Random, reasonOf, sleep, systemClock } from '@capstan/kube';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { type Authorization, createAuthorizer } from './authorizer.ts';
 import { RegistryError, RegistryErrors } from './errors.ts';
@@ -72,7 +72,7 @@ export interface Transport {
 
 const MAX_REDIRECTS = 5;
 const MAX_ERROR_BYTES = 64 * 1024;
-const FIRST_PAUSE_MS = 200;
+const BACK_OFF = { firstMs: 200, longestMs: 5_000 };
 
 export function createTransport(options: TransportOptions = {}): Transport {
   const { clock = systemClock, random = Math.random, retries = 2, maxRetryAfterMs = 5000 } = options;
@@ -208,11 +208,11 @@ export function createTransport(options: TransportOptions = {}): Transport {
           if (!(error instanceof RegistryError)) throw error;
           failure = error;
         }
-        const pause = failure.retryAfterMs ?? FIRST_PAUSE_MS * 2 ** tries * (0.5 + random());
+        const { retryAfterMs = 0 } = failure;
         // The one that said nothing for so long will not do so at once: that is news for the one who asked, who may ask again.
         const isSilent = failure.failure === 'timeout';
-        if (!failure.isTemporary || isSilent || tries >= retries || pause > maxRetryAfterMs) throw failure;
-        await sleep(clock, pause, request.signal);
+        if (!failure.isTemporary || isSilent || tries >= retries || retryAfterMs > maxRetryAfterMs) throw failure;
+        await sleep(clock, backOff(tries + 1, BACK_OFF, random, retryAfterMs), request.signal);
       }
     },
     close: () => dispatcher.destroy(),

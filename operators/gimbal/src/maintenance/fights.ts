@@ -1,12 +1,12 @@
 // Another client writes the same fields: a person who did not know, or a tool that puts back what its repository says. Each
 // time is written down with the route. Three times within ten minutes is a fight, and a fight is not won by being faster:
 // from then on we wait, longer each time.
+import { backOff } from '@capstan/kube/values';
 import type { Reader } from '@capstan/reconcile';
 
 const WINDOW_S = 600;
 const TOLERATED = 3;
-const FIRST_WAIT_S = 30;
-const LONGEST_WAIT_S = 600;
+const BACK_OFF = { firstMs: 30_000, longestMs: 600_000 };
 
 export interface Fight {
   /** Times to remember, in seconds since 1970, the oldest first. */
@@ -22,8 +22,8 @@ export function judgeFight(read: Pick<Reader, 'reached'>, before: readonly numbe
   const recent = before.filter((time) => !read.reached((time + WINDOW_S) * 1000));
   const last = recent.at(-1);
   if (last !== undefined && recent.length >= TOLERATED) {
-    const wait = Math.min(FIRST_WAIT_S * 2 ** (recent.length - TOLERATED), LONGEST_WAIT_S);
-    if (!read.reached((last + wait) * 1000)) return { times: recent, isConflict: true, isWaiting: true };
+    const waitMs = backOff(recent.length - TOLERATED + 1, BACK_OFF);
+    if (!read.reached(last * 1000 + waitMs)) return { times: recent, isConflict: true, isWaiting: true };
   }
   const times = [...recent, now()].slice(-MOST);
   return { times, isConflict: times.length >= TOLERATED, isWaiting: false };

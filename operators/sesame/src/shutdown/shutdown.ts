@@ -1,5 +1,5 @@
 // `sesame envoy shutdown`: fails Envoy's health checks, waits until its connections are gone, and lets the pod end.
-import { type Clock, type Logger, type Random, reasonOf, sleep } from '@capstan/kube/cluster';
+import { backOff, type Clock, type Logger, type Random, reasonOf, sleep } from '@capstan/kube/cluster';
 import { askAdmin, CONNECTIONS_PATH, openConnections } from './admin.ts';
 
 export interface ShutdownOptions {
@@ -46,13 +46,10 @@ export async function shutdownEnvoy(options: ShutdownOptions, context: ShutdownC
 }
 
 const TRIES = 4;
-const FIRST_WAIT_MS = 200;
-const FACTOR = 5;
-const JITTER = 0.1;
+const BACK_OFF = { firstMs: 200, longestMs: 5_000, factor: 5 };
 
 /** Envoy that cannot be reached any more has no connections to drain: then the wait goes on with the statistics. */
 async function failHealthCheck(address: string, { clock, random, logger, signal }: ShutdownContext): Promise<void> {
-  let wait = FIRST_WAIT_MS;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     try {
       const { status } = await askAdmin(address, 'POST', '/healthcheck/fail', signal);
@@ -63,8 +60,7 @@ async function failHealthCheck(address: string, { clock, random, logger, signal 
       logger.warn('Envoy’s admin interface cannot be reached', { attempt, reason: reasonOf(error) });
     }
     if (attempt === TRIES) return;
-    await sleep(clock, wait * (1 + JITTER * random()), signal);
-    wait *= FACTOR;
+    await sleep(clock, backOff(attempt, BACK_OFF, random), signal);
   }
 }
 

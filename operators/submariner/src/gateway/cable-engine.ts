@@ -3,7 +3,7 @@
 // stays for a while for what the other end still sends on it. A cable without encryption that must be encrypted from now on is
 // the exception: it carries nothing any more, and packets are rejected until the new way is up. The networks of an encrypted
 // cable are closed by the backstop before anything else of it is there, and opened after everything else of it is gone.
-import { reasonOf, sleep } from '@capstan/kube';
+import { backOff, reasonOf, sleep } from '@capstan/kube';
 import { createBackstop } from '../drivers/backstop.ts';
 import type { Cable } from '../drivers/driver.ts';
 import {
@@ -41,8 +41,7 @@ const CLOSING = 'closing ';
 const DRAIN_MS = 10_000;
 const WATCH_MS = 1000;
 const RULE_MS = 5000;
-const RETRY_MS = 1000;
-const RETRY_MAX_MS = 30_000;
+const BACK_OFF = { firstMs: 1000, longestMs: 30_000 };
 /** How long the networks of a removed cable without encryption stay closed, until it is known whether the pair is. */
 const CLOSING_MS = 2000;
 
@@ -54,10 +53,6 @@ interface Draining {
   readonly until: number;
   /** Its networks are closed until then, although it does not encrypt. */
   readonly isClosing?: boolean;
-}
-
-function backOff(failures: number): number {
-  return Math.min(RETRY_MAX_MS, RETRY_MS * 2 ** (failures - 1));
 }
 
 export function createCableEngine(options: CableEngineOptions): CableEngine {
@@ -186,7 +181,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
     entry.problem = problem;
     entry.failures++;
     options.forget?.(wanted.cable);
-    entry.retryAt = clock.now() + backOff(entry.failures);
+    entry.retryAt = clock.now() + backOff(entry.failures, BACK_OFF);
     logger.warn('cable is not up', { cable: wanted.cable.name, cluster: wanted.cable.cluster, problem });
     const { installed } = entry;
     if (installed === undefined || !isEncrypted(wanted.driver) || isEncrypted(installed.driver.name)) return;
@@ -238,7 +233,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
       .then(work)
       .catch((error: unknown) => {
         entry.problem = reasonOf(error);
-        entry.retryAt = clock.now() + RETRY_MS;
+        entry.retryAt = clock.now() + BACK_OFF.firstMs;
       })
       .finally(() => entry.pending--);
     return entry.work;
@@ -365,7 +360,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
         // What is broken is repaired at once, and less often if that does not help; the driver leaves alone what is whole.
         else if (entry.problem === undefined && isDue(entry)) {
           entry.repairs++;
-          entry.retryAt = clock.now() + backOff(entry.repairs);
+          entry.retryAt = clock.now() + backOff(entry.repairs, BACK_OFF);
           void queueAgain(cable, entry);
         }
       }

@@ -1,3 +1,4 @@
+export * from './back-off.ts';
 export { type RequestObservation } from './caller.ts';
 export * from './client.ts';
 export {

@@ -18,8 +18,10 @@
 //                                 for an object that we may have made ourselves, which only the caller can judge
 //     A dry run is always repeatable.
 //   - Everything else (4xx, the time-out of the call, the caller's abort): never.
+
 import type { TransportError } from '../errors.ts';
 import { isRecord } from '../json/is-record.ts';
+import { backOff } from './back-off.ts';
 import type { ApiRequest, ApiResponse } from './transport.ts';
 
 export interface RetryOptions {
@@ -84,8 +86,7 @@ export function isRetryableFailure(request: ApiRequest, error: TransportError): 
 
 /**
  * Milliseconds until attempt `attempt` (1 is the first repetition), or undefined when the server asks for more patience
- * than the policy has. Jittered: between half and the whole of our own wait, and up to a tenth on top of the server's,
- * so that many clients do not come back in one moment.
+ * than the policy has.
  */
 export function retryDelay(
   policy: RetryPolicy,
@@ -93,11 +94,9 @@ export function retryDelay(
   askedSeconds: number | undefined,
   random: () => number,
 ): number | undefined {
-  const own = Math.min(policy.maxMs, policy.baseMs * 2 ** (attempt - 1)) * (0.5 + random() / 2);
-  if (askedSeconds === undefined) return own;
-  const asked = askedSeconds * 1000;
+  const asked = (askedSeconds ?? 0) * 1000;
   if (asked > policy.maxRetryAfterMs) return undefined;
-  return Math.max(own, asked * (1 + random() / 10));
+  return backOff(attempt, { firstMs: policy.baseMs, longestMs: policy.maxMs }, random, asked);
 }
 
 /** The Retry-After header in seconds; it holds seconds or a date. */

@@ -1,8 +1,8 @@
+import { backOff, spread } from '../client/back-off.ts';
 import type { WatchEvent } from '../client/transport.ts';
 import type { Timer } from '../clock.ts';
 import type { KubeObject, ObjectMeta } from '../object.ts';
 import { isNewerResourceVersion } from '../resource-version.ts';
-import { createBackoff } from './backoff.ts';
 import { type ConnectionEnd, connect, type Signs } from './connection.ts';
 import {
   type Failure,
@@ -44,7 +44,8 @@ export interface Reflector {
 
 export function createReflector<T extends KubeObject>(options: ReflectorOptions<T>): Reflector {
   const { client, kind, clock, random, logger, ingest, store, observe } = options;
-  const backoff = createBackoff(random);
+  /** Waits in a row; the next one is longer. */
+  let waits = 0;
   let pageSize = options.pageSize ?? DEFAULT_PAGE_SIZE;
   let mustList = true;
   /** False once the server has refused, or has ignored the request twice. */
@@ -254,7 +255,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
   function delayAfter({ livedMs, hasReceived, failure }: End): number {
     const isHealthy = livedMs >= HEALTHY_MS;
     if (isHealthy) {
-      backoff.reset();
+      waits = 0;
       hasHurried = false;
     }
     const isOrderly = failure === undefined ? hasReceived || isHealthy : failure.reason === 'Expired';
@@ -263,10 +264,9 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       hasHurried = true;
       return 0;
     }
-    const delay = backoff.next();
-    if (failure === undefined) return delay;
-    if (SLOW.has(failure.reason)) return Math.max(delay, SLOW_MS * (0.5 + random() / 2));
-    return Math.max(delay, (failure.retryAfterMs ?? 0) * (1 + random() / 10));
+    waits++;
+    const delay = backOff(waits, BACK_OFF, random, failure?.retryAfterMs);
+    return failure !== undefined && SLOW.has(failure.reason) ? Math.max(delay, spread(SLOW_MS, random)) : delay;
   }
 
   /** Repetitions of one failure are not reported again. */
@@ -315,7 +315,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       // One that comes while an attempt is under way counts for the wait after it: the attempt may be too early.
       poked = true;
       // A server that is back may refuse once more while it starts: the next wait is a short one again.
-      backoff.reset();
+      waits = 0;
       wake?.();
     },
   };
@@ -342,6 +342,7 @@ const DEFAULT_PAGE_SIZE = 500;
 /** Less than the shortest watch. */
 const HEALTHY_MS = 25_000;
 const SLOW_MS = 15_000;
+const BACK_OFF = { firstMs: 800, longestMs: 30_000 };
 const MOST_FRUITLESS = 3;
 const SLOW: ReadonlySet<string> = new Set([
   'Unauthorized',

@@ -1,6 +1,7 @@
 // Kinds that a server does not serve (yet) are waited for together: one small question, which groups it has, answers for all of
 // them, where each informer would else ask for its own list again and again, for ever (a kind that is optional may never
 // come). A server that does not answer it lets them all try for themselves, at the same pace.
+import { spread } from '../client/back-off.ts';
 import type { Client } from '../client/client.ts';
 import { servedAmong } from '../client/discovery.ts';
 import type { Clock, Random, Timer } from '../clock.ts';
@@ -25,7 +26,7 @@ export function createServedKinds({ client, clock, random }: ServedKindsOptions)
   function plan(): void {
     if (next !== undefined || looking !== undefined || waiting.size === 0) return;
     // Spread, so that the operators of a cluster do not ask in one moment.
-    next = clock.after(PACE_MS * (0.5 + random() / 2), () => {
+    next = clock.after(spread(PACE_MS, random), () => {
       next = undefined;
       void check();
     });

@@ -17,9 +17,9 @@ import { createTerminationMessage } from '../logs/termination-message.ts';
 import type { Exit, Launch, LaunchOptions, RunningProcess } from '../process/launch.ts';
 import { followSizes, inTerminal } from '../process/terminal.ts';
 import { type Attachments, createAttachments } from './attachments.ts';
-import { createBackOff } from './back-off.ts';
 import type { CheckResult } from './check.ts';
 import { runProber } from './prober.ts';
+import { createRestartWaits } from './restart-waits.ts';
 
 export interface ContainerOptions {
   container: Container;
@@ -74,7 +74,7 @@ export function runContainer(options: ContainerOptions): ContainerRun {
   const { container, clock, policy } = options;
   const { name } = container;
   const stopping = new AbortController();
-  const backOff = createBackOff();
+  const restarts = createRestartWaits();
   let running: RunningProcess | undefined;
   let attachments: Attachments | undefined;
   let hasTerminal = false;
@@ -125,7 +125,7 @@ export function runContainer(options: ContainerOptions): ContainerRun {
       set({ state: { terminated }, isReady: false, isStarted: false });
       const isToRestart = policy === 'Always' || (policy === 'OnFailure' && terminated.exitCode !== 0);
       if (!isToRestart || stopping.signal.aborted) return terminated;
-      const wait = backOff.next(clock.now() - began);
+      const wait = restarts.next(clock.now() - began);
       if (wait > 0) {
         const message = `back-off ${formatSeconds(wait)} restarting failed container=${name} pod=${options.podId}`;
         set({ state: { waiting: { reason: 'CrashLoopBackOff', message } }, lastState: { terminated } });

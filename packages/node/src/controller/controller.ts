@@ -1,6 +1,7 @@
 // A level-based controller: changes of the objects it watches become keys in a queue; for each key it reads the caches
 // as they are now and does what is missing. Whatever it does changes the caches, so it comes round until nothing is missing.
 import {
+  backOff,
   type InformerView,
   isAborted,
   isAlreadyExists,
@@ -44,8 +45,8 @@ export function source<T extends KubeObject>(
 
 /** Runs until the signal is aborted. */
 export async function runController(tools: Toolkit, controller: Controller, signal: AbortSignal): Promise<void> {
-  const { clock, random } = tools;
-  const queue: Queue<string> = createQueue({ clock, random, name: controller.name });
+  const { clock } = tools;
+  const queue: Queue<string> = createQueue({ clock, name: controller.name });
   /** How often in a row another client was faster, by key. */
   const races = new Map<string, number>();
   const unsubscribe = controller.sources.map(({ informer, keys }) =>
@@ -77,8 +78,7 @@ export async function runController(tools: Toolkit, controller: Controller, sign
 }
 
 /** Another client was faster: the caches will tell, a moment later, or a little later than that. */
-const RACE_MS = 50;
-const LONGEST_RACE_MS = 5_000;
+const RACE = { firstMs: 50, longestMs: 5_000 };
 
 async function attempt(
   controller: Controller,
@@ -93,9 +93,9 @@ async function attempt(
   } catch (error) {
     if (isAborted(error) || signal.aborted) return done;
     if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) {
-      const lost = races.get(key) ?? 0;
-      races.set(key, lost + 1);
-      return retryAfter(Math.min(RACE_MS * 2 ** lost, LONGEST_RACE_MS));
+      const lost = (races.get(key) ?? 0) + 1;
+      races.set(key, lost);
+      return retryAfter(backOff(lost, RACE));
     }
     // A namespace that is being deleted takes nothing new; what is in it goes by itself.
     if (isForbidden(error) && error.message.includes('because it is being terminated')) return done;

@@ -1,6 +1,7 @@
 // Job: pods until enough of them have succeeded. Finished pods are counted as they are found; those that were deleted before
 // count no more, so a Job whose pods are deleted while it runs makes new ones.
 import {
+  backOff,
   equal,
   formatTime,
   Job,
@@ -17,8 +18,7 @@ import { isActive, isPodReady, isTerminating, podFromTemplate } from '../control
 import type { Toolkit } from '../controller/toolkit.ts';
 
 const INDEX = 'batch.kubernetes.io/job-completion-index';
-const FIRST_BACK_OFF_MS = 10_000;
-const LONGEST_BACK_OFF_MS = 600_000;
+const BACK_OFF = { firstMs: 10_000, longestMs: 600_000 };
 
 export function jobController(tools: Toolkit): Controller {
   const { clock, write } = tools;
@@ -218,7 +218,7 @@ function backOffMs(all: readonly Pod[], failures: number, now: number): number {
     .flatMap(({ status }) => status?.containerStatuses?.map((one) => one.state?.terminated?.finishedAt) ?? [])
     .flatMap((time) => (time === undefined ? [] : [parseTime(time)]));
   if (times.length === 0) return 0;
-  const delay = Math.min(FIRST_BACK_OFF_MS * 2 ** (failures - 1), LONGEST_BACK_OFF_MS);
+  const delay = backOff(failures, BACK_OFF);
   return Math.max(0, Math.max(...times) + delay - now);
 }
 

@@ -28,7 +28,7 @@ import { ApplyErrors } from '../errors.ts';
 import type { Ownership } from '../ownership/index.ts';
 import type { EventInput, StatusInput } from '../plan/index.ts';
 import { mergeStatus } from '../plan/status.ts';
-import { backOff, done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
+import { done, keyBackOff, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
 import { atMost } from '../within.ts';
 import { inOrder } from './in-order.ts';
 import { inTurns } from './in-turns.ts';
@@ -96,7 +96,7 @@ const NONE: ReadonlyMap<string, never> = new Map<string, never>();
 /** Counts one more failure of what is left to do. */
 export function failedAgain({ failed }: KeyState, id: string, clock: Clock): Failed {
   const count = (failed?.count ?? 0) + 1;
-  return { id, count, until: clock.now() + backOff(count) };
+  return { id, count, until: clock.now() + keyBackOff(count) };
 }
 
 export interface Job {

@@ -75,7 +75,7 @@ interface Series {
 
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   const { client, clock, random, leadership, logger = silentLogger, observe } = options;
-  const queue = createQueue<Series>({ clock, random, name: 'events' });
+  const queue = createQueue<Series>({ clock, name: 'events' });
   const pending = new Set<Series>();
   const known = createRecent<string, Series>(SERIES_LIMIT, (series) => {
     if (isBehind(series)) enqueue(series);

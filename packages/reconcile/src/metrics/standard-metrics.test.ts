@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createRandom, createVirtualClock } from '@capstan/testing';
+import { createVirtualClock } from '@capstan/testing';
 import { createQueue, done, RESYNC, runWorkers, terminal } from '../queue/index.ts';
 import { createRegistry } from './registry.ts';
 import { standardMetrics } from './standard-metrics.ts';
@@ -16,7 +16,6 @@ describe('the standard metrics', () => {
     const clock = createVirtualClock();
     const queue = createQueue<string>({
       clock,
-      random: createRandom(1),
       name: 'proxy',
       observe: metrics.queue('proxy'),
     });
@@ -65,7 +64,7 @@ describe('the standard metrics', () => {
   it('look at the depth and the age of a queue when they are scraped', async () => {
     const { metrics, lines } = setUp();
     const clock = createVirtualClock();
-    const queue = createQueue<string>({ clock, random: createRandom(1), name: 'q', observe: metrics.queue('q') });
+    const queue = createQueue<string>({ clock, name: 'q', observe: metrics.queue('q') });
     queue.add('a');
     queue.add('b', RESYNC);
     queue.take();

@@ -2,9 +2,9 @@ export * from './outcome.ts';
 export * from './queue.ts';
 export {
   type Bucket,
-  backOff,
   createBucket,
   createRetryLimiter,
+  keyBackOff,
   type RetryLimiter,
   type RetryLimits,
 } from './rate-limit.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createRandom, createVirtualClock } from '@capstan/testing';
+import { createVirtualClock } from '@capstan/testing';
 import * as fc from 'fast-check';
 import { createQueue, FRESH, type Queue, type QueueObserver, RESYNC } from './queue.ts';
 
 function setUp(observe?: QueueObserver) {
   const clock = createVirtualClock();
-  const queue = createQueue<string>({ clock, random: createRandom(1), name: 'test', ...(observe && { observe }) });
+  const queue = createQueue<string>({ clock, name: 'test', ...(observe && { observe }) });
   return { clock, queue };
 }
 
@@ -114,7 +114,7 @@ describe('a queue', () => {
     const clock = createVirtualClock();
     let offset = 0;
     const skewed = { ...clock, now: () => clock.now() + offset };
-    const queue = createQueue<string>({ clock: skewed, random: createRandom(1), name: 'test' });
+    const queue = createQueue<string>({ clock: skewed, name: 'test' });
     queue.addAfter('a', 100);
     queue.addAfter('b', 200);
     offset = -3_600_000;

@@ -7,7 +7,7 @@
 // `held` (ready, but its key is being processed). Every operation is O(log n) in the keys that wait for a time, and O(1)
 // in all others.
 
-import type { Clock, Random, Timer } from '@capstan/kube/cluster';
+import type { Clock, Timer } from '@capstan/kube/cluster';
 import { createHeap, type HeapItem } from './heap.ts';
 import { createRetryLimiter, type RetryLimits } from './rate-limit.ts';
 import { createReadyLevels, type Link } from './ready-levels.ts';
@@ -19,8 +19,6 @@ export const RESYNC = -100;
 
 export interface QueueOptions {
   clock: Clock;
-  /** Used by `limits.jitter` alone. */
-  random: Random;
   /** For metrics and messages. */
   name: string;
   limits?: RetryLimits;
@@ -93,7 +91,7 @@ interface Entry<K> extends Link<Entry<K>>, HeapItem, Taken<K> {
 
 export function createQueue<K>(options: QueueOptions): Queue<K> {
   const { clock, observe } = options;
-  const limiter = createRetryLimiter<K>(clock, options.random, options.limits);
+  const limiter = createRetryLimiter<K>(clock, options.limits);
   const entries = new Map<K, Entry<K>>();
   const ready = createReadyLevels<Entry<K>>();
   const waiting = createHeap<Entry<K>>((a, b) => a.at < b.at || (a.at === b.at && a.turn < b.turn));

@@ -1,4 +1,4 @@
-import type { Clock, Random } from '@capstan/kube/cluster';
+import { backOff, type Clock } from '@capstan/kube/cluster';
 
 /** How long a key that failed waits before its next try. */
 export interface RetryLimits {
@@ -6,8 +6,6 @@ export interface RetryLimits {
   baseMs?: number;
   /** The longest wait of a key; default 1,000,000 (16 min 40 s). */
   maxMs?: number;
-  /** Adds up to this share to a key's wait, at random; default 0, as client-go. */
-  jitter?: number;
   /** Retries of all keys together, a second, in the long run; default 10. Infinity switches the bucket off. */
   perSecond?: number;
   /** Retries of all keys together that may go out at once; default 100. */
@@ -25,22 +23,21 @@ export interface RetryLimiter<K> {
 const BASE_MS = 5;
 const MAX_MS = 1_000_000;
 
-/** How long a key that has failed so often waits at least. */
-export function backOff(failures: number, baseMs = BASE_MS, maxMs = MAX_MS): number {
-  return Math.min(baseMs * 2 ** (failures - 1), maxMs);
+/** Returns how long a key that has failed so often waits at least. */
+export function keyBackOff(failures: number, firstMs = BASE_MS, longestMs = MAX_MS): number {
+  return backOff(failures, { firstMs, longestMs });
 }
 
-/** The longer of two waits: the key's own exponential one, and its turn in the bucket that all retries share. */
-export function createRetryLimiter<K>(clock: Clock, random: Random, limits: RetryLimits = {}): RetryLimiter<K> {
-  const { baseMs = BASE_MS, maxMs = MAX_MS, jitter = 0, perSecond = 10, burst = 100 } = limits;
+/** The longer of two waits: the key's own exponential one, and its turn in the bucket that all retries share. The bucket spreads them. */
+export function createRetryLimiter<K>(clock: Clock, limits: RetryLimits = {}): RetryLimiter<K> {
+  const { baseMs = BASE_MS, maxMs = MAX_MS, perSecond = 10, burst = 100 } = limits;
   const failures = new Map<K, number>();
   const bucket = createBucket(clock, perSecond, burst);
   return {
     delay(key) {
       const failed = failures.get(key) ?? 0;
       failures.set(key, failed + 1);
-      const own = backOff(failed + 1, baseMs, maxMs);
-      return Math.max(jitter > 0 ? own * (1 + jitter * random()) : own, bucket.reserve());
+      return Math.max(keyBackOff(failed + 1, baseMs, maxMs), bucket.reserve());
     },
     failures: (key) => failures.get(key) ?? 0,
     forget(key) {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createRandom, createVirtualClock } from '@capstan/testing';
+import { createVirtualClock } from '@capstan/testing';
 import { done, type Outcome, retry, retryAfter, terminal } from './outcome.ts';
 import { createQueue } from './queue.ts';
 import { runWorkers, type WorkerEnd, type WorkerOptions } from './workers.ts';
 
 function setUp(handle: WorkerOptions<string>['handle'], more: Partial<WorkerOptions<string>> = {}) {
   const clock = createVirtualClock();
-  const queue = createQueue<string>({ clock, random: createRandom(1), name: 'test' });
+  const queue = createQueue<string>({ clock, name: 'test' });
   const stop = new AbortController();
   const ends: WorkerEnd[] = [];
   const observe = { started() {}, finished: (end: WorkerEnd) => ends.push(end) };

@@ -192,7 +192,6 @@ export function createParts(options: PartsOptions): Parts {
       binding,
       engine,
       clock,
-      random,
       logger,
       history,
       settle: options.settle,

@@ -260,7 +260,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   async function identify(world: World, signal: AbortSignal): Promise<void> {
-    const identity = await readIdentity(world, { clock, logger, signal });
+    const identity = await readIdentity(world, { clock, random, logger, signal });
     if (identity !== undefined) sources.identities.put(world.name, identity);
   }
 

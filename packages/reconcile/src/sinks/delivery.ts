@@ -1,7 +1,7 @@
 // Delivers what a sink's derivation came to. One `take` at a time; what changes meanwhile is coalesced per key, so that at
 // most one entry a key is pending: the oldest `before` that was delivered, and the newest value. Waves never wait for it.
 import type { Clock, Logger, Random, Timer } from '@capstan/kube/cluster';
-import { equal } from '@capstan/kube/cluster';
+import { backOff, equal } from '@capstan/kube/cluster';
 import { plainDigest } from '../digest.ts';
 import type { Change } from '../engine/index.ts';
 import { asError, guardedOr } from '../guard.ts';
@@ -50,8 +50,7 @@ export interface Delivery extends BoundSink {
 
 /** What is under way when the program ends may take so long to finish. */
 const DRAIN_MS = 10_000;
-const FIRST_RETRY_MS = 500;
-const MAX_RETRY_MS = 60_000;
+const BACK_OFF = { firstMs: 500, longestMs: 60_000 };
 
 /** Keys that are retried together, not before a time. */
 interface RetryGroup {
@@ -311,21 +310,17 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   function retryLater(again: readonly string[]): void {
     const most = Math.max(...again.map((key) => failures.get(key)?.failures ?? 1));
-    groups.push({ keys: new Set(again), dueAt: clock.now() + backOff(most) });
+    groups.push({ keys: new Set(again), dueAt: clock.now() + backOff(most, BACK_OFF, random) });
   }
 
   function snapshotFailed(error: unknown): ReadonlyMap<string, unknown> {
     needsSnapshot = true;
     snapshotFailures = { failures: (snapshotFailures?.failures ?? 0) + 1, error };
-    const wait = backOff(snapshotFailures.failures);
+    const wait = backOff(snapshotFailures.failures, BACK_OFF, random);
     logger.warn('could not deliver the snapshot; it is tried again', { waitMs: Math.round(wait), error });
     for (const key of values.keys()) refresh(key);
     wakeAt(clock.now() + wait);
     return NONE;
-  }
-
-  function backOff(times: number): number {
-    return Math.min(FIRST_RETRY_MS * 2 ** (times - 1), MAX_RETRY_MS) * (1 - random() / 4);
   }
 
   /** The lease was lost while it was being taken: whether it arrived is not known, and the next snapshot finds out. */

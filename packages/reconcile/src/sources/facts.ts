@@ -1,6 +1,6 @@
 // Runs the work behind facts: starts it when something reads a key, retries with back-off, refreshes on its period, and
 // stops when nothing reads the key any more.
-import type { Clock, Logger, Random, Timer } from '@capstan/kube/cluster';
+import { backOff, type Clock, type Logger, type Random, type Timer } from '@capstan/kube/cluster';
 import type { Engine, Table } from '../engine/index.ts';
 import { checkPlain, guardedOr } from '../guard.ts';
 import { type FactDefinition, type FactState, factError } from '../read/fact.ts';
@@ -165,10 +165,8 @@ export function createFacts(options: FactsOptions): Facts {
       failures: entry.failures,
       error,
     });
-    const longest = fact.maxRetryMs ?? MAX_RETRY_MS;
-    const wait = Math.min((fact.retryMs ?? RETRY_MS) * 2 ** (entry.failures - 1), longest);
-    // Up to a quarter less, so that many that failed together do not come back together; never before the time that was asked for.
-    schedule(opened, entry, Math.max(wait * (1 - random() / 4), askedWait(error)));
+    const limits = { firstMs: fact.retryMs ?? RETRY_MS, longestMs: fact.maxRetryMs ?? MAX_RETRY_MS };
+    schedule(opened, entry, backOff(entry.failures, limits, random, askedWait(error)));
   }
 
   /** What readers see of an error. Where `errorOf` fails too, they see the error itself. */

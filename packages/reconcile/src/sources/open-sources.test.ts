@@ -11,7 +11,7 @@ function staged() {
   const clock = createVirtualClock();
   let isPending = false;
   const engine = createEngine({ clock, onPending: () => (isPending = true) });
-  const sources = createSources({ engine, clock, random: () => 0, logger: silentLogger });
+  const sources = createSources({ engine, clock, random: () => 1, logger: silentLogger });
   const openings: { context: SourceContext<string>; close(error?: Error): void }[] = [];
   const cables: SourceDefinition<string> = {
     name: 'cables',

@@ -1,5 +1,5 @@
 // Keeps sources open while something reads them: one table and one state each, opened again with back-off when they end.
-import { type Clock, type Logger, type Random, sleep, untilAborted } from '@capstan/kube/cluster';
+import { backOff, type Clock, type Logger, type Random, sleep, untilAborted } from '@capstan/kube/cluster';
 import type { Engine, Table } from '../engine/index.ts';
 import { SourceErrors } from '../errors.ts';
 import { checkPlain, isPromise } from '../guard.ts';
@@ -33,8 +33,7 @@ export interface SourcesOptions {
   logger: Logger;
 }
 
-const FIRST_RETRY_MS = 1000;
-const MAX_RETRY_MS = 60_000;
+const BACK_OFF = { firstMs: 1000, longestMs: 60_000 };
 /** A source that ran for so long is healthy: the next failure starts with the first wait. */
 const HEALTHY_MS = 60_000;
 /** A source that is not complete by then is opened again. */
@@ -124,7 +123,7 @@ async function keepOpen(
     table.end();
     if (signal.aborted) return;
     failures = clock.now() - opened >= HEALTHY_MS ? 1 : failures + 1;
-    const wait = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS) * (1 - random() / 4);
+    const wait = backOff(failures, BACK_OFF, random);
     tables.state.put('', { isStale: true, error: factError(error) });
     log.warn('the source closed; its rows are kept as stale and it is opened again', {
       error,

@@ -11,7 +11,7 @@ import { createSources } from './open-sources.ts';
 async function opened() {
   const clock = createVirtualClock();
   const engine = createEngine({ clock, onPending: () => {} });
-  const sources = createSources({ engine, clock, random: () => 0, logger: silentLogger });
+  const sources = createSources({ engine, clock, random: () => 1, logger: silentLogger });
   const openings: { context: SourceContext<string>; fail(): void }[] = [];
   const rows: SourceDefinition<string> = {
     name: 'rows',

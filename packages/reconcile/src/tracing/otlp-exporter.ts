@@ -3,7 +3,7 @@
 
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { type Clock, type Logger, type Random, sleep } from '@capstan/kube/cluster';
+import { backOff, type Clock, type Logger, type Random, sleep } from '@capstan/kube/cluster';
 import { within } from '../within.ts';
 import type { OtlpConfig } from './otlp-config.ts';
 import { otlpPayload } from './otlp-payload.ts';
@@ -26,7 +26,7 @@ export interface OtlpExporter {
 }
 
 const TRIES = 5;
-const BACKOFF_MS = 1_000;
+const BACK_OFF = { firstMs: 1_000, longestMs: 60_000 };
 const FLUSH_MS = 5_000;
 /** The answers that OTLP names as passing. */
 const PASSING = new Set([429, 502, 503, 504]);
@@ -86,7 +86,7 @@ export function createOtlpExporter(options: OtlpExporterOptions): OtlpExporter {
           logger.warn('spans could not be exported', { spans: batch.length, ...result });
         break;
       }
-      const wait = result.retryAfterMs ?? BACKOFF_MS * 2 ** (attempt - 1) * (0.5 + random());
+      const wait = backOff(attempt, BACK_OFF, random, result.retryAfterMs);
       await sleep(clock, wait, signal).catch(() => {});
       if (signal.aborted) return;
     }

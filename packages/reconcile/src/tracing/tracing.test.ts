@@ -168,7 +168,7 @@ describe('tracing', () => {
     assert.equal(requests.length, 1);
     await clock.advance(6_999);
     assert.equal(requests.length, 1);
-    await clock.advance(1);
+    await clock.advance(701);
     assert.equal(requests.length, 2);
     await clock.advance(60_000);
     assert.equal(requests.length, 5);

@@ -160,7 +160,16 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
 
   function openReferenced(kind: Kind, namespaces: readonly (string | undefined)[]) {
     const metadata = openInformers(kind, { metadataOnly: true }, namespaces).map(({ informer }) => informer);
-    const common = { engine, name: tableName(kind), kind, client, clock: options.clock, logger, metadata };
+    const common = {
+      engine,
+      name: tableName(kind),
+      kind,
+      client,
+      metadata,
+      clock: options.clock,
+      random: options.random,
+      logger,
+    };
     return { metadata, feed: createReferencedFeed({ ...common, signal: stopping.signal }) };
   }
 

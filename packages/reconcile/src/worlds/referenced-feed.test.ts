@@ -9,7 +9,7 @@ import {
   Secret,
   silentLogger,
 } from '@capstan/kube';
-import { createVirtualClock } from '@capstan/testing';
+import { createRandom, createVirtualClock } from '@capstan/testing';
 import { createEngine, type Root } from '../engine/index.ts';
 import { createReferencedFeed } from './referenced-feed.ts';
 
@@ -74,6 +74,7 @@ function stage({ isSynced = true, isListRefused = false } = {}) {
     engine,
     name: 'Secret',
     kind: Secret,
+    random: createRandom(1),
     clock,
     logger: silentLogger,
     metadata: [metadata],

@@ -1,6 +1,7 @@
 // Referenced data is fetched, not hoarded: the metadata of a kind is watched, and the content of exactly those objects is
 // fetched that something reads. What is no longer read is dropped.
 import {
+  backOff,
   type Client,
   type Clock,
   compareResourceVersions,
@@ -11,6 +12,7 @@ import {
   keyOfObject,
   type Logger,
   type ObjectKey,
+  type Random,
   refOfKey,
   type Timer,
 } from '@capstan/kube/cluster';
@@ -23,6 +25,7 @@ export interface ReferencedFeedOptions {
   kind: Kind;
   client: Client;
   clock: Clock;
+  random: Random;
   logger: Logger;
   /** Watch metadata only; one a namespace when namespaces are restricted. */
   metadata: readonly InformerView<KubeObject>[];
@@ -34,11 +37,10 @@ const CONCURRENCY = 64;
 /** From so many waiting keys of a namespace on, they are listed, if they are at least half of what the namespace has. */
 const MANY = 200;
 const PAGE = 500;
-const FIRST_RETRY_MS = 200;
-const LAST_RETRY_MS = 30_000;
+const BACK_OFF = { firstMs: 200, longestMs: 30_000 };
 
 export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
-  const { engine, kind, client, clock, logger, metadata, signal } = options;
+  const { engine, kind, client, clock, random, logger, metadata, signal } = options;
   /** Keys that something reads, each with the attempt under way or waiting. */
   const wanted = new Map<
     ObjectKey,
@@ -184,10 +186,10 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
         if (wanted.get(key) === want) table.delete(key);
       } else {
         want.failures++;
-        const wait = Math.min(FIRST_RETRY_MS * 2 ** (want.failures - 1), LAST_RETRY_MS);
+        const wait = backOff(want.failures, BACK_OFF, random);
         logger.warn('could not fetch a referenced object; it is tried again', {
           object: `${kind.kind} ${key}`,
-          waitMs: wait,
+          waitMs: Math.round(wait),
           error,
         });
         want.timer = clock.after(wait, () => refresh(key));

@@ -2,6 +2,7 @@
 // keys that they have here. Slices are read where the cluster has them and lets us; an older cluster, or a role from before
 // slices, gives Endpoints instead. Nothing is ever written there.
 import {
+  backOff,
   type Client,
   type Clock,
   type EndpointSlice,
@@ -98,7 +99,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
 
   /** The remote cluster shows who it is, once; what it does not let us know is not asked again. */
   async function identify(signal: AbortSignal): Promise<void> {
-    for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
+    for (let failures = 1; !signal.aborted; failures++) {
       try {
         const found = await client.find(Namespace, { name: 'kube-system' }, { signal, metadataOnly: true });
         identity = found?.metadata.uid;
@@ -106,7 +107,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
         if (!(error instanceof Error) || !('code' in error) || error.code !== 403) {
           logger.debug('the remote cluster does not identify itself', { error });
           // The watches say in detail what is wrong; here it only matters that it is not known yet.
-          await sleep(clock, wait, signal).catch(() => {});
+          await sleep(clock, backOff(failures, BACK_OFF, random), signal).catch(() => {});
           continue;
         }
       }
@@ -194,5 +195,4 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
 
 const CYCLE_MS = 30_000;
 const LARGE_SERVICE = 8;
-const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 30_000;
+const BACK_OFF = { firstMs: 500, longestMs: 30_000 };

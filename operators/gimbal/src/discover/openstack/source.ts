@@ -3,7 +3,7 @@
 // fifth pool in each cycle whatever it looks like: a change that leaves no trace in the lists is seen after five cycles.
 // A cycle counts as a whole or not at all, but for pools whose members are refused: what is known of their load balancers stays,
 // their projects are reported, and all others go on.
-import { type Clock, keyOf, type Logger, reasonOf, sleep, validateDns1123Label } from '@capstan/kube/cluster';
+import { backOff, type Clock, keyOf, type Logger, reasonOf, sleep, validateDns1123Label } from '@capstan/kube/cluster';
 import { isCode } from '../errors.ts';
 import { ABSENT, type Finding } from '../mirror/mirror.ts';
 import { type NamespaceFilter, namespaceFilter } from '../mirror/namespaces.ts';
@@ -252,8 +252,8 @@ export function createCloudSource(options: CloudSourceOptions): Source {
           if (signal.aborted) break;
           failure = problemOf(error);
           logger.warn('the cloud could not be read; what was discovered is kept', { error: reasonOf(error) });
-          wait = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
           failures++;
+          wait = backOff(failures, BACK_OFF);
           listeners.state();
         }
         await sleep(clock, Math.max(wait - (clock.now() - started), SHORTEST_WAIT_MS), signal).catch(() => {});
@@ -270,8 +270,7 @@ const UNSEEN: Entry = {
 };
 
 const SWEEP = 5;
-const FIRST_WAIT_MS = 5_000;
-const LONGEST_WAIT_MS = 300_000;
+const BACK_OFF = { firstMs: 5_000, longestMs: 300_000 };
 const SHORTEST_WAIT_MS = 1_000;
 
 class WrongCloud extends Error {}

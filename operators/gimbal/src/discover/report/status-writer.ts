@@ -1,4 +1,5 @@
 import {
+  backOff,
   type Client,
   type Clock,
   type Kind,
@@ -33,7 +34,7 @@ export interface StatusWriter {
 export const STATUS_MANAGER = 'gimbal-discoverer';
 
 const INTERVAL_MS = 2_000;
-const LONGEST_MS = 300_000;
+const BACK_OFF = { firstMs: 4_000, longestMs: 300_000 };
 
 /** Writes at most once every two seconds, and only what differs from what is there. */
 export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
@@ -78,21 +79,21 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
       wake?.();
     },
     async run(signal) {
-      let wait = INTERVAL_MS;
+      let failures = 0;
       while (!signal.aborted) {
         await change(signal);
         if (signal.aborted) return;
         isPoked = false;
         try {
           await write(signal);
-          wait = INTERVAL_MS;
+          failures = 0;
         } catch (error) {
           if (signal.aborted) return;
           logger.warn('the status of the backend could not be written; it is tried again', { error });
           isPoked = true;
-          wait = Math.min(2 * wait, LONGEST_MS);
+          failures++;
         }
-        await sleep(clock, wait, signal).catch(() => {});
+        await sleep(clock, failures === 0 ? INTERVAL_MS : backOff(failures, BACK_OFF), signal).catch(() => {});
       }
     },
   };

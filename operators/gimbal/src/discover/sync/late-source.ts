@@ -1,6 +1,6 @@
 // A source that can be opened only with credentials that are there and can be read. Until then it is not live and shows why; it
 // is retried, because a Secret that is missing now may be created later, and restarting the process would not help.
-import { type Clock, type Logger, sleep } from '@capstan/kube/cluster';
+import { backOff, type Clock, type Logger, sleep } from '@capstan/kube/cluster';
 import { ABSENT } from '../mirror/mirror.ts';
 import type { Problem } from '../mirror/problem.ts';
 import { createListeners, type Source } from './source.ts';
@@ -13,8 +13,7 @@ export interface LateSourceOptions {
   logger: Logger;
 }
 
-const FIRST_MS = 5_000;
-const LONGEST_MS = 300_000;
+const BACK_OFF = { firstMs: 5_000, longestMs: 300_000 };
 
 export function createLateSource({ open, problemOf, clock, logger }: LateSourceOptions): Source {
   const listeners = createListeners();
@@ -22,7 +21,7 @@ export function createLateSource({ open, problemOf, clock, logger }: LateSourceO
   let failure: Problem | undefined;
 
   async function opened(signal: AbortSignal): Promise<Source | undefined> {
-    for (let wait = FIRST_MS; !signal.aborted; wait = Math.min(2 * wait, LONGEST_MS)) {
+    for (let failures = 1; !signal.aborted; failures++) {
       try {
         return await open(signal);
       } catch (error) {
@@ -30,7 +29,7 @@ export function createLateSource({ open, problemOf, clock, logger }: LateSourceO
         failure = problemOf(error);
         logger.error(failure.message, { type: failure.type });
         listeners.state();
-        await sleep(clock, wait, signal).catch(() => {});
+        await sleep(clock, backOff(failures, BACK_OFF), signal).catch(() => {});
       }
     }
     return undefined;

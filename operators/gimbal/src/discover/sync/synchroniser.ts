@@ -63,8 +63,8 @@ export interface Synchroniser {
 }
 
 export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
-  const { source, local, leadership, guard, problems, census, clock, random, logger } = options;
-  const queue = createQueue<string>({ clock, random, name: options.backend, limits: RETRIES });
+  const { source, local, leadership, guard, problems, census, clock, logger } = options;
+  const queue = createQueue<string>({ clock, name: options.backend, limits: RETRIES });
   const digests = new WeakMap<KubeObject, string>();
   /** Keys that this one may remove. */
   const known = new Set<string>();
@@ -284,7 +284,7 @@ export function createSynchroniser(options: SynchroniserOptions): Synchroniser {
 const MOST_WATCHED = 50;
 
 /** Never given up, at most five minutes apart; and when everything fails at once, not all of it at once again. */
-const RETRIES = { baseMs: 50, maxMs: 300_000, jitter: 0.1, perSecond: 50, burst: 200 };
+const RETRIES = { baseMs: 50, maxMs: 300_000, perSecond: 50, burst: 200 };
 
 async function repeat(clock: Clock, ms: number, signal: AbortSignal, call: () => void): Promise<void> {
   try {

@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { type Clock, type Logger, reasonOf, sleep } from '@capstan/kube';
+import { backOff, type Clock, type Logger, reasonOf, sleep } from '@capstan/kube';
 import type { Host } from '../../host/index.ts';
 import type { PeerAddress } from './message.ts';
 
@@ -43,8 +43,7 @@ export async function openHere(port: number, onDatagram: OnDatagram): Promise<Da
   };
 }
 
-const RESTART_MS = 200;
-const RESTART_MAX_MS = 10_000;
+const BACK_OFF = { firstMs: 200, longestMs: 10_000 };
 
 /** One that cannot be started at first is an error; one that dies later is started again, after longer pauses each time. */
 async function openRelay({ host, port, clock, logger }: DatagramOptions, onDatagram: OnDatagram): Promise<Datagrams> {
@@ -52,14 +51,14 @@ async function openRelay({ host, port, clock, logger }: DatagramOptions, onDatag
   let relay = await startRelay(host, port, onDatagram);
   const bound = relay.port;
   const keep = async () => {
-    let pauseMs = RESTART_MS;
+    let failures = 0;
     while (!closed.signal.aborted) {
       const begin = clock.now();
       await relay.ended;
       if (closed.signal.aborted) return;
       logger.warn('the relay of NAT discovery ended and is restarted', { port: bound });
-      pauseMs = clock.now() - begin > RESTART_MAX_MS ? RESTART_MS : Math.min(pauseMs * 2, RESTART_MAX_MS);
-      await sleep(clock, pauseMs, closed.signal).catch(() => {});
+      failures = clock.now() - begin > BACK_OFF.longestMs ? 1 : failures + 1;
+      await sleep(clock, backOff(failures, BACK_OFF), closed.signal).catch(() => {});
       if (closed.signal.aborted) return;
       try {
         relay = await startRelay(host, bound, onDatagram);

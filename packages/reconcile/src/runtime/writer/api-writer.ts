@@ -9,7 +9,6 @@ import {
   kindId,
   type Logger,
   type ObjectRef,
-  type Random,
   refOf,
 } from '@capstan/kube/cluster';
 import { carryOut, createKeyState, failedAgain, type KeyState, type Target, type Turns } from '../../apply/index.ts';
@@ -54,7 +53,6 @@ export interface ApiWriterOptions {
   binding: Binding;
   engine: Engine;
   clock: Clock;
-  random: Random;
   logger: Logger;
   history: History;
   /** Lets the caches take in what was written and evaluates again. */
@@ -97,7 +95,7 @@ interface Foreign {
 }
 
 export function createApiWriter(options: ApiWriterOptions): BoundSink {
-  const { binding, engine, clock, random, logger, history } = options;
+  const { binding, engine, clock, logger, history } = options;
   const { reconciler, world, operator } = binding;
   const log = logger.with({ operator: operator.name, reconciler: reconciler.name });
   const own = world.targetFor(operator.name);
@@ -367,7 +365,6 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       const abort = new AbortController();
       const queue = createQueue<string>({
         clock,
-        random,
         name: binding.id,
         ...(options.observe?.queue ? { observe: options.observe.queue } : {}),
       });
