@@ -106,7 +106,7 @@ export function startProgram(cluster: Cluster, options: Pick<RuntimeOptions, 'ch
     digestInputs() {
       let inputs = 0;
       for (const { plans } of runtime.bindings)
-        for (const key of ownerKeys()) inputs += runtime.engine.inputs(plans, key).length;
+        for (const key of ownerKeys()) inputs += runtime.engine.inputs(plans, key).values.length;
       return inputs;
     },
     async stop() {

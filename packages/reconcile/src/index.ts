@@ -1,4 +1,5 @@
 export * from './admission-check.ts';
+export { type TemplateOrigin, templateOrigin } from './diff/template-origin.ts';
 export * from './digest.ts';
 export {
   aside,

@@ -158,7 +158,6 @@ function sharedPlan(
   const refusal = refusalOf(composed);
   if (refusal !== undefined) return { prune: false, conditions: [refusal] };
   const workload = { proxy: ref.name };
-  const deployment = { namespace: ref.namespace, name: workloadName(workload) };
   const carried = carriedHash(read, ref, known.hash, rollout?.hash, composed.hash, served);
   const hash = carried.shown;
   const usedConfigMaps = read
@@ -203,7 +202,7 @@ function sharedPlan(
     { name: 'services', children: balancer === undefined ? [] : [balancer] },
     ...workloadGroups(waitingFor === undefined ? parts : { ...parts, open: false, waitingFor }),
   ];
-  const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash, known.rolled);
+  const rolled = rollout === undefined ? undefined : rolledTo(rollout, known.rolled);
   return {
     groups,
     conditions: [
@@ -217,7 +216,7 @@ function sharedPlan(
       ...rolloutProgress(rollout, rolled),
     },
     memory: { hash: carried, ...(rolled === undefined ? {} : { rolled }) },
-    events: rolloutEvents(deployment.name, rolled, known.rolled),
+    events: rollout === undefined ? [] : rolloutEvents(rollout, rolled, known.rolled),
   };
 }
 

@@ -323,14 +323,14 @@ function isolatedWorkload(
         ? { ...parts, open: false, waitingFor: snapshotsAwaited(awaited) }
         : parts,
   );
-  const rolled = rollout === undefined ? undefined : rolledTo(rollout, hash.shown, memory.rolled);
+  const rolled = rollout === undefined ? undefined : rolledTo(rollout, memory.rolled);
   return {
     groups,
     ...(isHeld ? { waitingFor } : {}),
     hash,
     rolled,
     progress: rolloutProgress(rollout, rolled),
-    events: rolloutEvents(workloadName(own), rolled, memory.rolled),
+    events: rollout === undefined ? [] : rolloutEvents(rollout, rolled, memory.rolled),
   };
 }
 

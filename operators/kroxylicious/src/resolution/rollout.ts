@@ -2,11 +2,11 @@
 import { type Deployment, rolloutProgress as progressOf } from '@capstan/kube';
 import {
   aside,
-  CAUSE_ANNOTATION,
   type CauseChange,
   type EventInput,
-  HELD_ANNOTATION,
   parseCause,
+  type TemplateOrigin,
+  templateOrigin,
 } from '@capstan/reconcile';
 import { reportedHash } from '../hash/combine-hashes.ts';
 import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION, TEMPLATE_ANNOTATION } from '../kinds/labels.ts';
@@ -35,12 +35,13 @@ export interface Rollout {
   readonly isPaused: boolean;
   /** Why pods do not come: it is paused, or what the Deployment's own conditions tell. */
   readonly failure: string | undefined;
-  /** What the last write was made for. */
-  readonly cause: string | undefined;
+  /** How the Deployment came by its pod template, and why. */
+  readonly origin: TemplateOrigin;
 }
 
 export const rolloutOf = aside((deployment: Deployment): Rollout => {
   const { metadata, spec } = deployment;
+  const origin = templateOrigin(deployment);
   const { wanted, updated, available, ready, isComplete, isPaused, problem } = progressOf(deployment);
   return {
     name: metadata.name ?? '',
@@ -51,13 +52,13 @@ export const rolloutOf = aside((deployment: Deployment): Rollout => {
     available,
     ready,
     isComplete,
-    isHeld: (metadata.annotations?.[HELD_ANNOTATION] ?? '') !== '',
+    isHeld: origin.is === 'restored',
     clusters: metadata.annotations?.[CLUSTERS_ANNOTATION] ?? '',
     isPaused,
     failure: isPaused
       ? `a user paused it; "kubectl rollout resume deployment/${metadata.name}" lets it go on`
       : problem?.message,
-    cause: metadata.annotations?.[CAUSE_ANNOTATION],
+    origin,
   };
 });
 
@@ -70,20 +71,28 @@ export interface Rolled {
   reason?: string;
 }
 
-/** The cause counts when it came with another hash, or with other pods, and is kept until the next one. */
-export function rolledTo(
-  { hash, template, cause }: Rollout,
-  wanted: string,
-  known: Rolled | undefined,
-): Rolled | undefined {
+/**
+ * A rollout is reported when the pods have another hash, or are other pods with the same one. A template that another client
+ * wrote is no rollout until it is decided that it stays.
+ */
+export function rolledTo({ hash, template, origin }: Rollout, known: Rolled | undefined): Rolled | undefined {
   if (hash === undefined) return known;
   const now = { configHash: hash, ...(template === undefined ? {} : { template }) };
-  if (known === undefined) return now;
+  // The first template starts pods and rolls none. A later one was applied by a process that ended before it remembered any.
+  if (known === undefined) return origin.applied > 1 ? { ...now, reason: reasonOf(origin) } : now;
   const isSameTemplate = template === undefined || known.template === undefined || known.template === template;
   if (known.configHash === hash && isSameTemplate)
     return known.template === undefined && template !== undefined ? { ...known, template } : known;
-  const reason = hash === wanted ? causeText(cause) : 'a user rolled the Deployment back';
-  return { ...now, from: known.configHash, ...(reason === undefined ? {} : { reason }) };
+  if (origin.is === 'unclear') return known;
+  return { ...now, from: known.configHash, reason: reasonOf(origin) };
+}
+
+function reasonOf({ is, cause }: TemplateOrigin): string {
+  if (is === 'restored') return 'a user rolled the Deployment back';
+  return (
+    causeText(cause) ??
+    'the inputs that changed are not known: there are too many to keep, or an earlier release wrote them'
+  );
 }
 
 /** `status.rollout`, which moves while pods come and go. */
@@ -95,16 +104,22 @@ export function rolloutProgress(rollout: Rollout | undefined, rolled: Rolled | u
 }
 
 /** Once a rollout: what happens afterwards with the same configuration (scaling, a lost node) is no new one. */
-export function rolloutEvents(name: string, rolled: Rolled | undefined, known: Rolled | undefined): EventInput[] {
+export function rolloutEvents(
+  { name, origin }: Rollout,
+  rolled: Rolled | undefined,
+  known: Rolled | undefined,
+): EventInput[] {
   if (rolled?.reason === undefined || rolled === known) return [];
-  const { from = '', configHash, reason } = rolled;
+  const { from, configHash, template = '', reason } = rolled;
   const isSame = known?.configHash === configHash;
   // Only that it is known which pods these are.
   if (isSame && known.template === undefined) return [];
   const note = isSame
     ? `deployment/${name} gets other pods with the same configuration ${reportedHash(configHash)}: ${reason}`
-    : `deployment/${name} goes from ${reportedHash(from)} to ${reportedHash(configHash)}: ${reason}`;
-  return [{ reason: 'RolloutStarted', note }];
+    : `deployment/${name} goes ${from === undefined ? '' : `from ${reportedHash(from)} `}to ${reportedHash(configHash)}: ${reason}`;
+  // A process that ended before it remembered the rollout has reported it perhaps.
+  const write = origin.is === 'restored' ? `${known?.template} ${origin.revision}` : parseCause(origin.cause)?.at;
+  return [{ reason: 'RolloutStarted', note, id: `${origin.is} ${configHash} ${template} ${write}` }];
 }
 
 /** The cause of a write in one line: `Secret edge/upstream-ca (data.ca.crt) → KafkaService edge/upstream → …`. */

@@ -1,6 +1,6 @@
 // The network of a proxy: which ports and host names each of its clusters has. Planned for all clusters of a proxy at once,
 // broken ones included, so that healing moves nothing; who was there first keeps what it has.
-import { derivation, index } from '@capstan/reconcile';
+import { aside, derivation, index } from '@capstan/reconcile';
 import { MANAGEMENT_PORT, SNI_PORT } from '../configuration/schema.ts';
 import { KafkaProxy, VirtualKafkaCluster } from '../kinds/index.ts';
 import { allocatePorts, type PortBlock, type PortMemory, type PortRequest } from '../ports/allocate-ports.ts';
@@ -28,10 +28,13 @@ export const clustersOfProxy = index(VirtualKafkaCluster, 'clusters of a proxy',
   return [...proxies].map((proxy) => `${metadata.namespace}/${proxy}`);
 });
 
-const portMemoryOf = ({ status }: KafkaProxy): PortMemory => ({
-  ports: status?.memory?.ports ?? {},
-  ...(status?.memory?.nextPort === undefined ? {} : { nextPort: status.memory.nextPort }),
-});
+/** The ports that earlier plans gave out: they follow from other inputs, and are no reason of a rollout. */
+const portMemoryOf = aside(
+  ({ status }: KafkaProxy): PortMemory => ({
+    ports: status?.memory?.ports ?? {},
+    ...(status?.memory?.nextPort === undefined ? {} : { nextPort: status.memory.nextPort }),
+  }),
+);
 
 const namesOf = ({ metadata, spec }: VirtualKafkaCluster) => ({
   name: metadata.name ?? '',

@@ -884,6 +884,16 @@ describe('events', () => {
     assert.deepEqual([all.sent.length, all.reported], [2, ['RolledOut']]);
   });
 
+  test('are reported before the status that remembers them: a process that ends in between reports them again', async () => {
+    const order: string[] = [];
+    const status = { input: { seen: 'x' }, conditions: [], generation: 1, isUrgent: true };
+    const all = stage((sent) => ({ events, ...(sent.length === 0 && { status }) }));
+    all.answer = () => void order.push(`status after ${all.reported.length} events`);
+    await all.run();
+    assert.deepEqual(order.slice(0, 1), ['status after 1 events']);
+    assert.deepEqual(all.reported, ['RolledOut']);
+  });
+
   test('are not reported without one, so that a restart repeats none', async () => {
     const all = stage(() => ({ events }));
     await all.run();

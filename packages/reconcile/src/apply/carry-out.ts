@@ -443,6 +443,8 @@ async function sendStatus(attempt: Attempt): Promise<boolean> {
   if (equal(status, attempt.statusSent)) {
     return notKept(attempt, status, ownership);
   }
+  // A status remembers what was reported: a process that ends between the two reports it again, rather than never.
+  state.reported = reportNews(attempt.basis, state.reported, true, (event) => job.notify(event));
   try {
     const isWritten = await writeStatus(ownerWrite(job, ownership), status, () => formatTime(clock.now()));
     if (isWritten) {

@@ -29,6 +29,6 @@ export function reportNews(
   };
 }
 
-function idOf({ type, reason, note }: EventInput): string {
-  return JSON.stringify([type, reason, note]);
+function idOf({ type, reason, note, id }: EventInput): string {
+  return JSON.stringify([type, reason, note, id]);
 }

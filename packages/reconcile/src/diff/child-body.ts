@@ -79,7 +79,7 @@ export function templateHistory(observed: KubeObject | undefined): string[] {
 }
 
 /** What the live template was written for, as JSON. */
-function lastRoll(observed: KubeObject | undefined): string | undefined {
+export function lastRoll(observed: KubeObject | undefined): string | undefined {
   const { [ROLLED_ANNOTATION]: rolled, [CAUSE_ANNOTATION]: cause } = observed?.metadata.annotations ?? {};
   return rolled || cause;
 }
@@ -91,6 +91,12 @@ export function heldFrom(observed: KubeObject | undefined): string | undefined {
 /** The template digest that the live object carries. */
 export function templateMark(object: unknown): string | undefined {
   return (object as WithTemplate | undefined)?.spec?.template?.metadata?.annotations?.[TEMPLATE_ANNOTATION];
+}
+
+/** Of the live template only our mark: a user who restarts pods adds another annotation, and rolls nothing back. */
+export function templateProbe(mark: string): KubeObject {
+  const template = { metadata: { annotations: { [TEMPLATE_ANNOTATION]: mark } } };
+  return { apiVersion: '', kind: '', metadata: {}, spec: { template } } as KubeObject;
 }
 
 /** Labels, annotations and owner reference that every child of ours carries. */

@@ -3,13 +3,7 @@ import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube/cluster';
 import { plainDigest } from '../digest.ts';
 import { guarded, secretly } from '../guard.ts';
 import { sharingManager } from '../inventory.ts';
-import {
-  ADOPTED_ANNOTATION,
-  APPLIED_ANNOTATION,
-  PREVIEWED_ANNOTATION,
-  PREVIEWED_VERSION,
-  TEMPLATE_ANNOTATION,
-} from '../marks.ts';
+import { ADOPTED_ANNOTATION, APPLIED_ANNOTATION, PREVIEWED_ANNOTATION, PREVIEWED_VERSION } from '../marks.ts';
 import { allows, appliedEntry, claimantOf, decide, type Permit } from '../ownership/index.ts';
 import type { AppliedChild, Child, CreatedChild, MintedChild, Minter, SharedChild } from '../plan/index.ts';
 import {
@@ -20,6 +14,7 @@ import {
   marksFor,
   templateHistory,
   templateMark,
+  templateProbe,
   withoutPaths,
 } from './child-body.ts';
 import { type DiffInput, describe, type KnownChild, sharedAnnotation } from './input.ts';
@@ -177,12 +172,6 @@ function isRolledBack(observed: KubeObject, planned: string, entry: ManagedField
   // Rolled back from a template that is not wanted any more: the inputs have changed since, and they count.
   if (history[0] !== live && history[0] !== planned) return false;
   return entry !== undefined && takenFields(templateProbe(live), entry).length > 0;
-}
-
-/** Of the live template only our mark: a user who restarts pods adds another annotation, and rolls nothing back. */
-function templateProbe(mark: string): KubeObject {
-  const template = { metadata: { annotations: { [TEMPLATE_ANNOTATION]: mark } } };
-  return { apiVersion: '', kind: '', metadata: {}, spec: { template } } as KubeObject;
 }
 
 /** Yielded fields are sent while they are ours, and not taken back when they no longer are. */

@@ -234,12 +234,25 @@ export interface ReadRecord {
   readonly presence?: Presence;
 }
 
+/** Everything that a node was computed from. */
+export interface Inputs {
+  readonly values: readonly Input[];
+  /** The lists that were read, members or not: short digests of their descriptions. */
+  readonly lists: readonly string[];
+  /** Whether a table holds a key now; undefined where there is no such table. */
+  isThere(table: string, key: string): boolean | undefined;
+}
+
 /** A value that a node was computed from. */
 export interface Input {
   readonly source: { readonly table: string; readonly key: string };
   readonly value: unknown;
-  /** Of what was checked. */
-  readonly digest: string;
+  /** Of the whole value; empty where no read projected it. */
+  readonly whole: string;
+  /** Of the parts that were checked, each once and in order. */
+  readonly digests: readonly string[];
+  /** The list that it was read in; absent for reads by name alone. */
+  readonly list?: string;
   /** The derivations from the source to the node, as `name(key)`. */
   readonly via: readonly string[];
 }
@@ -306,5 +319,5 @@ export interface Engine {
   readonly newcomers: number;
   explain(derivation: Derivation<unknown>, key: string): Explanation | undefined;
   /** What a node was computed from, through all derivations; empty where there is too much of it. */
-  inputs(derivation: Derivation<unknown>, key: string): readonly Input[];
+  inputs(derivation: Derivation<unknown>, key: string): Inputs;
 }

@@ -11,6 +11,8 @@ export interface EventText {
   /** What was being done, CamelCase; the reason by default. */
   action?: string;
   related?: KubeObject;
+  /** Identifies the occurrence, for every process: the Event has one name then. */
+  id?: string;
 }
 
 /** The component that reports it. */
@@ -40,10 +42,8 @@ export function eventObject(regarding: KubeObject, text: EventText, by: Reporter
     reportingController: by.controller,
     reportingInstance: clip(by.instance, WORD_BYTES),
   };
-  const digest = createHash('sha256')
-    .update(JSON.stringify([content, eventTime]))
-    .digest('hex')
-    .slice(0, 16);
+  const identity = text.id === undefined ? [content, eventTime] : [content.reason, content.regarding, text.id];
+  const digest = createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
   return {
     apiVersion: Event.apiVersion,
     kind: Event.kind,
@@ -55,8 +55,8 @@ export function eventObject(regarding: KubeObject, text: EventText, by: Reporter
 }
 
 /** What makes two Events the same one, repeated. The note counts: the API does not let it change. */
-export function seriesKey({ type, reason, action, note, regarding, related }: Event): string {
-  return JSON.stringify([type, reason, action, note, regarding, related]);
+export function seriesKey({ type, reason, action, note, regarding, related }: Event, id?: string): string {
+  return JSON.stringify([type, reason, action, note, regarding, related, id]);
 }
 
 /** The object, whichever version of it: a reference with a resourceVersion would start a new series at each change. */

@@ -91,6 +91,31 @@ function refusal(code: number, reason: string): ApiError {
 }
 
 describe('an event recorder', () => {
+  it('writes one event for an occurrence with an id, whichever process reports it and when', async () => {
+    const { clock, recorder, server, stored, stop } = setUp();
+    recorder.record(pod, { ...text, id: 'first' });
+    recorder.record(pod, { ...text, id: 'first' });
+    recorder.record(pod, { ...text, id: 'second' });
+    await clock.settle();
+    const names = stored().map(({ metadata }) => metadata.name);
+    assert.equal(names.length, 2);
+    assert.deepEqual(
+      stored().map(({ series }) => series),
+      [undefined, undefined],
+    );
+    await stop();
+    const next = setUp();
+    for (const [key, event] of server.events) next.server.events.set(key, event);
+    await next.clock.advance(60_000);
+    next.recorder.record(pod, { ...text, note: 'in other words', id: 'first' });
+    await next.clock.settle();
+    assert.deepEqual(
+      next.stored().map(({ metadata }) => metadata.name),
+      names,
+    );
+    await next.stop();
+  });
+
   it('writes an event with all that events.k8s.io/v1 asks for', async () => {
     const { clock, recorder, stored, stop } = setUp();
     recorder.record(pod, { ...text, related: objectNamed('node-1') });

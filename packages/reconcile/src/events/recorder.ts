@@ -89,8 +89,10 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
       observe?.dropped('not-leading');
       return;
     }
-    const key = seriesKey(event);
+    const key = seriesKey(event, text.id);
     const series = known.get(key);
+    // It happened once, however often it is reported.
+    if (series !== undefined && text.id !== undefined) return;
     if (series === undefined) {
       begin({ key, event, count: 1, lastAt: now, writtenCount: 0, tries: 0 });
       return;

@@ -72,6 +72,8 @@ export interface EventInput {
   /** What was being done, CamelCase; the reason by default. */
   action?: string;
   related?: KubeObject;
+  /** Identifies the occurrence: one Event is written for it, whichever process reports it and however often. None by default. */
+  id?: string;
 }
 
 export interface PlanInput extends GroupInput {

@@ -1,7 +1,7 @@
 // Why something was written: the inputs that changed, digests before and after, and the path from them. Kept small enough
 // for an annotation, and never holding a value.
-import { hash } from 'node:crypto';
-import type { Cause, Input } from '../engine/index.ts';
+import type { Cause } from '../engine/index.ts';
+import type { KeptInputs } from './inputs.ts';
 
 export interface CauseRecord {
   /** RFC 3339. */
@@ -14,8 +14,12 @@ export interface CauseRecord {
   readonly changes: readonly CauseChange[];
   /** How many more changes there were. */
   readonly more?: number;
-  /** Digests of all that the plan was built from, to be compared after a restart; in annotations only. */
-  readonly inputs?: string;
+  /** All that the plan was built from, to be compared after a restart; in annotations only. */
+  readonly inputs?: KeptInputs;
+  /** The lists that the plan was built from; in annotations only. */
+  readonly lists?: string;
+  /** Other children that were still to be written, by short digests of their names; in annotations only. */
+  readonly rest?: string;
 }
 
 export interface CauseChange {
@@ -98,36 +102,6 @@ export function mergeCauses(earlier: readonly Cause[], later: readonly Cause[]):
       };
   }
   return merged.slice(0, MAX_CHANGES * 2);
-}
-
-/** Each input as a short hash of its name and its digest; undefined where there are none, or too many. */
-export function formatInputs(inputs: readonly Input[]): string | undefined {
-  if (inputs.length === 0) return undefined;
-  return inputs
-    .map((input) => `${nameHash(input)}${input.digest}`)
-    .sort()
-    .join(' ');
-}
-
-/**
- * After a restart: the inputs that differ from those of the last write, which are named with it. Inputs that were not read
- * then are named only where no other differs: they are read because of one that does.
- */
-export function changedInputs(inputs: readonly Input[], persisted: string): readonly Cause[] {
-  const before = new Map(persisted.split(' ').map((item) => [item.slice(0, NAME_DIGITS), item.slice(NAME_DIGITS)]));
-  const causes = inputs.map((input) => ({ ...causeOf(input), before: before.get(nameHash(input)) ?? 'unknown' }));
-  const differing = causes.filter(({ before: from, after }) => from !== 'unknown' && from !== after);
-  return differing.length > 0 ? differing : causes.filter(({ before: from }) => from === 'unknown');
-}
-
-const NAME_DIGITS = 8;
-
-function nameHash({ source }: Input): string {
-  return hash('sha256', `${source.table} ${source.key}`, 'hex').slice(0, NAME_DIGITS);
-}
-
-function causeOf({ source, digest, via }: Input): Cause {
-  return { source, paths: [], before: 'unknown', after: digest, via };
 }
 
 export function formatCause(record: CauseRecord): string {

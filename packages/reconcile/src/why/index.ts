@@ -1,2 +1,3 @@
 export * from './cause.ts';
 export * from './history.ts';
+export * from './inputs.ts';

@@ -12,11 +12,11 @@ import {
   refOf,
 } from '@capstan/kube/cluster';
 import { carryOut, createKeyState, failedAgain, type KeyState, type Target, type Turns } from '../../apply/index.ts';
-import { identity, isSettled, type WriteSet } from '../../diff/index.ts';
-import type { Cause, Change, Engine, Input, Settled } from '../../engine/index.ts';
+import { type ChildWrite, identity, isSettled, type WriteSet } from '../../diff/index.ts';
+import type { Cause, Change, Engine, Inputs, Settled } from '../../engine/index.ts';
 import { RuntimeErrors } from '../../errors.ts';
 import { inventoryOf } from '../../inventory.ts';
-import { CAUSE_ANNOTATION, INVENTORY_LABEL } from '../../marks.ts';
+import { INVENTORY_LABEL } from '../../marks.ts';
 import { type EventInput, placeOf, type StatusInput } from '../../plan/index.ts';
 import {
   createQueue,
@@ -35,18 +35,11 @@ import {
 import { DEFAULT_CONCURRENCY } from '../../reconciler.ts';
 import type { BoundSink } from '../../sinks/index.ts';
 import type { Tracer } from '../../tracing/index.ts';
-import {
-  type CauseRecord,
-  causeRecord,
-  changedInputs,
-  formatCause,
-  formatInputs,
-  type History,
-  mergeCauses,
-  parseCause,
-} from '../../why/index.ts';
+import { type CauseRecord, causeRecord, formatCause, type History, keepInputs } from '../../why/index.ts';
 import { atMost } from '../../within.ts';
 import type { Binding } from './binding.ts';
+import { createCauses } from './causes.ts';
+import { causesSinceRestart, childId, netCauses, restOf } from './causes-since-restart.ts';
 import { createWaiting, waitingText } from './waiting.ts';
 
 export interface ApiWriterOptions {
@@ -100,8 +93,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
   const log = logger.with({ operator: operator.name, reconciler: reconciler.name });
   const own = world.targetFor(operator.name);
   const states = new Map<string, KeyState>();
-  /** Why a key has writes: collected until they are done. */
-  const causes = new Map<string, readonly Cause[]>();
+  const causes = createCauses();
   const unsettled = new Set<string>();
   /** Foreign objects that stand in the way of a key's children. */
   const met = new Map<string, Map<string, Foreign>>();
@@ -116,7 +108,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
   /** What was written with each write, for the history. */
   const recorded = new WeakMap<object, CauseRecord>();
   /** The inputs of the last key that was asked for: all writes of an attempt share them. */
-  let known: { key: string; planned: unknown; inputs: readonly Input[] } | undefined;
+  let known: { key: string; planned: unknown; inputs: Inputs } | undefined;
   let open: { queue: Queue<string>; abort: AbortController; ended: Promise<void> } | undefined;
 
   function take(change: Change): void {
@@ -132,7 +124,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       waiting.begin(key);
       unsettled.delete(key);
       // What made it ask for something that is not known yet is the cause of what follows, not that it became known.
-      if (before !== undefined) causes.set(key, mergeCauses(causes.get(key) ?? [], change.causes));
+      if (before !== undefined) causes.add(key, change.causes);
       return;
     }
     waiting.end(key);
@@ -146,9 +138,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       return;
     }
     // Of a status that is left to write after the children, it is known already what it follows from.
-    if (!causes.has(key) || changesChildren(after)) {
-      causes.set(key, mergeCauses(causes.get(key) ?? [], change.causes));
-    }
+    if (!causes.has(key) || changesChildren(after)) causes.add(key, change.causes, valueOf(after as Settled<WriteSet>));
     unsettled.add(key);
     // The first evaluation of everything must not delay fresh changes.
     open?.queue.add(key, before === undefined && !isListed ? RESYNC : FRESH);
@@ -280,7 +270,12 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
         const kind = 'kind' in write ? write.kind : reconciler.resource;
         options.observe?.wrote?.(write.verb, kind);
         const object = 'kind' in write ? `${kindId(kind)} ${keyOf(write.ref)}` : `${kindId(kind)} ${key}`;
-        const { inputs: _inputs, ...cause } = recorded.get(write) ?? record(key, causesOf(key));
+        const {
+          inputs: _inputs,
+          lists: _lists,
+          rest: _rest,
+          ...cause
+        } = recorded.get(write) ?? record(key, causes.of(key));
         history.record(object, { verb: write.verb, cause });
         log.debug('wrote', { verb: write.verb, object });
       },
@@ -332,24 +327,22 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     return causeRecord(formatTime(clock.now()), by, `${kindId(reconciler.resource)} ${key}`, why);
   }
 
-  const causesOf = (key: string) => causes.get(key) ?? [];
-
   /** With all inputs, so that the next process knows which of them differ; and compared with those that this one has found. */
-  function recordFor(key: string, { kind, ref }: { kind: Kind; ref: ObjectRef }): CauseRecord {
-    const all = inputsFor(key);
-    const child = firstEvaluated.has(key) ? world.childTable(kind)?.peek(keyOf(ref)) : undefined;
-    const persisted = parseCause(child?.metadata.annotations?.[CAUSE_ANNOTATION])?.inputs;
-    const why = persisted === undefined || all.length === 0 ? causesOf(key) : changedInputs(all, persisted);
-    const inputs = formatInputs(all);
-    return { ...record(key, why), ...(inputs === undefined ? {} : { inputs }) };
+  function recordFor(key: string, write: ChildWrite): CauseRecord {
+    const inputs = inputsFor(key);
+    const seen = causes.of(key, childId(write.kind, write.ref));
+    const written = { binding, engine, key, write, inputs, seen };
+    const why = firstEvaluated.has(key) ? causesSinceRestart(written) : netCauses(written);
+    const rest = restOf(valueOf(engine.valueOf(binding.writes, key)), write);
+    return { ...record(key, why), ...keepInputs(inputs), ...(rest === '' ? {} : { rest }) };
   }
 
   /** What the plan was built from, our own children excepted: they follow from it. */
-  function inputsFor(key: string): readonly Input[] {
+  function inputsFor(key: string): Inputs {
     const planned = engine.valueOf(binding.plans, key);
     if (known?.key !== key || known.planned !== planned) {
       const all = engine.inputs(binding.plans, key);
-      known = { key, planned, inputs: all.filter(({ value }) => !isOurs(value)) };
+      known = { key, planned, inputs: { ...all, values: all.values.filter(({ value }) => !isOurs(value)) } };
     }
     return known.inputs;
   }
