@@ -1,7 +1,7 @@
 import { type Operator, operator } from '@capstan/reconcile';
 import { FLAGS } from './commands/flags.ts';
 import { Broker, CablePolicies, Cluster, Endpoint, Gateway, Submariner } from './kinds/index.ts';
-import { departures } from './membership/departures.ts';
+import { type ConnectToBroker, createDepartures } from './membership/departures.ts';
 import { ADMISSION } from './policy/admission.ts';
 import { broker } from './reconcilers/broker.ts';
 import { cablePolicies } from './reconcilers/cable-policies.ts';
@@ -10,21 +10,22 @@ import { createSubmarinerReconciler } from './reconcilers/submariner.ts';
 import { DEFAULT_SETTINGS, type Settings, settingsOf } from './settings.ts';
 
 /** Cables between clusters: the driver of each pair is chosen by policy. */
-export function createSubmariner(given: Partial<Settings> = {}): Operator {
+export function createSubmariner(given: Partial<Settings> = {}, connect?: ConnectToBroker): Operator {
   const settings = { ...DEFAULT_SETTINGS, ...given };
+  const departures = createDepartures(connect);
   return operator({
     name: 'submariner',
     description: 'The right cable for each pair of clusters.',
     alsoWritesAs: ['submariner-gateway'],
     kinds: [Submariner, Broker, CablePolicies, Cluster, Endpoint, Gateway],
     admission: ADMISSION,
-    reconcilers: [createSubmarinerReconciler(settings), broker, cablePolicies, cluster],
+    reconcilers: [createSubmarinerReconciler(settings, departures), broker, cablePolicies, cluster],
     sinks: [departures],
     commands: {
       gateway: { summary: 'Run the gateway of a cluster', load: () => import('./commands/gateway.ts') },
     },
     flags: FLAGS,
-    withFlags: (values) => createSubmariner({ ...given, ...settingsOf(values) }),
+    withFlags: (values) => createSubmariner({ ...given, ...settingsOf(values) }, connect),
   });
 }
 

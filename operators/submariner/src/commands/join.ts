@@ -24,13 +24,14 @@ import { GATEWAY_NODE_LABEL } from '../deployment/gateway-daemon-set.ts';
 import { isCidr } from '../drivers/addresses.ts';
 import { BROKER_NAMESPACE, BROKER_ORIGIN, Cluster, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
 import { connectToBroker } from '../membership/broker-access.ts';
+import { brokerOf, isSameMembership } from '../membership/broker-record.ts';
 import { clearMember } from '../membership/clear-member.ts';
 import { type Departure, leaveBroker } from '../membership/leave-broker.ts';
-import { accountOf, LEAVING_ANNOTATION } from '../membership/names.ts';
+import { accountOf, LEAVING_ANNOTATION, LEFT_ANNOTATION } from '../membership/names.ts';
 import { type BrokerInfo, parseBrokerInfo } from './broker-info.ts';
 import { CommandErrors } from './errors.ts';
 import { type CommandContext, type Flags, progress } from './io.ts';
-import { leaveBrokerOf } from './leave.ts';
+import { leaveBrokersOf } from './leave.ts';
 
 const BROKER_SECRET = 'submariner-broker-secret';
 const PSK_SECRET = 'submariner-ipsec-psk';
@@ -154,11 +155,13 @@ export async function joinCluster(
 ): Promise<void> {
   const here = await steps.client.find(Submariner, { namespace, name: 'submariner' }, { signal: steps.signal });
   if (here?.metadata.deletionTimestamp !== undefined) throw CommandErrors.StillLeaving(here.spec.clusterID);
-  const isMove = here !== undefined && (isOtherBroker(here.spec, info) || here.spec.clusterID !== given.clusterID);
-  const existing = here !== undefined && !isMove ? 'keep' : isForced ? 'replace' : 'refuse';
+  const next = { server: info.brokerURL, namespace: info.namespace, clusterID: given.clusterID };
+  const memberships = here === undefined ? [] : [here.status?.broker, brokerOf(here.spec)].filter(isDefined);
+  const isMove = memberships.some((each) => !isSameMembership(each, next));
+  const existing = memberships.length > 0 && !isMove ? 'keep' : isForced ? 'replace' : 'refuse';
   const token = await accountOnBroker(steps, info, given.clusterID, existing, async () => {
     // The old membership goes first: afterwards the token for it is gone.
-    if (isMove) await leaveOldBroker(steps, here);
+    if (isMove && here !== undefined) await leaveOldBroker(steps, here);
   });
   onAccount();
   await installCrds(steps);
@@ -183,15 +186,15 @@ export async function joinCluster(
   const object = { apiVersion: Submariner.apiVersion, kind: 'Submariner', metadata, spec };
   await steps.client.apply(Submariner, object, { fieldManager: 'subctl', force: true, signal: steps.signal });
   if (isMove) {
-    const annotations = { [LEAVING_ANNOTATION]: null };
+    const left = here?.status?.broker?.server;
+    const annotations = { [LEAVING_ANNOTATION]: null, ...(left !== undefined && { [LEFT_ANNOTATION]: left }) };
     const ref = { namespace, name: 'submariner' };
     await steps.client.patch(Submariner, ref, 'merge', { metadata: { annotations } }, { signal: steps.signal });
   }
 }
 
-function isOtherBroker(spec: Submariner['spec'], { brokerURL, namespace }: BrokerInfo): boolean {
-  const { brokerK8sApiServer: server, brokerK8sRemoteNamespace: remote = BROKER_NAMESPACE } = spec;
-  return server !== undefined && (server !== brokerURL || remote !== namespace);
+function isDefined<T>(value: T | undefined): value is T {
+  return value !== undefined;
 }
 
 /** A member that moves leaves its old broker and forgets what it synced with it. Its own policies go with it. */
@@ -206,7 +209,7 @@ async function leaveOldBroker({ client, signal }: Steps, member: Submariner): Pr
       { signal },
     );
   await mark('true');
-  const left = await leaveBrokerOf({ client, signal }, member);
+  const left = await leaveBrokersOf({ client, signal }, member);
   if (!left.hasLeft) {
     await mark(null);
     throw CommandErrors.OldBroker(member.spec.clusterID, left.message);

@@ -1,9 +1,11 @@
 // subctl leave (uninstall) and subctl remove-member: a cluster goes from its set, and leaves nothing behind.
-import { type Client, isForbidden, isNotFound, isUnauthorized, reasonOf, Secret, sleep } from '@capstan/kube';
+import { type Client, isNotFound, reasonOf, Secret, sleep } from '@capstan/kube';
 import { gatewayConfiguration } from '../deployment/configuration.ts';
-import { BROKER_NAMESPACE, Broker, Cluster, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
+import { Broker, Cluster, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
 import { connectToBroker } from '../membership/broker-access.ts';
+import { departureOf, JOINED_SECRET, type PendingDeparture, type SecretData } from '../membership/broker-record.ts';
 import { clearMember } from '../membership/clear-member.ts';
+import { type EndResult, endMembership } from '../membership/end-membership.ts';
 import { leaveBroker } from '../membership/leave-broker.ts';
 import { LEAVE_FINALIZER } from '../membership/names.ts';
 import { CommandErrors } from './errors.ts';
@@ -26,10 +28,10 @@ export async function leave({ io, client, flags }: CommandContext): Promise<numb
     return 0;
   }
   const { clusterID } = member.spec;
-  const access = await accessOf({ client, signal }, member);
+  const departure = await departureFrom({ client, signal }, member);
   // From now on the gateways of this cluster neither publish nor take anything.
   await client.delete(Submariner, ref, { signal });
-  const left = await leaveWith(access, member, signal);
+  const left = await endAll(departure, signal);
   if (left.hasLeft) say.done(`Removed cluster "${clusterID}" from the broker`);
   else say.warning(left.message);
   const touched = await clearMember({ client, namespace, signal });
@@ -66,75 +68,47 @@ export async function removeMember({ io, client, flags }: CommandContext): Promi
   return 0;
 }
 
-export interface LeaveResult {
-  readonly hasLeft: boolean;
-  readonly message: string;
-}
-
-/** Leaves the broker of a member with the member's own token. */
-export async function leaveBrokerOf(
+/** Leaves the brokers of a member with the member's own tokens. */
+export async function leaveBrokersOf(
   { client, signal }: { readonly client: Client; readonly signal: AbortSignal },
   member: Submariner,
-): Promise<LeaveResult> {
-  return leaveWith(await accessOf({ client, signal }, member), member, signal);
+): Promise<EndResult> {
+  return endAll(await departureFrom({ client, signal }, member), signal);
 }
 
-interface Access {
-  readonly server: string;
-  readonly namespace: string;
-  readonly ca: string | undefined;
-  readonly insecure: boolean;
-  readonly token: string | undefined;
-}
-
-/** Undefined where no broker is configured. */
-async function accessOf(
+/** The memberships that end with a Submariner; undefined where it has none. */
+async function departureFrom(
   { client, signal }: { readonly client: Client; readonly signal: AbortSignal },
-  { metadata, spec }: Submariner,
-): Promise<Access | undefined> {
-  const { brokerSecret, inline } = gatewayConfiguration(spec);
-  const server = spec.brokerK8sApiServer;
-  if (server === undefined || brokerSecret === undefined) return undefined;
-  const secret = { namespace: metadata.namespace ?? MEMBER_NAMESPACE, name: brokerSecret };
-  const { data = {} } = (await client.find(Secret, secret, { signal })) ?? {};
-  const text = (value: string | undefined) =>
-    value === undefined ? undefined : Buffer.from(value, 'base64').toString('utf8');
-  return {
-    server,
-    namespace: spec.brokerK8sRemoteNamespace ?? BROKER_NAMESPACE,
-    ca: text(data['ca.crt'] ?? spec.brokerK8sCA),
-    insecure: spec.brokerK8sInsecure ?? false,
-    token: inline.brokerToken ?? text(data['token']),
-  };
+  member: Submariner,
+): Promise<PendingDeparture | undefined> {
+  const { brokerSecret } = gatewayConfiguration(member.spec);
+  const secrets = new Map<string, SecretData>();
+  for (const name of [brokerSecret, JOINED_SECRET]) {
+    if (name === undefined) continue;
+    const secret = { namespace: member.metadata.namespace ?? MEMBER_NAMESPACE, name };
+    const { data } = (await client.find(Secret, secret, { signal })) ?? {};
+    if (data !== undefined) secrets.set(name, data);
+  }
+  return departureOf(member, (name) => secrets.get(name), true);
 }
 
-async function leaveWith(
-  access: Access | undefined,
-  { metadata, spec }: Submariner,
-  signal: AbortSignal,
-): Promise<LeaveResult> {
-  const { clusterID } = spec;
-  const remedy = `remove the member there: subctl remove-member ${clusterID} --context BROKER`;
-  if (access === undefined) return { hasLeft: true, message: '' };
-  if (access.token === undefined)
-    return { hasLeft: false, message: `cluster "${clusterID}": the token for the broker is gone; ${remedy}` };
-  const broker = await connectToBroker({ ...access, token: access.token });
-  try {
-    await leaveBroker({
-      client: broker,
-      namespace: access.namespace,
-      clusterID,
-      ...(metadata.uid !== undefined && { owner: metadata.uid }),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(BROKER_MS)]),
-    });
-    return { hasLeft: true, message: '' };
-  } catch (error) {
-    const isRefused = isUnauthorized(error) || isForbidden(error);
-    const problem = isRefused ? 'refuses the token of this cluster' : `cannot be reached (${reasonOf(error)})`;
-    return { hasLeft: false, message: `broker ${access.server}: ${problem}; ${remedy}` };
-  } finally {
-    await broker.close();
+/** Ends the memberships of a cluster. A broker that cannot be reached is a result. */
+async function endAll(departure: PendingDeparture | undefined, signal: AbortSignal): Promise<EndResult> {
+  if (departure === undefined) return { hasLeft: true, message: '' };
+  const { owner, ends } = departure;
+  const messages: string[] = [];
+  for (const membership of ends) {
+    const { server, clusterID } = membership.record;
+    const until = AbortSignal.any([signal, AbortSignal.timeout(BROKER_MS)]);
+    try {
+      const ended = await endMembership({ ...membership, owner, connect: connectToBroker, signal: until });
+      if (!ended.hasLeft) messages.push(ended.message);
+    } catch (error) {
+      const remedy = `remove the member there: subctl remove-member ${clusterID} --context BROKER`;
+      messages.push(`broker ${server}: cannot be reached (${reasonOf(error)}); ${remedy}`);
+    }
   }
+  return { hasLeft: messages.length === 0, message: messages.join('; ') };
 }
 
 /** Waits until the resource is gone; where no operator runs, its finalizer is removed here. */

@@ -84,6 +84,18 @@ export const Submariner = defineKind({
   }),
   status: object({
     conditions: conditions(),
+    broker: object(
+      {
+        server: string(),
+        namespace: string(),
+        clusterID: string(),
+        insecure: flag(),
+      },
+      {
+        optional: true,
+        description: 'The broker that the cluster has joined; it is left before another one is joined.',
+      },
+    ),
     clusterID: text(),
     clusterCIDR: text(),
     serviceCIDR: text(),

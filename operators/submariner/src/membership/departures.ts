@@ -1,33 +1,45 @@
-// Departures: the Submariner resources that are being deleted, and a sink that lets each leave its broker.
-import { isForbidden, isUnauthorized, Secret } from '@capstan/kube';
-import { derivation, reading, sink } from '@capstan/reconcile';
-import { gatewayConfiguration } from '../deployment/configuration.ts';
-import { BROKER_NAMESPACE, Submariner } from '../kinds/index.ts';
-import { connectToBroker } from './broker-access.ts';
-import { leaveBroker } from './leave-broker.ts';
-
-export interface PendingDeparture {
-  readonly clusterID: string;
-  readonly server: string;
-  readonly namespace: string;
-  readonly insecure: boolean;
-  readonly ca: string | undefined;
-  /** Undefined when the Secret is gone: then only the broker's administrator can remove the member. */
-  readonly token: string | undefined;
-  readonly owner: string;
-}
+// Departures: the Submariner resources that are deleted, or name another broker than they have joined, and a sink that lets each
+// leave the broker that it recorded.
+import { type Client, isForbidden, isUnauthorized, reasonOf, Secret } from '@capstan/kube';
+import { derivation, reading, type Sink, sink } from '@capstan/reconcile';
+import { Cluster, Submariner } from '../kinds/index.ts';
+import { type BrokerAccess, connectToBroker } from './broker-access.ts';
+import {
+  type Credentials,
+  departureOf,
+  identityOf,
+  isSameAccount,
+  isSameMembership,
+  type Membership,
+  type PendingDeparture,
+} from './broker-record.ts';
+import { endMembership } from './end-membership.ts';
+import { LEFT_ANNOTATION } from './names.ts';
 
 export interface DepartureReport {
-  /** False: the broker could not be reached, or refused it; its administrator must remove the member. */
-  readonly hasLeft: boolean;
+  /** The recorded membership that the report is about. */
+  readonly of: string;
+  /**
+   * `left`: nothing of the cluster is on the broker. `unchanged`: the resource names the same broker by another address. `given up`:
+   * the administrator of the broker must remove the member. `waiting`: it is tried again.
+   */
+  readonly outcome: 'left' | 'unchanged' | 'given up' | 'waiting';
   readonly message: string;
 }
 
+/** Opens a client of a broker; tests have other ways than a network. */
+export type ConnectToBroker = (access: BrokerAccess) => Promise<Client>;
+export type Departures = Sink<PendingDeparture | undefined, DepartureReport>;
+
 const dataOf = ({ data }: Secret) => data ?? {};
-const partsOf = ({ metadata, spec }: Submariner) => ({
-  isDeleting: metadata.deletionTimestamp !== undefined,
-  owner: metadata.uid ?? '',
+const partsOf = ({ metadata, spec, status }: Submariner) => ({
+  metadata: {
+    uid: metadata.uid,
+    annotations: metadata.annotations,
+    deletionTimestamp: metadata.deletionTimestamp,
+  } as Submariner['metadata'],
   spec,
+  status: { broker: status?.broker } as Submariner['status'],
 });
 
 const departure = derivation<PendingDeparture | undefined>({
@@ -35,78 +47,115 @@ const departure = derivation<PendingDeparture | undefined>({
   compute({ key, read }) {
     const [namespace = '', name = ''] = key.split('/');
     const found = read.get(Submariner, { namespace, name }, partsOf);
-    if (found === undefined || !found.isDeleting) return undefined;
-    const { spec, owner } = found;
-    const { brokerSecret, inline } = gatewayConfiguration(spec);
-    if (spec.brokerK8sApiServer === undefined || brokerSecret === undefined) return undefined;
-    const data = read.get(Secret, { namespace, name: brokerSecret }, dataOf) ?? {};
-    const text = (value: string | undefined) =>
-      value === undefined ? undefined : Buffer.from(value, 'base64').toString('utf8');
-    return {
-      clusterID: spec.clusterID,
-      server: spec.brokerK8sApiServer,
-      namespace: spec.brokerK8sRemoteNamespace ?? BROKER_NAMESPACE,
-      insecure: spec.brokerK8sInsecure ?? false,
-      ca: text(data['ca.crt'] ?? spec.brokerK8sCA),
-      token: inline.brokerToken ?? text(data['token']),
-      owner,
-    };
+    return found && departureOf(found, (secret) => read.get(Secret, { namespace, name: secret }, dataOf));
   },
 });
 
-/** How often a broker that cannot be reached is tried before the resource is let go. */
+/** How often a broker that cannot be reached is tried before a deleted resource is let go. */
 const MAX_TRIES = 4;
 const TRY_MS = 10_000;
 
-/** Each deleted Submariner leaves its broker; the report lets its finalizer go. */
-export const departures = sink<PendingDeparture | undefined, DepartureReport>({
-  name: 'departures',
-  of: departure,
-  keys: Submariner,
-  reads: [Submariner, reading(Secret, 'referenced')],
-  lease: 'operator',
-  timeoutMs: TRY_MS + 5000,
-  open({ report, logger, signal: closed }) {
-    const tries = new Map<string, number>();
-    const leave = async (key: string, value: PendingDeparture, signal: AbortSignal) => {
-      const remedy = `remove it there by "subctl remove-member ${value.clusterID}"`;
-      if (value.token === undefined) {
-        report(key, {
-          hasLeft: false,
-          message: `cluster "${value.clusterID}": the token for the broker is gone; ${remedy}`,
-        });
-        return;
-      }
-      const client = await connectToBroker({ ...value, token: value.token });
-      try {
-        const until = AbortSignal.any([signal, closed, AbortSignal.timeout(TRY_MS)]);
-        const { namespace, clusterID, owner } = value;
-        const removed = await leaveBroker({ client, namespace, clusterID, owner, signal: until });
-        logger.info('the cluster has left its broker', { cluster: clusterID, removed: removed.length });
-        report(key, { hasLeft: true, message: '' });
-      } catch (error) {
-        const count = (tries.get(key) ?? 0) + 1;
-        tries.set(key, count);
-        if (count < MAX_TRIES && !isRefusal(error)) throw error;
-        const problem = isRefusal(error) ? 'refuses the token of this cluster' : 'cannot be reached';
-        report(key, { hasLeft: false, message: `broker ${value.server}: ${problem}; ${remedy}` });
-      } finally {
-        await client.close();
-      }
-    };
-    return {
-      async take({ changes, signal }) {
-        for (const { key, after } of changes) {
-          if (after === undefined) {
-            tries.delete(key);
-            report(key, undefined);
-          } else await leave(key, after, signal);
+export function createDepartures(connect: ConnectToBroker = connectToBroker): Departures {
+  return sink<PendingDeparture | undefined, DepartureReport>({
+    name: 'departures',
+    of: departure,
+    keys: Submariner,
+    reads: [Submariner, reading(Secret, 'referenced')],
+    lease: 'operator',
+    timeoutMs: 3 * TRY_MS,
+    open({ report, logger, signal: closed }) {
+      const tries = new Map<string, { readonly value: PendingDeparture; readonly count: number }>();
+      /** Ends one membership; an error is one of a broker that cannot be reached. */
+      const end = async (value: PendingDeparture, one: Membership, isLast: boolean, signal: AbortSignal) => {
+        const { record } = one;
+        const keepsAccount = one.credentials.some(({ token }) => usesAccount(value.next?.credentials, token));
+        try {
+          const ended = await endMembership({ ...one, owner: value.owner, keepsAccount, connect, signal });
+          if (ended.hasLeft) logger.info('the cluster has left its broker', { cluster: record.clusterID });
+          return ended.hasLeft ? '' : ended.message;
+        } catch (error) {
+          if (!isLast) throw error;
+          return unreachable(one, error, `remove it there by "subctl remove-member ${record.clusterID}"`);
         }
-      },
-    };
-  },
-});
+      };
+      const leave = async (key: string, value: PendingDeparture, signal: AbortSignal) => {
+        const [first] = value.ends;
+        const of = first === undefined ? '' : identityOf(first.record);
+        const last = tries.get(key);
+        const count = last?.value === value ? last.count + 1 : 1;
+        tries.set(key, { value, count });
+        const wait = (message: string, error: unknown) => {
+          report(key, { of, outcome: 'waiting', message });
+          throw error;
+        };
+        if (value.next !== undefined && first !== undefined) {
+          const { record, credentials } = value.next;
+          const stays = `cluster "${first.record.clusterID}": stays with broker ${first.record.server} until then`;
+          if (credentials === undefined) {
+            const message = `broker ${record.server}: its Secret has no token; create it with the key token; ${stays}`;
+            report(key, { of, outcome: 'waiting', message });
+            return;
+          }
+          try {
+            await greet(connect, record, credentials, signal);
+          } catch (error) {
+            const isRefused = isUnauthorized(error) || isForbidden(error);
+            const problem = isRefused ? 'refuses the token in its Secret' : `cannot be reached (${reasonOf(error)})`;
+            wait(`broker ${record.server}: ${problem}; correct it; ${stays}`, error);
+          }
+          const isSame =
+            isSameMembership({ ...first.record, server: record.server }, record) &&
+            first.credentials.some(({ token }) => usesAccount(credentials, token));
+          if (isSame) {
+            report(key, { of, outcome: 'unchanged', message: '' });
+            return;
+          }
+        }
+        const problems: string[] = [];
+        for (const one of value.ends)
+          try {
+            problems.push(await end(value, one, value.isFinal && count >= MAX_TRIES, signal));
+          } catch (error) {
+            const { server, clusterID } = one.record;
+            const remedy = `if it is gone for good, annotate this resource with ${LEFT_ANNOTATION}=${server}, and remove the cluster there later by "subctl remove-member ${clusterID}"`;
+            wait(unreachable(one, error, value.isFinal ? 'it is tried again' : remedy), error);
+          }
+        const message = problems.filter((each) => each !== '').join('; ');
+        report(key, { of, outcome: message === '' ? 'left' : 'given up', message });
+      };
+      return {
+        async take({ changes, signal }) {
+          for (const { key, after } of changes) {
+            if (after === undefined) {
+              tries.delete(key);
+              report(key, undefined);
+            } else await leave(key, after, AbortSignal.any([signal, closed, AbortSignal.timeout(TRY_MS)]));
+          }
+        },
+      };
+    },
+  });
+}
 
-function isRefusal(error: unknown): boolean {
-  return isUnauthorized(error) || isForbidden(error);
+/** Resolves when the broker accepts the credentials of this cluster. */
+async function greet(
+  connect: ConnectToBroker,
+  { server, namespace, insecure = false }: Membership['record'],
+  credentials: Credentials,
+  signal: AbortSignal,
+): Promise<void> {
+  const client = await connect({ server, insecure, ...credentials });
+  try {
+    await client.list(Cluster, { namespace, limit: 1, signal });
+  } finally {
+    await client.close();
+  }
+}
+
+function usesAccount(credentials: Credentials | undefined, token: string): boolean {
+  return credentials !== undefined && isSameAccount(credentials.token, token);
+}
+
+function unreachable({ record: { server, clusterID } }: Membership, error: unknown, remedy: string): string {
+  return `broker ${server}: cannot be reached (${reasonOf(error)}), and cluster "${clusterID}" is still there; ${remedy}`;
 }

@@ -25,11 +25,14 @@ export interface Departure {
   readonly clusterID: string;
   /** The owner that the Cluster must name; another cluster of the same id keeps what is its own. Any owner by default. */
   readonly owner?: string;
+  /** The account to remove; undefined keeps it. By default that of the cluster id. */
+  readonly account?: string | undefined;
   readonly signal: AbortSignal;
 }
 
 /** Removes everything of a cluster from its broker. Can be repeated. Returns what was removed, as `kind name`. */
-export async function leaveBroker({ client, namespace, clusterID, owner, signal }: Departure): Promise<string[]> {
+export async function leaveBroker(departure: Departure): Promise<string[]> {
+  const { client, namespace, clusterID, owner, signal } = departure;
   const removed: string[] = [];
   const remove = async <T extends KubeObject>(kind: Kind<T>, name: string) => {
     try {
@@ -66,8 +69,9 @@ export async function leaveBroker({ client, namespace, clusterID, owner, signal 
       if (!isForbidden(error) && !isUnauthorized(error)) throw error;
     }
   };
-  const account = accountOf(clusterID);
   await tryRemove(Lease, heartbeatOf(clusterID));
+  const account = 'account' in departure ? departure.account : accountOf(clusterID);
+  if (account === undefined) return removed;
   await tryRemove(RoleBinding, account);
   // The role that lets a member remove its own account, and its binding, are owned by the account: they go with it.
   await tryRemove(ServiceAccount, account);

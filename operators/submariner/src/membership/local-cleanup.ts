@@ -1,16 +1,20 @@
 // The plan that removes the traces of the sync from a cluster that has left: copies go, and its own policies become plain objects.
-import type { KubeObject, ObjectMeta } from '@capstan/kube';
+import type { Kind, KubeObject, ObjectMeta } from '@capstan/kube';
 import { type GroupInput, type Patch, patch, type Reader, type Removal, remove } from '@capstan/reconcile';
 import { SYNCED } from '../sync/content.ts';
 import { clearedMetadata, isCopy, SYNCED_KINDS } from './clear-member.ts';
 
 const wholeOf = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => ({ apiVersion, kind, metadata });
 
-/** What is left to do, in order; undefined when nothing is. */
-export function localCleanup(read: Reader, namespace: string): readonly GroupInput[] | undefined {
+/** What is left to do, in order; undefined when nothing is. The gateways of a cluster that joins another broker go on. */
+export function localCleanup(
+  read: Reader,
+  namespace: string,
+  kinds: readonly Kind[] = SYNCED_KINDS,
+): readonly GroupInput[] | undefined {
   const patches: Patch[] = [];
   const removals: Removal[] = [];
-  for (const kind of SYNCED_KINDS)
+  for (const kind of kinds)
     for (const object of read.list(kind, { namespace }, wholeOf)) {
       const { metadata } = object;
       const fields = fieldsOf(metadata);

@@ -16,7 +16,7 @@ import {
   aside,
   type Child,
   conditionType,
-  noCondition,
+  drop,
   plan,
   type Reader,
   type Reconciler,
@@ -45,22 +45,21 @@ import {
   Submariner,
   type SubmarinerSpec,
 } from '../kinds/index.ts';
-import { departures } from '../membership/departures.ts';
+import { brokerOf, departureOf, isSameMembership } from '../membership/broker-record.ts';
+import type { Departures } from '../membership/departures.ts';
 import { localCleanup } from '../membership/local-cleanup.ts';
 import { LEAVE_FINALIZER } from '../membership/names.ts';
 import { validateGatewayOptions } from '../policy/driver-options.ts';
 import { optionsOfConfigMap } from '../policy/rule-options.ts';
 import type { Settings } from '../settings.ts';
+import { forgetDeparture, joinedSecret, LEFT, membership, movePlan, notLeft } from './membership.ts';
 
 const deployed = conditionType<
   'Running' | 'Progressing' | 'InvalidConfiguration' | 'MissingSecret' | 'NoGatewayNode' | 'Leaving'
 >('Deployed');
-const joined = conditionType<
-  'Joined' | 'Waiting' | 'DuplicateClusterID' | 'OverlappingSubnets' | 'InvalidSubnet' | 'BrokerUnavailable'
->('Joined');
 const configured = conditionType<'Accepted' | 'NotActedOn' | 'ConfigMapMissing' | 'ConfigMapInvalid'>('Configured');
 
-export function createSubmarinerReconciler({ image }: Settings): Reconciler {
+export function createSubmarinerReconciler({ image }: Settings, departures: Departures): Reconciler {
   return reconciler<Submariner>({
     name: 'submariner',
     resource: Submariner,
@@ -88,22 +87,26 @@ export function createSubmarinerReconciler({ image }: Settings): Reconciler {
       writing(Endpoint, ['patch', 'remove']),
       writing(Broker, ['patch', 'remove']),
       writing(Gateway, ['patch', 'remove']),
+      writing(Submariner, 'patch'),
     ],
     finalizer: LEAVE_FINALIZER,
     /** The cluster leaves its broker first; then the copies of the sync go. */
-    release({ object: { metadata, spec }, read }) {
+    release({ object, read }) {
+      const { metadata, spec } = object;
       const { namespace = '', name = '' } = metadata;
-      const hasBroker = spec.brokerK8sApiServer !== undefined && gatewayConfiguration(spec).brokerSecret !== undefined;
-      const report = hasBroker ? read.sink(departures).report(`${namespace}/${name}`) : LEFT;
-      if (report === undefined) {
-        const message = `cluster "${spec.clusterID}": is leaving its broker ${spec.brokerK8sApiServer ?? ''}`;
+      const isMember = departureOf(object, () => undefined) !== undefined;
+      const report = isMember ? read.sink(departures).report(`${namespace}/${name}`) : LEFT;
+      if (report === undefined || report.outcome === 'waiting') {
+        const message =
+          report?.message ?? `cluster "${spec.clusterID}": is leaving its broker ${spec.brokerK8sApiServer ?? ''}`;
         return plan({ held: true, prune: false, conditions: [deployed.isFalse('Leaving', message)] });
       }
       const groups = localCleanup(read, namespace);
       if (groups !== undefined) return plan({ held: true, prune: false, groups });
-      return released();
+      return released(notLeft(report.message));
     },
-    reconcile({ object: { metadata, spec }, read }) {
+    reconcile({ object, read }) {
+      const { metadata, spec } = object;
       const namespace = metadata.namespace ?? '';
       const configuration = gatewayConfiguration(spec);
       const problems = [...configuration.problems, ...networkProblems(spec)];
@@ -137,6 +140,11 @@ export function createSubmarinerReconciler({ image }: Settings): Reconciler {
             membership(read, namespace, spec, status.gateways),
           ],
         });
+      const [record, wanted] = [object.status?.broker, brokerOf(spec)];
+      if (record !== undefined && !isSameMembership(record, wanted)) {
+        const report = read.sink(departures).report(`${namespace}/${metadata.name ?? ''}`);
+        return movePlan(read, object, record, report, status);
+      }
       const missing = missingSecret(read, namespace, configuration);
       const daemonSet = gatewayDaemonSet({ spec, namespace, configuration, image });
       const rollout = read.get(DaemonSet, { namespace, name: GATEWAY }, rolloutOf);
@@ -147,7 +155,9 @@ export function createSubmarinerReconciler({ image }: Settings): Reconciler {
             children: [
               ...gatewayPermissions(namespace, configuration.brokerSecret),
               ...inlineSecrets(spec, namespace, configuration),
+              ...(wanted === undefined ? [] : joinedSecret(read, namespace, spec, wanted)),
             ],
+            patches: forgetDeparture(object),
           },
           {
             name: 'cluster',
@@ -162,6 +172,7 @@ export function createSubmarinerReconciler({ image }: Settings): Reconciler {
         ],
         status: {
           ...status,
+          broker: wanted ?? drop(),
           gatewayDaemonSetStatus: {
             desired: rollout?.desired ?? 0,
             ready: rollout?.ready ?? 0,
@@ -200,31 +211,6 @@ const rolloutOf = aside(({ metadata, status }: DaemonSet): Rollout => {
     status: Object.fromEntries(counts),
   };
 });
-
-const LEFT = { hasLeft: true, message: '' };
-
-/** Whether others know this cluster: what its Cluster and its gateways report. */
-function membership(
-  read: Reader,
-  namespace: string,
-  { clusterID, brokerK8sApiServer: server }: SubmarinerSpec,
-  gateways: readonly GatewayStatus[],
-) {
-  if (server === undefined) return noCondition('Joined');
-  const conditions = read.get(Cluster, { namespace, name: clusterID }, conditionsOf) ?? [];
-  const find = (name: string) => conditions.find(({ type }) => type === name);
-  const [published, accepted] = [find('Published'), find('Accepted')];
-  if (published?.status === 'False') return joined.isFalse('DuplicateClusterID', published.message);
-  const failure = gateways.find(({ brokerFailure }) => brokerFailure !== undefined && brokerFailure !== '');
-  if (failure?.brokerFailure !== undefined) return joined.isFalse('BrokerUnavailable', failure.brokerFailure);
-  if (accepted?.status === 'False' && (accepted.reason === 'OverlappingSubnets' || accepted.reason === 'InvalidSubnet'))
-    return joined.isFalse(accepted.reason, accepted.message);
-  return published?.status === 'True'
-    ? joined.isTrue('Joined', '')
-    : joined.isUnknown('Waiting', `cluster "${clusterID}": its gateway has not published it on the broker yet`);
-}
-
-const conditionsOf = aside(({ status }: Cluster) => status?.conditions ?? []);
 
 function versionOf(image: string): string {
   return /:([^:/@]+)(?:@.*)?$/.exec(image)?.[1] ?? '';

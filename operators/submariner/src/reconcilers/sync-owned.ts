@@ -3,6 +3,7 @@ import type { DefinedKind, KubeObject, ObjectMeta } from '@capstan/kube';
 import {
   conditionType,
   createOnly,
+  noCondition,
   patch,
   plan,
   type Reader,
@@ -65,8 +66,14 @@ export function createOwnedSync<T extends Owned>(kind: DefinedKind<T>, places: S
     primary: false,
     writesStatus: isCluster,
     reconcile({ object, read }) {
-      if (object.metadata.namespace !== namespace || isLeaving(read, places))
-        return plan({ held: false, prune: false });
+      if (object.metadata.namespace !== namespace) return plan({ held: false, prune: false });
+      // The condition is about the broker that is left: that it joined the next one is reported by the gateway of that one.
+      if (isLeaving(read, places))
+        return plan({
+          held: false,
+          prune: false,
+          conditions: isCluster && isOwn(object) ? [noCondition('Published')] : [],
+        });
       const { name = '' } = object.metadata;
       const there = { namespace: brokerNamespace, name };
       const world = read.in(BROKER_ROLE);

@@ -17,6 +17,7 @@ import {
   writing,
 } from '@capstan/reconcile';
 import {
+  BROKER_NAMESPACE,
   BROKER_ORIGIN,
   Broker,
   CablePolicies,
@@ -61,18 +62,19 @@ export interface SyncPlaces {
 const membershipOf = ({ metadata, spec }: Submariner) => ({
   id: spec.clusterID,
   server: spec.brokerK8sApiServer,
+  remote: spec.brokerK8sRemoteNamespace || BROKER_NAMESPACE,
   isLeaving: metadata.deletionTimestamp !== undefined || metadata.annotations?.[LEAVING_ANNOTATION] !== undefined,
 });
 
 /** Whether this cluster leaves its broker: from then on nothing is exported, imported or deleted there by the sync. */
 export function isLeaving(
   here: Pick<Reader, 'list'>,
-  { clusterID, namespace, needsResource = false, brokerServer }: SyncPlaces,
+  { clusterID, namespace, brokerNamespace, needsResource = false, brokerServer }: SyncPlaces,
 ): boolean {
   const own = here.list(Submariner, { namespace }, membershipOf).filter(({ id }) => id === clusterID);
   if (own.length === 0) return needsResource;
-  const isMoved = ({ server }: (typeof own)[number]) =>
-    needsResource && brokerServer !== undefined && server !== undefined && server !== brokerServer;
+  const isMoved = ({ server, remote }: (typeof own)[number]) =>
+    needsResource && brokerServer !== undefined && ((server ?? '') !== brokerServer || remote !== brokerNamespace);
   return own.every((each) => each.isLeaving || isMoved(each));
 }
 
