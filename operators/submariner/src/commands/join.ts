@@ -22,7 +22,7 @@ import {
 import { driversOf } from '../deployment/configuration.ts';
 import { GATEWAY_NODE_LABEL } from '../deployment/gateway-daemon-set.ts';
 import { isCidr } from '../drivers/addresses.ts';
-import { BROKER_NAMESPACE, BROKER_ORIGIN, Cluster, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
+import { BROKER_ORIGIN, Cluster, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
 import { connectToBroker } from '../membership/broker-access.ts';
 import { brokerOf, isSameMembership } from '../membership/broker-record.ts';
 import { clearMember } from '../membership/clear-member.ts';

@@ -68,7 +68,7 @@ export function createDepartures(connect: ConnectToBroker = connectToBroker): De
       /** Ends one membership; an error is one of a broker that cannot be reached. */
       const end = async (value: PendingDeparture, one: Membership, isLast: boolean, signal: AbortSignal) => {
         const { record } = one;
-        const keepsAccount = one.credentials.some(({ token }) => usesAccount(value.next?.credentials, token));
+        const keepsAccount = usesAccountOf(value.next?.credentials, one);
         try {
           const ended = await endMembership({ ...one, owner: value.owner, keepsAccount, connect, signal });
           if (ended.hasLeft) logger.info('the cluster has left its broker', { cluster: record.clusterID });
@@ -104,8 +104,7 @@ export function createDepartures(connect: ConnectToBroker = connectToBroker): De
             wait(`broker ${record.server}: ${problem}; correct it; ${stays}`, error);
           }
           const isSame =
-            isSameMembership({ ...first.record, server: record.server }, record) &&
-            first.credentials.some(({ token }) => usesAccount(credentials, token));
+            isSameMembership({ ...first.record, server: record.server }, record) && usesAccountOf(credentials, first);
           if (isSame) {
             report(key, { of, outcome: 'unchanged', message: '' });
             return;
@@ -152,8 +151,9 @@ async function greet(
   }
 }
 
-function usesAccount(credentials: Credentials | undefined, token: string): boolean {
-  return credentials !== undefined && isSameAccount(credentials.token, token);
+/** Whether credentials are of the account of a membership. Its first credentials are its oldest, and surely of its broker. */
+function usesAccountOf(given: Credentials | undefined, { credentials: [oldest] }: Membership): boolean {
+  return given !== undefined && oldest !== undefined && isSameAccount(given.token, oldest.token);
 }
 
 function unreachable({ record: { server, clusterID } }: Membership, error: unknown, remedy: string): string {

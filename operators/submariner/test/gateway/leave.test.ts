@@ -144,10 +144,21 @@ describe('a cluster of a set', () => {
       endpoints.map(({ spec }) => spec.hostname),
       ['gateway-west'],
     );
+    // It had its own id before, and has left under that one.
+    await until(
+      'nothing of its own id is left',
+      30_000,
+      async () => !(await traces('north')).includes('Cluster north'),
+    );
     await gateways.get('north')?.kill('SIGTERM');
   });
 
   test('that vanished is removed by the administrator of the broker', async () => {
+    const joined = await joins('north');
+    assert.equal(joined.code, 0, joined.stderr);
+    await start('north');
+    await until('east has the cable', 60_000, async () => (await remotes('east')) === 'north,west', logs);
+    await gateways.get('north')?.kill('SIGKILL');
     const removed = await set.subctl('remove-member', 'north', '--context', 'broker');
     assert.equal(removed.code, 0, removed.stderr);
     await until(

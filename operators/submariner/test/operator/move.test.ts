@@ -218,7 +218,12 @@ describe('a Submariner that is edited to name another broker', () => {
     });
     assert.deepEqual(await traces('b1'), ALL);
     // The Secret first and the address later, as a user does by hand.
-    await overwriteToken(await credentialsAt('b2'));
+    const token = await credentialsAt('b2');
+    await overwriteToken(token);
+    await until('the operator has seen it', LIMIT_MS, async () => {
+      const { data } = await east.get(Secret, here('submariner-joined-broker'));
+      return data?.['token'] === token;
+    });
     await edit({ brokerK8sApiServer: urlOf('b2') });
     await recorded(urlOf('b2'));
     assert.deepEqual(await traces('b1'), []);

@@ -1,8 +1,18 @@
 // Random histories of clusters that join, leave, crash, move and join again, with the programs of all members running on servers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Client, createClient, type Kind, Namespace, ServiceAccount, silentLogger } from '@capstan/kube';
-import { createRuntime, operator } from '@capstan/reconcile';
+import {
+  type ApiRequest,
+  type Client,
+  createClient,
+  DaemonSet,
+  type Kind,
+  Namespace,
+  Secret,
+  ServiceAccount,
+  silentLogger,
+} from '@capstan/kube';
+import { createRuntime, type Operator, operator } from '@capstan/reconcile';
 import {
   createRandom,
   createTestCluster,
@@ -21,15 +31,18 @@ import {
   Gateway,
   MEMBER_NAMESPACE,
   ORIGIN_LABEL,
-  OWNER_ANNOTATION,
   Submariner,
 } from '../../src/kinds/index.ts';
-import { clearMember } from '../../src/membership/clear-member.ts';
+import type { BrokerAccess } from '../../src/membership/broker-access.ts';
+import { accountOfToken } from '../../src/membership/broker-record.ts';
+import { createDepartures } from '../../src/membership/departures.ts';
 import { leaveBroker } from '../../src/membership/leave-broker.ts';
 import { accountOf } from '../../src/membership/names.ts';
+import { createSubmarinerReconciler } from '../../src/reconcilers/submariner.ts';
 import { createBrokerSync } from '../../src/reconcilers/sync-broker.ts';
 import { createOwnedSync } from '../../src/reconcilers/sync-owned.ts';
 import { createPolicySync } from '../../src/reconcilers/sync-policies.ts';
+import { DEFAULT_SETTINGS } from '../../src/settings.ts';
 import { EXPORT_FINALIZER, SYNC_FINALIZER } from '../../src/sync/content.ts';
 
 const COUNT = runs(6, 100, 'SIMULATIONS');
@@ -37,6 +50,7 @@ const REPLAY = process.env['SIMULATION_SEED'];
 const KINDS = [Submariner, Broker, CablePolicies, Cluster, Endpoint, Gateway];
 const kindsOnly = operator({ name: 'kinds', kinds: KINDS, reconcilers: [] });
 const DESCRIBING: readonly Kind[] = [Cluster, Endpoint];
+const SECRET = 'submariner-broker-secret';
 const signal = new AbortController().signal;
 const here = (name: string) => ({ namespace: MEMBER_NAMESPACE, name });
 const there = (name: string) => ({ namespace: BROKER_NAMESPACE, name });
@@ -50,6 +64,8 @@ interface Member extends Side {
   broker: Side | undefined;
   /** Ends its program; undefined while none runs. */
   stop: (() => Promise<void>) | undefined;
+  /** Ends its operator. */
+  stopOperator: () => Promise<void>;
 }
 
 class History {
@@ -71,8 +87,13 @@ class History {
       this.brokers.push({ name, cluster: await this.#cluster(BROKER_NAMESPACE) });
       this.wanted.set(name, new Set());
     }
-    for (const name of ['east', 'west', 'north'])
-      this.members.push({ name, cluster: await this.#cluster(MEMBER_NAMESPACE), broker: undefined, stop: undefined });
+    for (const name of ['east', 'west', 'north']) {
+      const cluster = await this.#cluster(MEMBER_NAMESPACE);
+      const none = { broker: undefined, stop: undefined, stopOperator: async () => {} };
+      const member: Member = { name, cluster, ...none };
+      this.members.push(member);
+      this.#startOperator(member);
+    }
   }
 
   async #cluster(namespace: string): Promise<TestCluster> {
@@ -89,7 +110,7 @@ class History {
         ? (['join', 'join', 'create'] as const)
         : stop === undefined
           ? (['restart', 'remove'] as const)
-          : (['leave', 'crash', 'move', 'create', 'create', 'delete', 'delete-there'] as const);
+          : (['leave', 'crash', 'move', 'move-by-hand', 'create', 'create', 'delete', 'delete-there'] as const);
     const move = this.random.pick(moves);
     this.story.push(`${move} ${member.name} (${broker?.name ?? 'none'})`);
     await this[move](member);
@@ -98,39 +119,111 @@ class History {
 
   async join(member: Member, broker = this.random.pick(this.brokers)): Promise<void> {
     const { client } = member.cluster;
-    const submariner = await client.create(Submariner, {
+    const data = { token: await this.#account(broker, member.name) };
+    await client.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata: here(SECRET), data });
+    await client.create(Submariner, {
       apiVersion: Submariner.apiVersion,
       kind: 'Submariner',
       metadata: here('submariner'),
-      spec: { clusterID: member.name } as Submariner['spec'],
-    });
-    const annotations = { [OWNER_ANNOTATION]: submariner.metadata.uid ?? '' };
-    await broker.cluster.client.create(ServiceAccount, {
-      apiVersion: 'v1',
-      kind: 'ServiceAccount',
-      metadata: there(accountOf(member.name)),
-    });
-    await client.create(Cluster, {
-      apiVersion: Cluster.apiVersion,
-      kind: 'Cluster',
-      metadata: { ...here(member.name), annotations },
-      spec: { cluster_id: member.name, service_cidr: [], cluster_cidr: [], global_cidr: [] },
+      spec: {
+        clusterID: member.name,
+        cableDriver: 'vxlan',
+        brokerK8sApiServer: broker.name,
+        brokerK8sSecret: SECRET,
+      } as Submariner['spec'],
     });
     await client.create(Endpoint, endpointOf(member.name));
-    const own = (await client.list(CablePolicies, { namespace: MEMBER_NAMESPACE })).items;
-    for (const { metadata } of own) this.#want(broker, metadata.name ?? '');
+    for (const name of await this.#ownPolicies(member)) this.#want(broker, name);
     member.broker = broker;
     await this.restart(member);
   }
 
+  /** Creates the account of a member; the result is its token, as a Secret has it. */
+  async #account({ cluster }: Side, id: string): Promise<string> {
+    const object = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: there(accountOf(id)) };
+    const { metadata } = await cluster.client.create(ServiceAccount, object);
+    const account = { name: metadata.name, uid: metadata.uid };
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const claims = { 'kubernetes.io': { namespace: BROKER_NAMESPACE, serviceaccount: account } };
+    return Buffer.from(`${part({ kid: 'test' })}.${part(claims)}.`).toString('base64');
+  }
+
+  /** Connects to a broker as its accounts do: a token of an account that is gone is refused. */
+  readonly #connect = async ({ server, token }: BrokerAccess): Promise<Client> => {
+    const broker = this.brokers.find(({ name }) => name === server);
+    assert.ok(broker, server);
+    const account = accountOfToken(token);
+    const inner = broker.cluster.transport();
+    const request = async (asked: ApiRequest) => {
+      const found = await broker.cluster.client.find(ServiceAccount, there(account?.name ?? ''));
+      if (found?.metadata.uid === account?.uid) return inner.request(asked);
+      return { status: 401, headers: {}, body: { kind: 'Status', code: 401, reason: 'Unauthorized' } };
+    };
+    const { clock, random } = this;
+    return createClient({ transport: { ...inner, request }, clock, random, logger: silentLogger });
+  };
+
+  async #ownPolicies({ cluster }: Member): Promise<string[]> {
+    const { items } = await cluster.client.list(CablePolicies, { namespace: MEMBER_NAMESPACE });
+    return items.flatMap(({ metadata }) =>
+      metadata.labels?.[ORIGIN_LABEL] === undefined ? (metadata.name ?? []) : [],
+    );
+  }
+
+  /** Starts the operator of a member: it writes the Cluster and lets the member leave. */
+  #startOperator(member: Member): void {
+    const departures = createDepartures(this.#connect);
+    const reconcilers = [createSubmarinerReconciler(DEFAULT_SETTINGS, departures)];
+    const program = operator({
+      name: 'submariner',
+      kinds: KINDS,
+      reconcilers,
+      sinks: [departures],
+      alsoWritesAs: ['submariner-gateway'],
+    });
+    member.stopOperator = this.#run(program, [{ name: '', side: member, namespace: MEMBER_NAMESPACE }]);
+  }
+
+  /** Runs a program; the result ends it. */
+  #run(
+    program: Operator,
+    worlds: readonly { readonly name: string; readonly side: Side; readonly namespace: string }[],
+  ): () => Promise<void> {
+    const { clock, random } = this;
+    const runtime = createRuntime({ operators: [program], clock, random, logger: silentLogger, checkFields: true });
+    runtime.setDigestKey({ id: 'test', bytes: new Uint8Array(32) });
+    for (const { name, side, namespace } of worlds) {
+      const client = createClient({ transport: side.cluster.transport(), clock, random, logger: silentLogger });
+      runtime.addWorld({ name, client, namespace, ...(name !== '' && { role: name }) });
+    }
+    const stopping = new AbortController();
+    const ended = runtime.run(stopping.signal);
+    return async () => {
+      stopping.abort();
+      await clock.advance(60_000);
+      await ended;
+    };
+  }
+
+  /** The broker that the pods of the DaemonSet are started for. */
+  async #brokerOfPods({ cluster }: Member): Promise<Side | undefined> {
+    const found = await cluster.client.find(DaemonSet, here('submariner-gateway'));
+    const env = found?.spec?.template.spec?.containers[0]?.env ?? [];
+    const server = env.find(({ name }) => name === 'BROKER_K8S_APISERVER')?.value;
+    return this.brokers.find(({ name }) => name === server);
+  }
+
+  /** Starts the program of a member, as its DaemonSet does. */
   async restart(member: Member): Promise<void> {
-    const { broker } = member;
-    assert.ok(broker);
+    await this.clock.advance(5000);
+    const broker = await this.#brokerOfPods(member);
+    assert.ok(broker, `${member.name} has no DaemonSet`);
     const places = {
       clusterID: member.name,
       namespace: MEMBER_NAMESPACE,
       brokerNamespace: BROKER_NAMESPACE,
       needsResource: true,
+      brokerServer: broker.name,
     };
     const program = operator({
       name: 'submariner-gateway',
@@ -142,47 +235,37 @@ class History {
         ...createBrokerSync(places),
       ],
     });
-    const { clock, random } = this;
-    const runtime = createRuntime({ operators: [program], clock, random, logger: silentLogger, checkFields: true });
-    const clientOf = ({ cluster }: Side) =>
-      createClient({ transport: cluster.transport(), clock, random, logger: silentLogger });
-    runtime.setDigestKey({ id: 'test', bytes: new Uint8Array(32) });
-    runtime.addWorld({ name: '', client: clientOf(member), namespace: MEMBER_NAMESPACE });
-    runtime.addWorld({ name: 'broker', role: 'broker', client: clientOf(broker), namespace: BROKER_NAMESPACE });
-    const stopping = new AbortController();
-    const ended = runtime.run(stopping.signal);
-    member.stop = async () => {
-      stopping.abort();
-      await this.clock.advance(60_000);
-      await ended;
-    };
+    member.stop = this.#run(program, [
+      { name: '', side: member, namespace: MEMBER_NAMESPACE },
+      { name: 'broker', side: broker, namespace: BROKER_NAMESPACE },
+    ]);
     await this.clock.advance(0);
   }
 
   async leave(member: Member): Promise<void> {
-    const { broker, cluster } = member;
-    assert.ok(broker);
-    const own = (await cluster.client.get(Submariner, here('submariner'))).metadata.uid ?? '';
+    const { cluster } = member;
     await cluster.client.delete(Submariner, here('submariner'));
     const endsFirst = this.random.chance(0.5);
     if (endsFirst) await this.crash(member);
-    await leaveBroker({
-      client: broker.cluster.client,
-      namespace: BROKER_NAMESPACE,
-      clusterID: member.name,
-      owner: own,
-      signal,
-    });
-    await clearMember({ client: cluster.client, namespace: MEMBER_NAMESPACE, signal });
-    for (const kind of DESCRIBING)
-      for (const { metadata } of (await cluster.client.list(kind, { namespace: MEMBER_NAMESPACE })).items)
-        await cluster.client.delete(kind, here(metadata.name ?? ''));
+    await this.#gone(member);
     if (!endsFirst) await this.crash(member);
-    member.broker = undefined;
     // A leftover that is deleted later deletes nothing on the broker.
     const left = (await cluster.client.list(CablePolicies, { namespace: MEMBER_NAMESPACE })).items;
     if (left.length > 0 && this.random.chance(0.3))
       await cluster.client.delete(CablePolicies, here(this.random.pick(left).metadata.name ?? ''));
+  }
+
+  /** Waits until a deleted resource is gone. Its Endpoint goes with its gateway. */
+  async #gone(member: Member): Promise<void> {
+    const { client } = member.cluster;
+    for (let left = 20; left > 0 && (await client.find(Submariner, here('submariner'))) !== undefined; left--)
+      await this.clock.advance(10_000);
+    assert.equal(await client.find(Submariner, here('submariner')), undefined, `${member.name} is held`);
+    for (const kind of DESCRIBING)
+      for (const { metadata } of (await client.list(kind, { namespace: MEMBER_NAMESPACE })).items)
+        await client.delete(kind, here(metadata.name ?? ''));
+    await client.delete(Secret, here(SECRET));
+    member.broker = undefined;
   }
 
   async crash(member: Member): Promise<void> {
@@ -197,17 +280,45 @@ class History {
     const clusterID = member.name;
     await leaveBroker({ client: broker.cluster.client, namespace: BROKER_NAMESPACE, clusterID, signal });
     await cluster.client.delete(Submariner, here('submariner'));
-    await clearMember({ client: cluster.client, namespace: MEMBER_NAMESPACE, signal });
-    for (const kind of DESCRIBING)
-      for (const { metadata } of (await cluster.client.list(kind, { namespace: MEMBER_NAMESPACE })).items)
-        await cluster.client.delete(kind, here(metadata.name ?? ''));
-    member.broker = undefined;
+    await this.#gone(member);
   }
 
   async move(member: Member): Promise<void> {
     const other = this.brokers.find((each) => each !== member.broker);
     await this.leave(member);
     await this.join(member, other);
+  }
+
+  /** A user writes the token of another broker and its address, in either order, while the operator may start again. */
+  async 'move-by-hand'(member: Member): Promise<void> {
+    // Its policies are known everywhere: an unsent one would be wanted on both brokers.
+    await this.clock.advance(30_000);
+    const broker = this.brokers.find((each) => each !== member.broker);
+    assert.ok(broker);
+    const { client } = member.cluster;
+    const data = { token: await this.#account(broker, member.name) };
+    const pause = () => this.clock.advance(this.random.pick([0, 50, 5000]));
+    const edits = [
+      () => client.patch(Secret, here(SECRET), 'merge', { data }),
+      () => client.patch(Submariner, here('submariner'), 'merge', { spec: { brokerK8sApiServer: broker.name } }),
+    ];
+    if (this.random.chance(0.5)) edits.reverse();
+    for (const edit of edits) {
+      await edit();
+      await pause();
+    }
+    if (this.random.chance(0.3)) {
+      await member.stopOperator();
+      this.#startOperator(member);
+    }
+    if (this.random.chance(0.2)) await this.crash(member);
+    for (let left = 20; left > 0 && (await this.#brokerOfPods(member)) !== broker; left--)
+      await this.clock.advance(10_000);
+    assert.equal((await this.#brokerOfPods(member))?.name, broker.name, `${member.name} does not move`);
+    member.broker = broker;
+    for (const name of await this.#ownPolicies(member)) this.#want(broker, name);
+    await this.crash(member);
+    await this.restart(member);
   }
 
   async create(member: Member): Promise<void> {
@@ -299,7 +410,10 @@ class History {
   }
 
   async close(): Promise<void> {
-    for (const member of this.members) await this.crash(member);
+    for (const member of this.members) {
+      await this.crash(member);
+      await member.stopOperator();
+    }
     for (const { cluster } of [...this.brokers, ...this.members]) await cluster.close();
   }
 }
@@ -331,14 +445,22 @@ function endpointOf(id: string): Endpoint {
   };
 }
 
+async function playedProblems(history: History): Promise<string[]> {
+  try {
+    for (let left = 14; left > 0; left--) await history.step();
+    return await history.problems();
+  } catch (error) {
+    return [String(error)];
+  }
+}
+
 test(`${COUNT} histories of joining, leaving, crashing and moving leave no orphan and lose no policy`, async () => {
   const seeds = REPLAY === undefined ? Array.from({ length: COUNT }, (_, index) => index + 1) : [Number(REPLAY)];
   for (const seed of seeds) {
     const history = new History(seed);
     await history.open();
     try {
-      for (let left = 14; left > 0; left--) await history.step();
-      const problems = await history.problems();
+      const problems = await playedProblems(history);
       const replay = `SIMULATION_SEED=${seed} npm test -- operators/submariner/test/sync/membership.test.ts`;
       assert.deepEqual(problems, [], `seed ${seed}:\n  ${history.story.join('\n  ')}\nreplay: ${replay}`);
     } finally {
