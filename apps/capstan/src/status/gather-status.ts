@@ -1,6 +1,7 @@
 // The state of all operators in a cluster: what writes, what is there, what is not healthy and why.
 import { type Client, isForbidden, isNotFound, type KubeObject, keyOfObject, kindId } from '@capstan/kube/cluster';
-import { type Health, healthOf } from './health-of.ts';
+import type { Unserved } from '@capstan/sesame/served-classes';
+import { type Health, healthOf, pending } from './health-of.ts';
 import { type Leader, leaderOf } from './leader-of.ts';
 import { affectedBy, dependencies, rootCausesFirst } from './root-cause.ts';
 import { type SimulatedPods, simulatedPods } from './simulated-pods.ts';
@@ -51,9 +52,10 @@ export interface GatherStatusOptions {
 
 export async function gatherStatus(options: GatherStatusOptions): Promise<StatusReport> {
   const { client, operators, namespace, now, signal } = options;
+  const served = lazily(() => unservedProxies(client, now, signal));
   const [leaders, kinds, simulated] = await Promise.all([
     Promise.all(operators.map((operator) => leaderOf(client, operator, now, signal))),
-    Promise.all(operators.flatMap((operator) => operator.kinds.map((kind) => listed(operator, kind, options)))),
+    Promise.all(operators.flatMap((operator) => operator.kinds.map((kind) => listed(operator, kind, options, served)))),
     simulatedPods(client, namespace, signal),
   ]);
   const stopped = stoppedOperators(leaders, kinds);
@@ -83,6 +85,7 @@ async function listed(
   operator: StatusOperator,
   { kind, isSilent }: StatusKind,
   options: GatherStatusOptions,
+  served: () => Promise<Unserved | undefined>,
 ): Promise<Listed> {
   const { client, namespace, signal } = options;
   const where = kind.scope === 'Namespaced' && namespace !== undefined ? { namespace } : {};
@@ -92,8 +95,10 @@ async function listed(
   try {
     for await (const page of client.pages(kind, { ...where, signal })) {
       objects += page.items.length;
+      const unserved = base.kind === HTTP_PROXY && objects > 0 ? await served() : undefined;
       for (const object of page.items) {
-        const health = healthOf(object, isSilent);
+        const reason = unserved?.(object);
+        const health = reason === undefined ? healthOf(object, isSilent && unserved === undefined) : pending(reason);
         if (health.state !== 'Ready') found.push({ object, health });
       }
     }
@@ -104,6 +109,24 @@ async function listed(
     throw error;
   }
   return { ...base, objects, found };
+}
+
+const HTTP_PROXY = 'HTTPProxy.projectsesame.io';
+
+/** Undefined where it cannot be found out: the status of the objects alone counts then. */
+async function unservedProxies(client: Client, now: number, signal: AbortSignal): Promise<Unserved | undefined> {
+  const { findUnserved } = await import('@capstan/sesame/served-classes');
+  try {
+    return await findUnserved(client, now, signal);
+  } catch (error) {
+    if (isForbidden(error) || isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+function lazily<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => (made ??= make());
 }
 
 /** An operator that does not run is the cause of everything that waits for it. */

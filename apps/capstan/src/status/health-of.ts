@@ -87,6 +87,6 @@ function detailsOf(condition: Condition): string {
   return texts.filter((text) => typeof text === 'string' && text !== '').join('; ');
 }
 
-function pending(message: string): Health {
+export function pending(message: string): Health {
   return { state: 'Pending', reason: '', message };
 }

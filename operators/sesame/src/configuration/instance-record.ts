@@ -1,5 +1,5 @@
 // What each replica reports about itself, in an annotation of its own Lease.
-import { type Lease, parseTime } from '@capstan/kube';
+import { type Lease, parseTime } from '@capstan/kube/cluster';
 import type { Version } from '../serve/in-force.ts';
 import type { Problem } from './problem.ts';
 

@@ -10,7 +10,7 @@ const ANNOTATIONS = [
   'projectcontour.io/ingress.class',
   'kubernetes.io/ingress.class',
 ];
-const DEFAULT_CLASS = 'sesame';
+export const DEFAULT_CLASS = 'sesame';
 
 /** The class that an object names, or the empty text. */
 export function classOf({ metadata, spec }: ClassSource): string {
