@@ -6,6 +6,7 @@ export const COMMANDS: Commands = {
   plan: { summary: 'Show what a change would do, without doing it', load: () => import('./commands/plan.ts') },
   why: { summary: 'Show why an object was changed', load: () => import('./commands/why.ts') },
   status: { summary: 'List what is not healthy, and why', load: () => import('./commands/status.ts') },
+  tree: { summary: 'Show what an object depends on, and what needs it', load: () => import('./tree/tree-command.ts') },
   check: { summary: 'Check a cluster and an installation', load: () => import('./commands/check.ts') },
   crds: { summary: 'Print the CustomResourceDefinitions of operators', load: () => import('./commands/crds.ts') },
   rbac: { summary: 'Print the permissions that operators need', load: () => import('./commands/rbac.ts') },

@@ -58,6 +58,7 @@ test('what commands print with -o json has the documented schema, and no field m
     status: ['status', '--operator', 's.ts'],
     plan: ['plan', '--operator', 's.ts', '-f', 'change.yaml'],
     why: ['why', 'deployment/home'],
+    tree: ['tree', 'site/home', '--operator', 's.ts'],
     check: ['check', '--operator', 's.ts'],
     version: ['version'],
   };

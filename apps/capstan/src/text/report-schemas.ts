@@ -163,7 +163,30 @@ const check = object({
 
 const version = object({ capstan: string(), node: string() });
 
-export const REPORT_SCHEMAS = { status, plan, why, check, version } as const satisfies Record<string, Schema>;
+const node = {
+  kind: string({ description: 'Kind.group' }),
+  object: string({ description: 'namespace/name, or name.' }),
+  state: enumOf(['Ready', 'NotReady', 'Pending', 'Paused', 'Deleting', 'Error', 'Stopped', 'Missing', 'Present'], {
+    description: 'Missing: named by another object, and not there. Present: a kind without health.',
+  }),
+  message: string(),
+};
+const branches = (description: string) =>
+  array(object({ depth: integer({ description: '0 next to the object, 1 next to the one before it, …' }), ...node }), {
+    description,
+  });
+
+const tree = object({
+  healthy: boolean({ description: 'The object is healthy, and everything that it depends on or owns.' }),
+  object: object(node),
+  belongsTo: branches('Its owners.'),
+  dependsOn: branches('Objects that it names, and those that they name.'),
+  neededBy: branches('Objects that name it, and those that name them.'),
+  owns: branches('Objects that were created for it.'),
+  unread: strings('Kinds that could not be read, as Kind.group.'),
+});
+
+export const REPORT_SCHEMAS = { status, plan, why, tree, check, version } as const satisfies Record<string, Schema>;
 
 /** The document in docs/: one definition for each command. Those of Capstan itself have no program before their name. */
 export function reportSchemaDocument(): object {
