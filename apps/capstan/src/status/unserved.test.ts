@@ -47,7 +47,7 @@ async function runs(client: Client, configuration: string, record: object = {}):
       annotations: { 'projectsesame.io/instance-state': JSON.stringify(state) },
     },
     spec: { renewTime: formatMicroTime(Date.now()), leaseDurationSeconds: 30 },
-  } as Lease);
+  });
 }
 
 test('an HTTPProxy that no Sesame serves is pending, and ends status with 3', async () => {
@@ -78,7 +78,7 @@ test('classes are those of configurations and flags of the Sesames that run, in 
     kind: SesameConfiguration.kind,
     metadata: { namespace, name: 'one' },
     spec: { ingress: { className: 'inner, outer' } },
-  } as SesameConfiguration);
+  });
   await runs(client, 'one');
   const pending = 'Pending: no condition has been written yet';
   const unserved = (name: string) =>
@@ -101,7 +101,7 @@ test('classes are those of configurations and flags of the Sesames that run, in 
           spec: { containers: [{ name: 'sesame', image: 'capstan', command: ['sesame'], args: ['serve', ...args] }] },
         },
       },
-    } as Deployment);
+    });
   await serve('two', ['--sesame-config', 'two', '--ingress-class-name=other']);
   await runs(client, 'two', { source: 'defaults' });
   await serve('three', ['--sesame-config=three', '--watch-namespaces=elsewhere']);

@@ -2,7 +2,6 @@
 import {
   type Client,
   type DaemonSet,
-  type Deployment,
   type Discovery,
   isForbidden,
   isNotFound,
@@ -196,14 +195,14 @@ function stateOf(
   }
   if (object.metadata.deletionTimestamp !== undefined) return { state: 'Deleting', message: '' };
   if (id === 'Pod') {
-    const problem = podProblem(object as Pod);
+    const problem = podProblem(object);
     const isReady = (object as Pod).status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True');
     if (isReady === true) return { state: 'Ready', message: '' };
     return { state: problem === undefined ? 'Pending' : 'NotReady', message: problem?.message ?? '' };
   }
   if (CREATED[id] !== true) return { state: 'Present', message: '' };
   const { isComplete, available, wanted, problem } =
-    id === 'DaemonSet.apps' ? ofNodes(object as DaemonSet) : rolloutProgress(object as Deployment);
+    id === 'DaemonSet.apps' ? ofNodes(object) : rolloutProgress(object);
   if (isComplete) return { state: 'Ready', message: `${available} of ${wanted} ready` };
   const parts = [`${available} of ${wanted} ready`, problem?.message ?? ''];
   return { state: 'NotReady', message: parts.filter((text) => text !== '').join(': ') };

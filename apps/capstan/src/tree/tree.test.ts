@@ -38,14 +38,14 @@ async function cluster() {
   const kinds = new Map<string, Kind>(operators.flatMap((one) => one.kinds.map((kind) => [kind.kind, kind] as const)));
   const create = async (kind: Kind | string, name: string, parts: object = {}, metadata: object = {}) => {
     const found = typeof kind === 'string' ? kinds.get(kind) : kind;
-    assert.ok(found, String(kind));
+    assert.ok(found);
     const place = found.scope === 'Namespaced' ? { namespace: 'default' } : {};
     return client.create(found, {
       apiVersion: found.apiVersion,
       kind: found.kind,
       metadata: { ...place, name, ...metadata },
       ...parts,
-    } as KubeObject);
+    });
   };
   return { create, tree: (...argv: string[]) => runTest(['tree', ...argv], { transport }) };
 }

@@ -6,7 +6,6 @@ import { readFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import { after, before, describe, test } from 'node:test';
 import { startCluster } from '@capstan/apiserver';
-import { BUILT_IN_OPERATORS } from '@capstan/cli/install';
 import * as kinds from '@capstan/kube';
 import {
   type Client,
@@ -19,6 +18,7 @@ import {
 } from '@capstan/kube';
 import { type Operator, rbacManifests } from '@capstan/reconcile';
 import { createRandom, findBinaries, startRealCluster } from '@capstan/testing';
+import { BUILT_IN_OPERATORS } from '../../src/operators.ts';
 
 const SYSTEM = 'capstan-system';
 const OTHER = 'kube-system';

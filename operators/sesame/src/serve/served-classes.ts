@@ -40,13 +40,13 @@ export async function findUnserved(client: Client, now: number, signal: AbortSig
     instances.set(`${namespace}/${configuration}`, { namespace, configuration, isFile: source === 'file' });
   }
   const serving = await Promise.all(
-    [...instances.values()].map((one) => (one.isFile ? UNKNOWN : servingOf(client, one, signal))),
+    [...instances.values()].map(async (one) => (one.isFile ? UNKNOWN : servingOf(client, one, signal))),
   );
   return (proxy) => {
     const { namespace = '' } = proxy.metadata;
     const near = serving.filter(({ namespaces }) => namespaces?.includes(namespace) ?? true);
-    if (near.some((one) => one.isServed?.(sourceOf(proxy)) ?? true)) return undefined;
-    const named = classOf(sourceOf(proxy));
+    if (near.some((one) => one.isServed?.(proxy) ?? true)) return undefined;
+    const named = classOf(proxy);
     const asked = named === '' ? `class ${DEFAULT_CLASS} (the HTTPProxy names none)` : `class ${named}`;
     if (instances.size === 0) return `no Sesame serves ${asked}: none runs; create a SesameDeployment`;
     return `no Sesame serves ${asked} in the namespace ${namespace}; set spec.ingressClassName, or ingress.className of a SesameConfiguration`;
@@ -54,8 +54,6 @@ export async function findUnserved(client: Client, now: number, signal: AbortSig
 }
 
 const UNKNOWN: Serving = { isServed: undefined, namespaces: undefined };
-
-const sourceOf = (proxy: KubeObject): ClassSource => proxy as ClassSource & KubeObject;
 
 async function servingOf(
   client: Client,
