@@ -211,16 +211,77 @@ describe('weights return as they were meant, after an edit of', () => {
     });
 });
 
+describe('a drained service that was renamed within its backend resumes with its weight', () => {
+  for (const shape of ['proxy', 'gateway'] as const)
+    for (const isSeen of [true, false])
+      test(`in a route of the kind ${shape}, ${isSeen ? 'seen by the operator' : 'while the operator is away'}`, () => {
+        const before = [
+          { match: '/', services: [service('x-a', 40), service('y-a', 60)] },
+          { match: '/b', services: [service('local-l', 5), service('x-b'), service('y-a', 9, 443)] },
+        ];
+        const renames: Edit[] = [
+          (rules) => (at(rules, 0, 0).name = 'x-c'),
+          (rules) => (at(rules, 0, 0).name = 'x-d'),
+          (rules) => (at(rules, 0, 1).name = 'y-c'),
+        ];
+        const after = edited(shape, before, renames, isSeen);
+        assert.deepEqual(after.rules, meant(before, renames));
+        assert.deepEqual([after.state, after.ambiguous], [undefined, []]);
+      });
+});
+
 describe('what cannot be known is reported and not restored', () => {
-  test('a drained service that was renamed', () => {
-    const before = [{ match: '/', services: [service('x-a', 40), service('y-a', 60)] }];
-    const after = edited('proxy', before, [(rules) => (at(rules, 0, 0).name = 'x-b')]);
+  const before = [{ match: '/', services: [service('x-a', 40), service('y-a', 60)] }];
+  const rename = (name: string) => (rules: Rules) => (at(rules, 0, 0).name = name);
+  const uncertain: Record<string, Edit> = {
+    'to a service of another backend': rename('y-b'),
+    'together with its port': (rules) => Object.assign(at(rules, 0, 0), { name: 'x-b', port: 8080 }),
+    'and moved to another place': (rules) => {
+      rename('x-b')(rules);
+      rules[0]?.services.reverse();
+    },
+    'in a rule that matches something else now': (rules) => {
+      rename('x-b')(rules);
+      Object.assign(rules[0] as Rule, { match: '/other' });
+    },
+  };
+  for (const [how, edit] of Object.entries(uncertain))
+    test(`a drained service that was renamed ${how}`, () => {
+      const after = edited('proxy', before, [edit], false);
+      assert.ok(!after.rules[0]?.services.some(({ weight }) => weight === 40));
+      assert.equal(after.ambiguous.length, 1);
+      assert.match(after.ambiguous[0] ?? '', /the weight before maintenance was 40, now it is 0$/);
+      assert.notEqual(after.state, undefined, 'what was remembered stays on the route');
+    });
+
+  test('two drained services that were renamed at once', () => {
+    const two = [{ match: '/', services: [service('x-a', 40), service('x-b', 30), service('y-a', 60)] }];
+    const both: Edit = (rules) => {
+      at(rules, 0, 0).name = 'x-c';
+      at(rules, 0, 1).name = 'x-d';
+    };
+    const after = edited('proxy', two, [both], false);
     assert.deepEqual(
       after.rules[0]?.services.map(({ weight }) => weight),
-      [0, 60],
+      [0, 0, 60],
     );
-    assert.deepEqual(after.ambiguous, ['routes[0] default/x-b:80: the weight before maintenance was 40, now it is 0']);
-    assert.notEqual(after.state, undefined, 'what was remembered stays on the route');
+    assert.equal(after.ambiguous.length, 2);
+  });
+
+  test('a drained service that was renamed, while a copy of its rule has the old name', () => {
+    const copy: Edit = (rules) => {
+      rules.push({ ...structuredClone(rules[0] as Rule), match: '/copy' });
+      rename('x-b')(rules);
+    };
+    const after = edited('proxy', before, [copy], false);
+    assert.deepEqual(
+      after.rules.map(({ services }) => services.map(({ weight }) => weight)),
+      [
+        [0, 60],
+        [0, 60],
+      ],
+    );
+    assert.equal(after.ambiguous.length, 2);
   });
 
   test('one of two equal services that was deleted', () => {
@@ -262,7 +323,7 @@ describe('what cannot be known is reported and not restored', () => {
     const before = [{ match: '/', services: [service('x-a', 40), service('y-a', 60)] }];
     const drained = play(kind, { route: routeOf('proxy', before) }, X);
     const renamed = (weight: number) =>
-      routeOf('proxy', [{ match: '/', services: [service('x-b', weight), service('y-a', 60)] }]);
+      routeOf('proxy', [{ match: '/', services: [service('y-b', weight), service('y-a', 60)] }]);
     const seen = play(kind, { ...drained, route: renamed(0) }, X);
     const resumed = play(kind, seen, {});
     assert.equal(play(kind, resumed, {}).shift.ambiguous.length, 1, 'it stays while nothing is done');
@@ -296,6 +357,7 @@ describe('whatever is edited between a drain and its end', () => {
     'move rule',
     'move service',
     'rename service',
+    'rename within backend',
   ] as const;
   const edit = fc.record({ what: fc.constantFrom(...kindsOfEdits), rule: fc.nat(9), entry: fc.nat(9), to: fc.nat(9) });
   const cases = fc.record({
@@ -341,6 +403,7 @@ describe('whatever is edited between a drain and its end', () => {
       if (what === 'weight') target.weight = fresh;
       if (what === 'delete service' && one.services.length > 1) one.services = others;
       if (what === 'rename service') target.name = `y-${fresh}`;
+      if (what === 'rename within backend') target.name = `${target.name.split('-')[0]}-${fresh}`;
       if (what === 'drop weight') delete target.weight;
     };
   }

@@ -61,7 +61,7 @@ export interface RouteReport {
 }
 
 export function shiftRoute(input: ShiftInput): Shift {
-  const known = originalsOf(input.rules, input.state ?? NOTHING_STORED);
+  const known = originalsOf(input.rules, input.state ?? NOTHING_STORED, input.backendOf);
   const shifted = known.map((one) => shiftRule(one, input));
   const found = known.flatMap(({ originals }) => originals.flatMap((one) => one.unresolved));
   const unresolved = stillUnresolved(input.rules, input.state?.unresolved ?? [], found);

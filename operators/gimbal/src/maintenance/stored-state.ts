@@ -16,6 +16,7 @@ import {
   type StoredRule,
   targetOf,
 } from './identity/recognise.ts';
+import { withRenames } from './identity/renames.ts';
 
 import type { Fields, RouteEntry, RouteRule } from './model.ts';
 import { listIn, objectIn, textIn } from './routes/json.ts';
@@ -217,8 +218,12 @@ export interface FoundOriginal {
 }
 
 /** Takes what we wrote back out of a route: what is left is what its user means it to be. */
-export function originalsOf(rules: readonly RouteRule[], state: StoredState): OriginalRule[] {
-  const found = recognise(rules, state.rules);
+export function originalsOf(
+  rules: readonly RouteRule[],
+  state: StoredState,
+  backendOf: (entry: RouteEntry) => string | undefined,
+): OriginalRule[] {
+  const found = withRenames(recognise(rules, state.rules), { rules, stored: state.rules, backendOf });
   return rules.map((rule) => ({
     rule,
     isKnown: rule.entries.some((entry) => found.has(entry)),

@@ -19,12 +19,30 @@ describe('an edit while the backend is drained', () => {
       assert.equal(stateOn(await stage.route()), undefined);
     }));
 
-  test('that renames the drained service is reported until its weight is set', () =>
+  test('that renames the drained service within its backend resumes it with its weight, also after a restart', () =>
+    played(scene, async (stage) => {
+      const rename = (name: string) =>
+        stage.edit(({ routes }) => {
+          const [first] = routes[0]?.services ?? [];
+          if (first !== undefined) first.name = name;
+        });
+      await stage.setStatus('x', 'Maintenance');
+      await rename('x-b');
+      assert.deepEqual(await stage.weights(), [0, 60], 'it stays drained');
+      assert.deepEqual(condition(await stage.backend(), 'Drained')?.status, 'True');
+      await stage.restart();
+      await stage.setStatus('x', 'Enabled');
+      assert.deepEqual(await stage.weights(), [40, 60]);
+      assert.ok(!stage.events().includes('AmbiguousWeight'));
+      assert.equal(stateOn(await stage.route()), undefined);
+    }));
+
+  test('that leads the drained service to another backend is reported until its weight is set', () =>
     played(scene, async (stage) => {
       await stage.setStatus('x', 'Maintenance');
       await stage.edit(({ routes }) => {
         const [first] = routes[0]?.services ?? [];
-        if (first !== undefined) first.name = 'x-b';
+        if (first !== undefined) first.name = 'z-c';
       });
       await stage.setStatus('x', 'Enabled');
       assert.deepEqual(await stage.weights(), [0, 60]);
@@ -33,7 +51,7 @@ describe('an edit while the backend is drained', () => {
       assert.deepEqual(condition(x, 'WeightsRestored'), { status: 'False', reason: 'AmbiguousWeight' });
       assert.equal(
         x.status?.conditions?.find(({ type }) => type === 'WeightsRestored')?.message,
-        'HTTPProxy default/r: routes[0] default/x-b:80: the weight before maintenance was 40, now it is 0; set the one that is meant',
+        'HTTPProxy default/r: routes[0] default/z-c:80: the weight before maintenance was 40, now it is 0; set the one that is meant',
       );
       assert.equal(x.status?.maintenance?.state, 'Active');
       stage.transport.clear();

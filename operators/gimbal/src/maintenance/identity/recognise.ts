@@ -75,7 +75,7 @@ const hasAny = (fields: Fields) => Object.values(fields).some((value) => value !
 const withoutOrdinal = (id: string) => id.replace(/#\d+$/, '');
 
 /** `mirror default/web:80#2`: what it leads to, by which port, and what kind of entry it is. */
-function identityOf(id: string): { target: string; port: string | undefined; family: string } {
+export function identityOf(id: string): { target: string; port: string | undefined; family: string } {
   const [, target = id, port] = /^(.*?)(?::([^:/]+))?$/.exec(withoutOrdinal(id)) ?? [];
   const family = target === 'gate' || !target.includes(' ') ? target.replace(/.*\/.*/, '') : target.split(' ')[0];
   return { target, port, family: family ?? '' };
@@ -84,11 +84,11 @@ function identityOf(id: string): { target: string; port: string | undefined; fam
 /** The service that an entry leads to, by whatever port. */
 export const targetOf = (id: string) => identityOf(id).target;
 
-const isChanged = ({ written }: StoredEntry) => Object.keys(written).length > 0;
+export const isChanged = ({ written }: StoredEntry) => Object.keys(written).length > 0;
 /** Whether all that we wrote stands there. */
-const isTraced = ({ fields }: RouteEntry, { written }: StoredEntry) =>
+export const isTraced = ({ fields }: RouteEntry, { written }: StoredEntry) =>
   Object.entries(written).every(([name, ours]) => equal(fields[name], ours));
-const isAsSeen = ({ fields }: RouteEntry, { seen }: StoredEntry) => equal(given(fields), given(seen));
+export const isAsSeen = ({ fields }: RouteEntry, { seen }: StoredEntry) => equal(given(fields), given(seen));
 
 // What edits cost. A rule or a service that is added has to be written as a whole.
 const EDIT = 1;
@@ -144,7 +144,7 @@ function ruleEdits(stored: StoredRule, rule: RouteRule): number | undefined {
   return isTraceLeft && edits <= limit ? edits : undefined;
 }
 
-function isSameRule({ key, name, isPartial }: StoredRule, rule: RouteRule): boolean {
+export function isSameRule({ key, name, isPartial }: StoredRule, rule: RouteRule): boolean {
   if (isPartial) return key === rule.key || (rule.name !== undefined && key === ruleKey(rule.name));
   return key === rule.key || (name !== undefined && name === rule.name);
 }
