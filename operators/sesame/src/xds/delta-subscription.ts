@@ -19,8 +19,6 @@ const RESPONSE_SIZE = 2 * 1024 * 1024;
 export class DeltaSubscription extends Subscription {
   #isStarted = false;
   #mustRespond = false;
-  /** Names that are sent in responses of their own, because one with all of them was refused. */
-  #parts: ReadonlySet<string>[] = [];
 
   request({
     resource_names_subscribe: added = [],
@@ -54,15 +52,6 @@ export class DeltaSubscription extends Subscription {
     )
       hasSent = this.#respond();
     this.settle();
-  }
-
-  protected override sendAgainInParts(changes: ReadonlyMap<string, SentChange>): boolean {
-    if (changes.size < 2) return false;
-    const names = [...changes.keys()];
-    const half = names.length >> 1;
-    this.#parts.push(new Set(names.slice(0, half)), new Set(names.slice(half)));
-    for (const [name, { previous }] of changes) super.mark(name, previous);
-    return true;
   }
 
   /** A split resource does not change with what it was split into. */
@@ -103,10 +92,20 @@ export class DeltaSubscription extends Subscription {
     const removed: string[] = [];
     const changes = new Map<string, SentChange>();
     let size = 0;
-    const part = this.#parts.shift();
+    const part = this.nextPart();
     for (const [name, previous] of this.dirty) {
       if (part && !part.has(name)) continue;
-      const sent = this.node.get(resourceKey(this.type, name));
+      if (size > RESPONSE_SIZE) {
+        if (part) this.returnPart(part);
+        break;
+      }
+      const key = resourceKey(this.type, name);
+      const sent = this.node.get(key);
+      // The client keeps the version that it has of a resource that it refuses.
+      if (!sent && this.node.isLeftOut(key)) {
+        this.dirty.delete(name);
+        continue;
+      }
       const pieces = sent?.pieces(delivery, shape) ?? [];
       // What is composed of many parts may change with each of them: the client gets the newest when it has read the last.
       if (pieces.length > 1 && this.isInFlight(name)) continue;
@@ -115,7 +114,6 @@ export class DeltaSubscription extends Subscription {
         entries.push({ resource: sent, pieces });
         size += sizeOf(pieces);
       } else removed.push(name);
-      if (size > RESPONSE_SIZE) break;
     }
     if (changes.size === 0 && !this.#mustRespond) return part !== undefined;
     this.#mustRespond = false;

@@ -1,7 +1,7 @@
 // What one stream asks for of one type, and how far it is: the names, what has changed since the last response, and what is
 // sent and not yet acknowledged. Changes of a name that arrive meanwhile become one.
 import type { Delivery, ResourceType } from '../envoy/index.ts';
-import type { Resource, Shape } from './resource.ts';
+import { type Resource, resourceKey, type Shape } from './resource.ts';
 import type { XdsNode } from './xds-node.ts';
 
 /** The stream that a subscription writes to. */
@@ -43,6 +43,8 @@ export abstract class Subscription {
   isFresh = true;
   /** Names to be sent, with what the client has. */
   protected readonly dirty = new Map<string, Resource | undefined>();
+  /** Names that are sent in responses of their own: a response with all of them was refused, or would be. */
+  #parts: ReadonlySet<string>[] = [];
   /** By nonce. A stream of one name has at most one, and none most of the time: there is no map then. */
   #inFlight: Map<string, InFlight> | undefined;
   #isAnswered = false;
@@ -138,27 +140,88 @@ export abstract class Subscription {
     this.node.pending.delete(this);
   }
 
-  /** Whether what was refused as a whole is sent again in smaller parts, until the part that is refused is one resource. */
-  protected sendAgainInParts(_changes: ReadonlyMap<string, SentChange>): boolean {
+  /**
+   * The names that the next response may have; undefined: all that are to be sent. Resources that some client refuses follow the others,
+   * each in a response of its own.
+   */
+  protected nextPart(): ReadonlySet<string> | undefined {
+    for (let part = this.#parts.shift(); part; part = this.#parts.shift())
+      for (const name of part) if (this.dirty.has(name)) return part;
+    const { refused } = this.node;
+    if (refused.size === 0 || this.dirty.size < 2) return undefined;
+    const suspects = [...this.dirty.keys()].filter(
+      (name) => refused.has(resourceKey(this.type, name)) && !this.isInFlight(name),
+    );
+    if (suspects.length === 0) return undefined;
+    const alone = new Set(suspects);
+    const others = [...this.dirty.keys()].filter((name) => !alone.has(name));
+    this.#parts.push(...(others.length > 0 ? [new Set(others)] : []), ...suspects.map((name) => new Set([name])));
+    return this.#parts.shift();
+  }
+
+  /** The response was full: the rest of its names are the next part. */
+  protected returnPart(part: ReadonlySet<string>): void {
+    this.#parts.unshift(part);
+  }
+
+  /**
+   * Finds the resource that is refused. A response of one change leaves no doubt. Of more, those that the message of the client names
+   * are sent again alone, after all others; if it names none, both halves are. A message may name innocent resources, too: Envoy prints
+   * the resource that it refuses, with all names in it.
+   */
+  #refuse(changes: ReadonlyMap<string, SentChange>, message: string): void {
+    if (this.search(changes, message)) return;
+    const suspects = [...changes.keys()].filter((name) => isNamed(name, message));
+    const [only, ...more] = changes.values();
+    if (only && more.length === 0) {
+      // A full response may be refused because of what was not changed in it.
+      const others = suspects.length === 0 ? this.#namedOthers(message, only.sent?.name) : [];
+      for (const sent of others) this.node.blame(this, sent, withoutDump(message));
+      if (others.length === 0) this.refuse(only, message);
+      return;
+    }
+    const names = [...changes.keys()];
+    const half = names.length >> 1;
+    const parts =
+      suspects.length > 0 && suspects.length < names.length
+        ? [names.filter((name) => !suspects.includes(name)), ...suspects.map((name) => [name])]
+        : [names.slice(0, half), names.slice(half)];
+    this.#parts.unshift(...parts.filter(({ length }) => length > 0).map((part) => new Set(part)));
+    for (const [name, { previous }] of changes) this.markAgain(name, previous);
+  }
+
+  /** Whether the resource that is refused is looked for in another way. */
+  protected search(_changes: ReadonlyMap<string, SentChange>, _message: string): boolean {
     return false;
   }
 
-  /** A client names what it refuses in its message, or refuses the response as a whole. */
-  #refuse(changes: ReadonlyMap<string, SentChange>, message: string): void {
-    const named = new Map([...changes].filter(([name]) => isNamed(name, message)));
-    // A full response may be refused because of what was not changed in it.
-    if (named.size === 0) {
-      for (const sent of this.node.ofType(this.type))
-        if (isNamed(sent.name, message)) named.set(sent.name, { sent, previous: undefined });
-    }
-    if (named.size === 0 && this.sendAgainInParts(changes)) return;
-    for (const change of (named.size > 0 ? named : changes).values())
-      this.node.refuse(this, change, withoutDump(message));
+  /** False when the client goes on to be sent the resource: it cannot be left out. */
+  protected refuse(change: SentChange, message: string): boolean {
+    if (change.sent) this.restored(change.sent.name, change.previous);
+    return this.node.refuse(this, change, withoutDump(message));
+  }
+
+  /** The client has the previous version of a resource after a refusal. */
+  protected restored(_name: string, _previous: Resource | undefined): void {}
+
+  /** Of a change that was refused, which is to be sent again. */
+  protected markAgain(name: string, previous: Resource | undefined): void {
+    this.restored(name, previous);
+    this.dirty.set(name, previous);
+    this.node.pending.add(this);
+  }
+
+  #namedOthers(message: string, except: string | undefined): Resource[] {
+    // Only these messages name what is refused and nothing else.
+    if (!NAMES_REFUSED.test(message)) return [];
+    return [...this.node.ofType(this.type)].filter(({ name }) => name !== except && isNamed(name, message));
   }
 }
 
+const NAMES_REFUSED = /^Error adding\/updating (listener|cluster)\(s\) /;
+
 /** As a whole: `ingress_http` is not named by a message about `ingress_https`. */
-function isNamed(name: string, message: string): boolean {
+export function isNamed(name: string, message: string): boolean {
   // An empty name is found everywhere, and the search below would not end.
   if (name === '') return false;
   for (let at = message.indexOf(name); at !== -1; at = message.indexOf(name, at + 1))

@@ -1,8 +1,8 @@
 // State of the world: each response has all resources of the type (listeners, clusters) or those that changed (the others).
-import { encode, type ResourceType, typeUrl } from '../envoy/index.ts';
+import { encode, type ResourceType, typed, typeUrl } from '../envoy/index.ts';
 import { type Resource, resourceKey } from './resource.ts';
-import { combinedVersion, join, resourcePieces } from './resource-store.ts';
-import { type SentChange, Subscription, WILDCARD } from './subscription.ts';
+import { combinedVersion, join, lengthPrefix, resourcePieces } from './resource-store.ts';
+import { isNamed, type SentChange, Subscription, WILDCARD } from './subscription.ts';
 import { VersionSum } from './version-sum.ts';
 
 export interface DiscoveryRequest {
@@ -15,12 +15,39 @@ export interface DiscoveryRequest {
 /** Of these a resource that is not in a response is removed by the client. */
 const COMPLETE: ReadonlySet<ResourceType> = new Set(['lds', 'cds']);
 
+/** What the client has of names whose change is not sent yet. */
+type Previous = ReadonlyMap<string, Resource | undefined>;
+
+const NOTHING: Previous = new Map();
+
+interface Search {
+  /** Those that are not refused. */
+  readonly clean: ReadonlySet<string>;
+  readonly candidates: readonly string[];
+  /** Candidates that stand before the marker. */
+  readonly tested: readonly string[];
+}
+
+/** A type that is none of the discovery services': its URL is in the message of a client that refuses it. */
+const MARKER = 'google.protobuf.Empty';
+const MARKER_PIECE = markerPiece();
+
+function markerPiece(): Uint8Array {
+  const any = encode('google.protobuf.Any', typed(MARKER));
+  return Buffer.concat([lengthPrefix(0x12, any.length), any]);
+}
+
 export class WorldSubscription extends Subscription {
   /** What was sent of each name, for the version of all of them; not used for wildcards. */
   readonly #sent = new Map<string, Resource>();
   readonly #sum = new VersionSum();
   #isStarted = false;
   #mustRespond = false;
+  /** It is known what the client has: it had nothing, or has accepted a response. */
+  #isKnown = true;
+  #search: Search | undefined;
+  /** Nothing was sent yet. */
+  #isInitial = false;
   #lastNonce = '';
 
   request({
@@ -33,7 +60,11 @@ export class WorldSubscription extends Subscription {
     if (this.#isStarted && nonce !== this.#lastNonce) return;
     this.#updateNames(names);
     if (!this.#isStarted) this.#start(version);
-    else this.answer(nonce, error && (error.message ?? 'no message'));
+    else if (!error) {
+      this.#isKnown = true;
+      this.#search = undefined;
+      this.answer(nonce, undefined);
+    } else this.answer(nonce, error.message ?? 'no message');
     this.flush();
   }
 
@@ -44,8 +75,11 @@ export class WorldSubscription extends Subscription {
       return;
     }
     const isWhole = this.isWildcard || COMPLETE.has(this.type);
-    const changes = this.#takeChanges();
-    const pieces = isWhole ? this.#whole() : this.#changed(changes);
+    const part = this.nextPart();
+    const changes = this.#takeChanges(part);
+    // Of other parts the client has the previous version until their turn comes.
+    const later = new Map(part ? [...this.dirty].filter(([name]) => !part.has(name)) : []);
+    const pieces = isWhole ? this.#whole(later) : this.#changed(changes);
     // What was removed cannot be expressed for these types: the client drops it when nothing refers to it.
     if (!isWhole && pieces.length === 0 && !this.#mustRespond) {
       for (const name of changes.keys()) this.dirty.delete(name);
@@ -53,7 +87,9 @@ export class WorldSubscription extends Subscription {
       return;
     }
     this.#mustRespond = false;
-    const version = this.#version();
+    const isInitial = this.#isInitial;
+    this.#isInitial = false;
+    const version = this.#version(later);
     const nonce = this.stream.nextNonce();
     this.#lastNonce = nonce;
     this.sent(nonce, version, changes);
@@ -63,23 +99,27 @@ export class WorldSubscription extends Subscription {
       nonce,
     });
     this.stream.send(this.type, [...pieces, head]);
-    this.node.delivered(this, changes);
+    // The clusters of the first response may be there already, and then ask for no endpoints.
+    if (!isInitial) this.node.delivered(this, changes);
   }
 
   #start(version: string): void {
     this.#isStarted = true;
     this.isFresh = version === '';
-    for (const name of this.names) {
-      if (name === WILDCARD) continue;
-      this.#record(name, this.node.get(resourceKey(this.type, name)));
-      this.mark(name, undefined);
-    }
-    // A client that comes back with what it would get has nothing to be sent.
-    if (version !== '' && version === this.#version()) {
-      this.dirty.clear();
+    this.#isKnown = version === '' || !COMPLETE.has(this.type);
+    const refused = this.#refused();
+    for (const name of this.names)
+      if (name !== WILDCARD)
+        this.#record(name, refused.has(name) ? refused.get(name) : this.node.get(resourceKey(this.type, name)));
+    const names = this.isWildcard ? [...this.node.ofType(this.type)].map(({ name }) => name) : this.names;
+    // A client that comes back with what it would get has nothing to be sent but what it refused: that is tried again.
+    const isSame = version !== '' && version === this.#version(refused);
+    for (const name of names) if (!isSame || refused.has(name)) this.mark(name, refused.get(name));
+    if (isSame) {
       this.settle();
       return;
     }
+    this.#isInitial = true;
     this.#mustRespond = true;
     this.node.pending.add(this);
   }
@@ -106,9 +146,65 @@ export class WorldSubscription extends Subscription {
     }
   }
 
-  #takeChanges(): Map<string, SentChange> {
+  /** Resources that clients refuse, with the version that they accepted before. */
+  #refused(): Previous {
+    const { refused } = this.node;
+    if (refused.size === 0) return NOTHING;
+    const names = this.isWildcard ? [...this.node.ofType(this.type)].map(({ name }) => name) : [...this.names];
+    return new Map(
+      names.flatMap((name) => {
+        const found = refused.get(resourceKey(this.type, name));
+        return found ? [[name, found.accepted] as const] : [];
+      }),
+    );
+  }
+
+  protected override restored(name: string, previous: Resource | undefined): void {
+    if (!this.isWildcard) this.#record(name, previous);
+  }
+
+  /**
+   * A client that comes back has versions that are not known. A response with less would take resources from it, so every response of
+   * the search has all of them and is refused: a marker that no client accepts stands between the resources to be tested and the rest. A
+   * client reads in order. If its message is not about the marker, the resource that it refuses is before it.
+   */
+  protected override search(changes: ReadonlyMap<string, SentChange>, message: string): boolean {
+    if (this.#isKnown) return false;
+    const names = [...changes.keys()];
+    let { clean, candidates, tested }: Search = this.#search ?? {
+      clean: new Set(),
+      candidates: names.filter((name) => isNamed(name, message)),
+      tested: [],
+    };
+    if (this.#search && message.includes(MARKER)) {
+      clean = new Set([...clean, ...tested]);
+    } else if (this.#search) {
+      const change = changes.get(tested[0] ?? '');
+      if (tested.length === 1 && change) {
+        this.#search = undefined;
+        if (this.refuse(change, message)) this.#sendAgain(changes, change);
+        return true;
+      }
+      candidates = [...tested];
+    }
+    candidates = candidates.filter((name) => !clean.has(name));
+    // The message names others than the one that is refused, or none.
+    if (candidates.length === 0) candidates = names.filter((name) => !clean.has(name));
+    tested = candidates.slice(0, Math.ceil(candidates.length / 2));
+    this.#search = tested.length > 0 ? { clean, candidates, tested } : undefined;
+    if (this.#search) this.#sendAgain(changes, undefined);
+    return true;
+  }
+
+  #sendAgain(changes: ReadonlyMap<string, SentChange>, except: SentChange | undefined): void {
+    for (const [name, change] of changes) if (change !== except) this.markAgain(name, change.previous);
+    this.#isInitial = true;
+  }
+
+  #takeChanges(part: ReadonlySet<string> | undefined): Map<string, SentChange> {
     const changes = new Map<string, SentChange>();
     for (const [name, previous] of this.dirty) {
+      if (part && !part.has(name)) continue;
       const sent = this.node.get(resourceKey(this.type, name));
       changes.set(name, { sent, previous });
       if (!this.isWildcard) this.#record(name, sent);
@@ -116,15 +212,33 @@ export class WorldSubscription extends Subscription {
     return changes;
   }
 
-  #whole(): readonly Uint8Array[] {
+  #whole(later: Previous): readonly Uint8Array[] {
     const { store } = this.node;
-    if (this.isWildcard && this.node.isLikeStore(this.type)) return store.pieces(this.type, this.stream.delivery);
-    return join([...this.#visible()].flatMap((resource) => resourcePieces(resource, this.stream.delivery)));
+    if (this.#search) {
+      const { tested } = this.#search;
+      const first = new Set(tested);
+      const all = [...this.#visible(later)];
+      const pieces = (resources: readonly Resource[]) =>
+        resources.flatMap((resource) => resourcePieces(resource, this.stream.delivery));
+      return join([
+        ...pieces(all.filter(({ name }) => first.has(name))),
+        MARKER_PIECE,
+        ...pieces(all.filter(({ name }) => !first.has(name))),
+      ]);
+    }
+    if (this.isWildcard && later.size === 0 && this.node.isLikeStore(this.type))
+      return store.pieces(this.type, this.stream.delivery);
+    return join([...this.#visible(later)].flatMap((resource) => resourcePieces(resource, this.stream.delivery)));
   }
 
-  *#visible(): Generator<Resource> {
-    if (this.isWildcard) yield* this.node.ofType(this.type);
-    else yield* this.#sent.values();
+  *#visible(later: Previous): Generator<Resource> {
+    const all = this.isWildcard ? this.node.ofType(this.type) : this.#sent.values();
+    if (later.size === 0) {
+      yield* all;
+      return;
+    }
+    for (const resource of all) if (!later.has(resource.name)) yield resource;
+    for (const resource of later.values()) if (resource) yield resource;
   }
 
   #changed(changes: ReadonlyMap<string, SentChange>): Uint8Array[] {
@@ -132,10 +246,12 @@ export class WorldSubscription extends Subscription {
     return resources.flatMap((resource) => resourcePieces(resource, this.stream.delivery));
   }
 
-  #version(): string {
+  #version(later: Previous): string {
     if (!this.isWildcard) return this.#sum.toString();
     const { store } = this.node;
-    return this.node.isLikeStore(this.type) ? store.versionOf(this.type) : combinedVersion(this.node.ofType(this.type));
+    return later.size === 0 && this.node.isLikeStore(this.type)
+      ? store.versionOf(this.type)
+      : combinedVersion(this.#visible(later));
   }
 
   #record(name: string, resource: Resource | undefined): void {

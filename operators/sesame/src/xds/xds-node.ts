@@ -4,7 +4,8 @@ import type { Clock } from '@capstan/kube';
 import { RESOURCE_TYPES, type ResourceType } from '../envoy/index.ts';
 import { ClientTime } from './client-time.ts';
 import { Isolations, type RefusedParts } from './isolation.ts';
-import { type Resource, type ResourceKey, resourceKey } from './resource.ts';
+import type { RefusedResources } from './refused-resources.ts';
+import { isSameResource, type Resource, type ResourceKey, resourceKey } from './resource.ts';
 import type { ResourceChange, ResourceStore } from './resource-store.ts';
 import type { SentChange, Subscription, SubscriptionStream } from './subscription.ts';
 
@@ -14,6 +15,12 @@ export interface Rejection {
   /** What the client said. */
   readonly message: string;
   readonly origins: readonly string[];
+}
+
+/** What clients of a server refuse, whole and in parts. */
+export interface Refused {
+  readonly parts: RefusedParts;
+  readonly resources: RefusedResources;
 }
 
 export interface NodeIdentity {
@@ -58,6 +65,8 @@ export class XdsNode {
   readonly pending = new Set<Subscription>();
   readonly rejections = new Map<ResourceKey, Rejection>();
   readonly store: ResourceStore;
+  /** What any client of the server refuses. */
+  readonly refused: RefusedResources;
   /** What wildcard and loopback addresses of listeners mean there. */
   readonly #bindAddress: string | undefined;
   readonly #onReport: (report: NodeReport) => void;
@@ -87,10 +96,11 @@ export class XdsNode {
     store: ResourceStore,
     clock: Clock,
     onReport: (report: NodeReport) => void,
-    refusedParts: RefusedParts,
+    { parts, resources }: Refused,
     contain: (node: XdsNode, call: () => void) => void,
   ) {
-    this.#isolations = new Isolations(refusedParts);
+    this.#isolations = new Isolations(parts);
+    this.refused = resources;
     this.id = id;
     this.#bindAddress = bindAddress;
     this.store = store;
@@ -220,7 +230,10 @@ export class XdsNode {
       this.#acknowledged[type] = version;
       for (const [name, { sent }] of changes) {
         const key = resourceKey(type, name);
-        this.rejections.delete(key);
+        if (!this.#isKept(key, sent)) {
+          this.rejections.delete(key);
+          this.refused.forget(key);
+        }
         if (sent?.composition && isWhole(subscription)) this.#accept(key, sent);
         const awaited = type === 'eds' ? this.#awaitedEndpoints.get(key) : undefined;
         if (!awaited) continue;
@@ -232,13 +245,41 @@ export class XdsNode {
     this.#reviewSettled();
   }
 
-  refuse(subscription: Subscription, { sent, previous }: SentChange, message: string): void {
-    if (!sent) return;
-    const { key, origins } = sent;
-    if (sent.composition && isWhole(subscription) && this.#isolate(subscription, sent, message)) return;
-    this.rejections.set(key, { key, version: sent.version(subscription.stream.shape), message, origins });
-    // What the client accepted last stays in force, in full responses too.
-    if (previous) this.#instead.set(key, previous);
+  /** Reports a refusal of a resource that the client goes on to see. */
+  blame({ stream }: Subscription, resource: Resource, message: string): void {
+    const { key, origins } = resource;
+    this.rejections.set(key, { key, version: resource.version(stream.shape), message, origins });
+  }
+
+  /** Lets the client see the version that it accepted last, or nothing; false when it goes on to see what it refuses. */
+  refuse(subscription: Subscription, { sent, previous }: SentChange, message: string): boolean {
+    if (!sent) return false;
+    const { key } = sent;
+    const isComposed = sent.composition !== undefined && isWhole(subscription);
+    if (isComposed && this.#isolate(subscription, sent, message)) return true;
+    this.blame(subscription, sent, message);
+    const kept = previous ?? this.refused.get(key)?.accepted;
+    // It has the hosts of all: a client that comes back would lose those that it serves.
+    if (isComposed && !kept && !subscription.isFresh) return false;
+    // A listener on an address of this client is of no use to others.
+    const accepted = sent.type === 'lds' && this.#bindAddress !== undefined ? undefined : kept;
+    this.refused.remember({ key, version: sent.version('whole'), message, accepted });
+    // A change that came meanwhile takes its place.
+    if (!isSameResource(this.store.get(key), sent)) return true;
+    this.#instead.set(key, kept);
+    // Envoy has replaced a secret before it finds that no context can be made of it: listeners that come later would use it.
+    if (kept && sent.type === 'sds') subscription.resend(sent.name, kept);
+    return true;
+  }
+
+  /** Whether this is the version that the client keeps of a resource that it refuses. */
+  #isKept(key: ResourceKey, sent: Resource | undefined): boolean {
+    return this.rejections.has(key) && this.#instead.has(key) && isSameResource(this.#instead.get(key), sent);
+  }
+
+  /** Whether the client is sent nothing of a resource, because it refuses it. */
+  isLeftOut(key: ResourceKey): boolean {
+    return this.#instead.has(key) && this.#instead.get(key) === undefined && this.rejections.has(key);
   }
 
   /** Sends the resource without what is refused of it, or with less, to find that; false when that cannot be found. */

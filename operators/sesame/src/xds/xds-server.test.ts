@@ -439,13 +439,18 @@ suite('refusals', () => {
     put(store, listener('ingress_http', 1, 'r'), listener('ingress_https', 2, 'r'));
     const stream = client.open(world('lds'));
     stream.request({});
-    stream.nack(
-      await stream.next(),
-      `Error adding/updating listener(s) ingress_https: goo.gle/debugproto  \nstat_prefix: "x"\n${'filter {\n}\n'.repeat(99)}: Proto constraint validation failed (Domain: too short)\n`,
-    );
+    const message = `Error adding/updating listener(s) ingress_https: goo.gle/debugproto  \nstat_prefix: "x"\n${'filter {\n}\n'.repeat(99)}: Proto constraint validation failed (Domain: too short)\n`;
+    stream.nack(await stream.next(), message);
+    // The other one alone, then the one that is named.
+    const others = await stream.next();
+    assert.deepEqual([...others.resources.keys()], ['ingress_http']);
+    stream.ack(others);
+    const named = await stream.next();
+    assert.deepEqual([...named.resources.keys()].sort(), ['ingress_http', 'ingress_https']);
+    stream.nack(named, message);
     const { rejections } = await report(({ rejections: found }) => found.length > 0);
     assert.deepEqual(
-      rejections.map(({ key, message }) => [key, message]),
+      rejections.map(({ key, message: reason }) => [key, reason]),
       [
         [
           'lds/ingress_https',

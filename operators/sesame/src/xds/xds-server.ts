@@ -13,11 +13,11 @@ import { type DiscoveryMethod, openDiscoveryStream, type StreamCalls } from './d
 import { SocketErrors } from './errors.ts';
 import { Deadlines } from './grpc/deadlines.ts';
 import { GrpcStatus } from './grpc/grpc-stream.ts';
-import type { RefusedParts } from './isolation.ts';
 import { type RefusalReason, XDS_LIMITS, type XdsLimits } from './limits.ts';
+import { RefusedResources } from './refused-resources.ts';
 import type { ResourceStore } from './resource-store.ts';
 import { type CertificateFiles, createCertificateWatch } from './server-certificates.ts';
-import { type NodeIdentity, type NodeReport, XdsNode } from './xds-node.ts';
+import { type NodeIdentity, type NodeReport, type Refused, XdsNode } from './xds-node.ts';
 
 export interface XdsServerOptions {
   readonly store: ResourceStore;
@@ -30,6 +30,8 @@ export interface XdsServerOptions {
   readonly logger?: Logger;
   /** Other limits than XDS_LIMITS. */
   readonly limits?: Partial<XdsLimits>;
+  /** What clients have refused before; nothing by default. It is added to. */
+  readonly refused?: Refused;
   /** Called when a client has accepted or refused something, and when it goes away. */
   onReport?(report: NodeReport): void;
 }
@@ -55,7 +57,7 @@ export interface XdsStatistics {
 export async function startXdsServer(options: XdsServerOptions): Promise<XdsServer> {
   const { store, clock = systemClock, logger = silentLogger } = options;
   const nodes = new Map<string, XdsNode>();
-  const refusedParts: RefusedParts = new Map();
+  const refusals: Refused = options.refused ?? { parts: new Map(), resources: new RefusedResources() };
   const sessions = new Set<ServerHttp2Session>();
   const responses: Partial<Record<ResourceType, number>> = {};
   const bytes: Partial<Record<ResourceType, number>> = {};
@@ -87,7 +89,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   const nodeOf = (identity: NodeIdentity): XdsNode => {
     let node = nodes.get(identity.id);
     if (!node) {
-      node = new XdsNode(identity, store, clock, report, refusedParts, contain);
+      node = new XdsNode(identity, store, clock, report, refusals, contain);
       nodes.set(identity.id, node);
     }
     return node;
@@ -96,6 +98,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     const now = waiting;
     waiting = [];
     for (const call of now) call();
+    for (const { key, after } of changes) if (!after) refusals.resources.forget(key);
     for (const node of nodes.values()) contain(node, () => node.changed(changes));
   });
 
