@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { Fragment, type Message, typed } from './encode.ts';
+import type { RuleSet } from './tables.ts';
 import { validate } from './validate.ts';
 
 const route = (match: Message, more: Message = { route: { cluster: 'a' } }) => ({
@@ -74,6 +76,36 @@ const cases: [name: string, type: string, value: Message, path: string | undefin
     'timeout',
   ],
   [
+    'a negative duration without a constraint',
+    'envoy.config.cluster.v3.Cluster.SlowStartConfig',
+    { slow_start_window: '-1s' },
+    'slow_start_window',
+  ],
+  [
+    'a negative duration in an Any',
+    'envoy.config.core.v3.TypedExtensionConfig',
+    {
+      name: 'x',
+      typed_config: typed('envoy.extensions.upstreams.http.v3.HttpProtocolOptions', {
+        common_http_protocol_options: { idle_timeout: '-0.5s' },
+        explicit_http_config: { http_protocol_options: {} },
+      }),
+    },
+    'typed_config.common_http_protocol_options.idle_timeout',
+  ],
+  [
+    'a key of a map that is empty',
+    'envoy.config.core.v3.Metadata',
+    { filter_metadata: { '': {} } },
+    'filter_metadata[""]',
+  ],
+  [
+    'bytes that are too long',
+    'envoy.config.core.v3.HeaderValue',
+    { key: 'a', raw_value: Buffer.alloc(16_385) },
+    'raw_value',
+  ],
+  [
     'a Host that is removed',
     'envoy.config.route.v3.VirtualHost',
     { name: 'h', domains: ['*'], response_headers_to_remove: ['x', 'Host'] },
@@ -96,6 +128,9 @@ const cases: [name: string, type: string, value: Message, path: string | undefin
   ],
 ];
 
+const CHECKED =
+  /^(any\.required|bool\.const|bytes\.(min|max)_len|duration\.(gte?|lte?|required)|enum\.(defined_only|not_in)|map\.keys\.string\.min_len|message\.required|repeated\.(min_items|max_items|unique)|(repeated\.items\.)?(uint32|uint64|double)\.(gte?|lte?)|repeated\.items\.enum\.defined_only|(repeated\.items\.)?string\.(min_len|max_bytes|ignore_empty|in|pattern|strict|well_known_regex))$/;
+
 suite('validate', () => {
   for (const [name, type, value, path] of cases) {
     test(path === undefined ? `${name} passes` : `${name} is reported with its path`, () => {
@@ -105,6 +140,24 @@ suite('validate', () => {
       );
     });
   }
+
+  test('every kind of constraint of the tables is checked', () => {
+    const tables = JSON.parse(readFileSync(new URL('./gen/messages.json', import.meta.url), 'utf8')) as {
+      messages: Record<string, { fields: [number, string, string, { rules?: Record<string, RuleSet> }?][] }>;
+    };
+    const kinds = new Set<string>();
+    const add = (kind: string, rule: unknown): void => {
+      if (typeof rule !== 'object' || rule === null || Array.isArray(rule)) kinds.add(kind);
+      else for (const [name, each] of Object.entries(rule)) add(`${kind}.${name}`, each);
+    };
+    for (const { fields } of Object.values(tables.messages))
+      for (const [, , , more] of fields)
+        for (const [kind, rule] of Object.entries(more?.rules ?? {}))
+          if (kind === 'duration') for (const name of Object.keys(rule)) kinds.add(`duration.${name}`);
+          else add(kind, rule);
+    // A new one needs a check in validate.ts, and a line here.
+    assert.deepEqual([...kinds].filter((kind) => !CHECKED.test(kind)).sort(), []);
+  });
 
   test('an error inside a fragment has the path from the resource', () => {
     const host = new Fragment('envoy.config.route.v3.VirtualHost', { name: 'h', domains: [] });

@@ -129,8 +129,12 @@ function checkField(field: Field, value: unknown, parent: string, found: Violati
     return;
   }
   if (field.label === 'map') {
-    for (const [key, item] of Object.entries((value as Message | undefined) ?? {}))
-      checkMessage(field.type, item, `${join(parent, field.name)}[${JSON.stringify(key)}]`, found);
+    const keyRules = rules?.['map']?.['keys'] as Record<string, RuleSet> | undefined;
+    for (const [key, item] of Object.entries((value as Message | undefined) ?? {})) {
+      const path = `${join(parent, field.name)}[${JSON.stringify(key)}]`;
+      if (keyRules?.['string']) checkText(key, keyRules['string'], (problem) => found.push({ path, problem }));
+      checkMessage(field.type, item, path, found);
+    }
     return;
   }
   if (value === undefined) {
@@ -154,6 +158,9 @@ function checkField(field: Field, value: unknown, parent: string, found: Violati
     Number.parseFloat(value) > DURATION_MAX_SECONDS
   )
     report(`is ${value}; it must be at most ${DURATION_MAX_SECONDS}s`);
+  // No constraint says so of most durations: Envoy refuses them when it uses them, some with a message that names no resource.
+  else if (field.type === 'google.protobuf.Duration' && typeof value === 'string' && Number.parseFloat(value) < 0)
+    report(`is ${value}; it must not be negative`);
   else if (rules) checkValue(field, value, rules, report);
   checkMessage(field.type, value, join(parent, field.name), found);
 }
@@ -196,6 +203,7 @@ function checkValue(
     if (kind === 'string') checkText(String(value), rule, report);
     else if (kind === 'enum') checkEnum(field, value, rule, report);
     else if (kind === 'duration') checkDuration(String(value), rule, report);
+    else if (kind === 'bytes') checkBytes(value, rule, report);
     else if (kind === 'bool') {
       if (rule['const'] !== undefined && value !== rule['const']) report(`must be ${JSON.stringify(rule['const'])}`);
     } else if (NUMERIC.has(kind)) checkNumber(Number(value), rule, report);
@@ -221,11 +229,25 @@ function checkText(value: string, rule: RuleSet, report: (problem: string) => vo
   if (typeof pattern === 'string' && !compileRegexp(pattern).test(value)) report(`does not match ${pattern}`);
   if (Array.isArray(rule['in']) && !rule['in'].includes(value))
     report(`is "${value}"; use one of ${rule['in'].join(', ')}`);
-  if (rule['well_known_regex'] !== undefined && FORBIDDEN_IN_HEADERS.some((each) => value.includes(each)))
-    report('has a line break or a NUL');
+  const kind = rule['well_known_regex'];
+  if (kind === undefined) return;
+  if (FORBIDDEN_IN_HEADERS.some((each) => value.includes(each))) report('has a line break or a NUL');
+  // Constraints are strict where they do not say otherwise.
+  else if (rule['strict'] !== false && !(kind === 'HTTP_HEADER_NAME' ? HEADER_NAME : HEADER_VALUE).test(value))
+    report('has a character that is not allowed in a header');
 }
 
 const FORBIDDEN_IN_HEADERS = ['\0', '\n', '\r'];
+const HEADER_NAME = /^:?[0-9a-zA-Z!#$%&'*+,.^_|~`-]+$/;
+/** Visible characters, spaces and tabs. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\u{10ffff}]*$/u;
+
+function checkBytes(value: unknown, rule: RuleSet, report: (problem: string) => void): void {
+  const length = value instanceof Uint8Array ? value.length : Buffer.byteLength(String(value ?? ''));
+  const { min_len: least, max_len: most } = rule;
+  if (typeof least === 'number' && length < least) report(`has ${length} bytes; at least ${least} are needed`);
+  if (typeof most === 'number' && length > most) report(`has ${length} bytes; at most ${most} are allowed`);
+}
 
 function checkEnum(field: Field, value: unknown, rule: RuleSet, report: (problem: string) => void): void {
   const number = typeof value === 'number' ? value : (enumTable(field.type)?.byName.get(String(value)) ?? 0);

@@ -1,20 +1,32 @@
 // The status of an ExtensionService: whether Envoy can be configured to call it, and why not.
-import { plan, type Reconciler, reconciler } from '@capstan/reconcile';
+import { type Derived, plan, type Reconciler, reconciler } from '@capstan/reconcile';
 import { ExtensionService } from '../kinds/extension-service.ts';
 import type { TranslatedExtension } from '../routing/extension/translate-extension.ts';
 import { ROUTE_READS } from '../routing/tracked-lookup.ts';
 import type { RouteGraph } from '../serving/pieces.ts';
+import type { Refusals } from './http-proxy-status.ts';
 import { validCondition } from './valid-condition.ts';
 
-export function extensionServiceStatus({ graph }: { readonly graph: RouteGraph }): Reconciler {
+export interface ExtensionStatusOptions {
+  readonly graph: RouteGraph;
+  /** Read with the empty key; none by default. */
+  readonly refusals?: Derived<Refusals>;
+}
+
+export function extensionServiceStatus({ graph, refusals }: ExtensionStatusOptions): Reconciler {
   return reconciler({
     name: 'extension-service-status',
     resource: ExtensionService,
     reads: ROUTE_READS,
     concurrency: 16,
     reconcile({ object: { metadata }, read }) {
-      const findings = read.derived(graph.extensions, `${metadata.namespace ?? ''}/${metadata.name ?? ''}`, findingsOf);
-      return plan({ conditions: [validCondition('ExtensionService', findings)] });
+      const key = `${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
+      const { errors, warnings } = read.derived(graph.extensions, key, findingsOf);
+      const refused = (refusals && read.derived(refusals, '')[`ExtensionService ${key}`]) ?? [];
+      const more = refused.map((message) => ({ type: 'SpecError', reason: 'RefusedByEnvoy', message }) as const);
+      return plan({
+        conditions: [validCondition('ExtensionService', { errors, warnings: [...warnings, ...more] })],
+      });
     },
   });
 }

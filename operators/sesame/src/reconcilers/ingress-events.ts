@@ -1,18 +1,21 @@
 // What is wrong with an Ingress is an Event on it, and its status has the addresses that clients reach Envoy at.
 import { Ingress } from '@capstan/kube';
-import { plan, type Reader, type Reconciler, reconciler } from '@capstan/reconcile';
+import { type Derived, plan, type Reader, type Reconciler, reconciler } from '@capstan/reconcile';
 import { isServed } from '../routing/classes.ts';
 import type { TranslatedIngress } from '../routing/ingress/translate-ingress.ts';
 import { ROUTE_READS } from '../routing/tracked-lookup.ts';
 import type { RouteGraph } from '../serving/pieces.ts';
+import type { Refusals } from './http-proxy-status.ts';
 
 export interface IngressOptions {
   readonly graph: RouteGraph;
+  /** Read with the empty key; none by default. */
+  readonly refusals?: Derived<Refusals>;
   /** As `status.loadBalancer` has them; none by default. */
   loadBalancer?(read: Reader): { readonly ingress?: readonly object[] } | undefined;
 }
 
-export function ingressEvents({ graph, loadBalancer }: IngressOptions): Reconciler {
+export function ingressEvents({ graph, refusals, loadBalancer }: IngressOptions): Reconciler {
   return reconciler({
     name: 'ingress-events',
     resource: Ingress,
@@ -24,9 +27,13 @@ export function ingressEvents({ graph, loadBalancer }: IngressOptions): Reconcil
         return plan({});
       const key = `${ingress.metadata.namespace ?? ''}/${ingress.metadata.name ?? ''}`;
       const problems = read.derived(graph.ingresses, key, problemsOf);
+      const refused = refusals ? (read.derived(refusals, '')[`Ingress ${key}`] ?? []) : [];
       const addresses = loadBalancer?.(read);
       return plan({
-        alerts: problems.map((note) => ({ type: 'Warning', reason: 'IngressNotValid', note })),
+        alerts: [
+          ...problems.map((note) => ({ type: 'Warning', reason: 'IngressNotValid', note }) as const),
+          ...refused.map((note) => ({ type: 'Warning', reason: 'RefusedByEnvoy', note }) as const),
+        ],
         ...(addresses && { status: { loadBalancer: addresses } }),
       });
     },

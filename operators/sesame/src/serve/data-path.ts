@@ -33,8 +33,10 @@ import { NO_SECRET, tlsSecretProblem } from '../routing/upstream/tls-secret.ts';
 import { type IngressParts, ingressParts } from '../serving/ingress-parts.ts';
 import { SETTINGS } from '../serving/pieces.ts';
 import { proxyStates } from '../serving/proxy-state.ts';
-import type { NodeReport, ResourceStore, XdsServer } from '../xds/index.ts';
+import type { NodeReport, Refused, ResourceStore, XdsServer } from '../xds/index.ts';
 import type { DataPath, DataPathReport, RunningDataPath } from './controllers.ts';
+import { refusalAlerts } from './refusal-alerts.ts';
+import { createRefusalMemory } from './refusal-memory.ts';
 import { routingSettingsOf } from './routing-settings.ts';
 import type { SesameMetrics } from './sesame-metrics.ts';
 
@@ -46,6 +48,8 @@ export interface DataPathOptions {
   /** Who writes statuses; contended for elsewhere. */
   readonly leadership: Leadership;
   readonly namespace: string;
+  /** The SesameConfiguration; what Envoys refuse is kept under its name. Default: it is not kept. */
+  readonly configuration?: string;
   readonly watchNamespaces: readonly string[] | undefined;
   /** The address that a wildcard or loopback address of the configuration means on this machine. */
   readonly bindAddress?: string | undefined;
@@ -71,8 +75,12 @@ export interface DataPathView {
 export function createDataPath(options: DataPathOptions): DataPath {
   return {
     start(configuration, onReport) {
-      const parts = dataPathParts(options, configuration, onReport);
       const { client, clock, random, logger, namespace, watchNamespaces } = options;
+      const memory =
+        options.configuration === undefined
+          ? undefined
+          : createRefusalMemory({ client, clock, logger, namespace, configuration: options.configuration });
+      const parts = dataPathParts({ ...options, ...(memory && { refused: memory.load }) }, configuration, onReport);
       const leadership: Leadership = {
         get holds() {
           return options.leadership.holds;
@@ -111,6 +119,7 @@ export function createDataPath(options: DataPathOptions): DataPath {
           options.show?.(undefined);
           options.metrics?.clear();
           await running;
+          await memory?.close();
         },
         readiness() {
           if (!runtime.isSynced)
@@ -137,8 +146,10 @@ export function dataPathParts(
     show,
     gatewayKinds,
     watchNamespaces,
+    refused,
+    notify,
   }: Pick<DataPathOptions, 'listen' | 'onListening' | 'bindAddress' | 'metrics' | 'show' | 'gatewayKinds'> &
-    Partial<Pick<DataPathOptions, 'watchNamespaces'>>,
+    Partial<Pick<DataPathOptions, 'watchNamespaces' | 'notify'>> & { refused?(): Promise<Refused> },
   first: EffectiveConfiguration,
   onReport: (report: DataPathReport) => void,
 ) {
@@ -171,6 +182,7 @@ export function dataPathParts(
     settings,
     ...(gateways && { gateways }),
     bindAddress,
+    ...(refused && { refused }),
     loadBalancer: (read) => addressesOf(read, inForce(read), watchNamespaces),
     ...(listen && { listen }),
     onListening(server, store) {
@@ -181,6 +193,7 @@ export function dataPathParts(
     },
     ...(metrics && { onUpdated: metrics.updated }),
   });
+  const alerts = notify && refusalAlerts(xds, notify);
   const reports = sink<DataPathReport>({
     name: 'data-path-report',
     of: derivation<DataPathReport>({
@@ -201,7 +214,7 @@ export function dataPathParts(
       name: 'sesame-routes',
       kinds,
       reconcilers,
-      sinks: [...sinks, reports],
+      sinks: [...sinks, reports, ...(alerts ? [alerts] : [])],
     }),
     isListening: () => isListening,
     put(next: EffectiveConfiguration) {

@@ -189,6 +189,7 @@ export async function runServe(options: RunServeOptions): Promise<number> {
       logger,
       leadership,
       namespace: choice.namespace,
+      configuration: choice.name,
       watchNamespaces: choice.watchNamespaces,
       bindAddress: options.bindAddress,
       notify,

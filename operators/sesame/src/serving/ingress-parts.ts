@@ -55,8 +55,8 @@ export function ingressParts({ settings, gateways, loadBalancer, ...options }: I
     kinds: [HTTPProxy, TLSCertificateDelegation, ExtensionService],
     reconcilers: [
       httpProxyStatus({ graph, refusals, ...addresses }),
-      ingressEvents({ graph, ...addresses }),
-      extensionServiceStatus({ graph }),
+      ingressEvents({ graph, refusals, ...addresses }),
+      extensionServiceStatus({ graph, refusals }),
       delegationStatus(),
       ...(gateways?.reconcilers ?? []),
     ],

@@ -9,6 +9,7 @@ import {
   boundAddress,
   createResourceStore,
   type NodeReport,
+  type Refused,
   type ResourceStore,
   startXdsServer,
   type XdsServer,
@@ -26,6 +27,8 @@ export interface XdsSinkOptions {
   readonly bindAddress?: string | undefined;
   /** Of the server; by default that of the runtime. Tests with a real Envoy need real time here. */
   readonly clock?: Clock;
+  /** What Envoys refused before; nothing by default. */
+  refused?(): Promise<Refused>;
   /** Called when the server listens, also after it was moved. */
   onListening?(server: XdsServer, store: ResourceStore): void;
   /** Called after each change of what is served, with the time that it took. */
@@ -93,8 +96,10 @@ class Server {
     const key = JSON.stringify([address, port, xdsServer.insecure, xdsServer.tls]);
     if (key === this.#place?.key) return;
     if (port === this.#place?.port) await this.#stop();
+    const refused = await this.#options.refused?.();
     const server = await startXdsServer({
       store: this.#store,
+      ...(refused && { refused }),
       address: boundAddress(address, this.#options.bindAddress),
       port,
       ...(!xdsServer.insecure && { tls: xdsServer.tls }),

@@ -68,7 +68,7 @@ export function resolveBackend(ref: BackendReference, context: BackendContext): 
     context.kind === 'GRPCRoute' && protocolOf(service, port) === '' ? 'h2c' : protocolOf(service, port);
   const protocol = tls ? (plain === 'h2c' || plain === 'h2' ? 'h2' : 'tls') : plain;
   const isTls = protocol === 'tls' || protocol === 'h2';
-  return upstreamResource(
+  const cluster = upstreamResource(
     service,
     port,
     {
@@ -84,6 +84,12 @@ export function resolveBackend(ref: BackendReference, context: BackendContext): 
     },
     settings,
   );
+  const [refused] = cluster.violations();
+  if (!refused) return cluster;
+  return {
+    reason: 'BackendNotFound',
+    message: `${where}: Envoy would refuse its cluster (${refused.path} ${refused.problem}); correct the value that it comes from`,
+  };
 }
 
 export interface WeightedBackend {

@@ -123,6 +123,11 @@ export function extensionPiece(
     );
     return { piece: new Piece({}), findings };
   }
-  const assignment = createResource({ type: 'eds', name, value: { cluster_name: name, endpoints: localities } });
+  const assignment = createResource({
+    type: 'eds',
+    name,
+    value: { cluster_name: name, endpoints: localities },
+    origins: cluster.origins,
+  });
   return { piece: new Piece({ resources: [cluster], endpoints: [assignment] }), findings };
 }

@@ -229,6 +229,8 @@ function readSlowStart(spec: NonNullable<ProxyService['slowStartPolicy']>): Slow
   const window = durationMs(spec.window);
   if (window === undefined)
     return { problem: `window: ${JSON.stringify(spec.window)} is not a duration; write one such as 30s` };
+  if (window < 0)
+    return { problem: `window: ${JSON.stringify(spec.window)} is negative; write a duration such as 30s` };
   const aggression = spec.aggression ?? '1.0';
   if (!/^(\d+(\.\d+)?|\.\d+)$/.test(aggression))
     return { problem: `aggression: ${JSON.stringify(aggression)} is not a number above 0; write one such as "1.0"` };
