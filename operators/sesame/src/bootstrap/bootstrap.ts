@@ -42,7 +42,7 @@ export const BOOTSTRAP_DEFAULTS: BootstrapOptions = {
   overloadMaxDownstreamConnections: 0,
   xdsAddress: '127.0.0.1',
   xdsPort: 8001,
-  xdsMode: 'sotw',
+  xdsMode: 'delta-ads',
 };
 
 export interface Bootstrap {

@@ -59,9 +59,9 @@ export default command({
     'xds-resource-version': { type: 'string', oneOf: ['v3'], default: 'v3', help: 'Version of xDS.' },
     'xds-mode': {
       type: 'string',
-      oneOf: ['sotw', 'delta-ads'],
-      default: 'sotw',
-      help: 'Streams of whole states, or one of differences.',
+      oneOf: ['delta-ads', 'sotw'],
+      default: 'delta-ads',
+      help: 'One stream of differences, or streams of whole states.',
     },
   },
   async run({ command: name, flags, positionals: [path] }, io) {

@@ -20,31 +20,34 @@ import {
   podAnnotations,
 } from './instance.ts';
 import { CONFINED, fieldEnv, placed, spread, UNPRIVILEGED } from './pods.ts';
+import { chooseMode, type RunningEnvoys, XDS_MODES, type XdsMode, xdsModeFlag } from './xds-mode.ts';
 
-export function envoyDaemonSet(instance: Instance): ChildObject<DaemonSet> {
+export function envoyDaemonSet(instance: Instance, running: RunningEnvoys | undefined): ChildObject<DaemonSet> {
   const given = instance.spec.envoy?.daemonSet?.updateStrategy as NonNullable<DaemonSet['spec']>['updateStrategy'];
+  const { metadata, template } = subscribed(instance, running);
   return {
-    metadata: metadataOf(instance, names.envoy(instance)),
+    metadata,
     spec: {
       revisionHistoryLimit: 10,
       selector: { matchLabels: envoySelector(instance) },
       updateStrategy: given ?? { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '10%' } },
-      template: podTemplate(instance),
+      template,
     },
   };
 }
 
-export function envoyDeployment(instance: Instance): ChildObject<Deployment> {
+export function envoyDeployment(instance: Instance, running: RunningEnvoys | undefined): ChildObject<Deployment> {
   const given = instance.spec.envoy?.deployment?.strategy as NonNullable<Deployment['spec']>['strategy'];
+  const { metadata, template } = subscribed(instance, running);
   return {
-    metadata: metadataOf(instance, names.envoy(instance)),
+    metadata,
     spec: {
       replicas: envoyReplicas(instance),
       progressDeadlineSeconds: 600,
       revisionHistoryLimit: 10,
       selector: { matchLabels: envoySelector(instance) },
       strategy: given ?? { type: 'RollingUpdate', rollingUpdate: { maxSurge: '10%' } },
-      template: podTemplate(instance),
+      template,
     },
   };
 }
@@ -56,7 +59,21 @@ const ADMIN: VolumeMount = { name: 'envoy-admin', mountPath: '/admin' };
 const CONFIG: VolumeMount = { name: 'envoy-config', mountPath: '/config' };
 const CERTIFICATES: VolumeMount = { name: 'envoycert', mountPath: '/certs', readOnly: true };
 
-function podTemplate(instance: Instance): PodTemplateSpec {
+/** The template with the mode in which its Envoys subscribe, and what is remembered of it. */
+function subscribed(instance: Instance, running: RunningEnvoys | undefined) {
+  const given = XDS_MODES.find((each) => each === instance.spec.envoy?.xdsMode);
+  const { mode, annotations } = chooseMode(given, running, podTemplate(instance, undefined));
+  const metadata = metadataOf(instance, names.envoy(instance));
+  return {
+    template: podTemplate(instance, mode),
+    metadata:
+      Object.keys(annotations).length === 0
+        ? metadata
+        : { ...metadata, annotations: { ...metadata.annotations, ...annotations } },
+  };
+}
+
+function podTemplate(instance: Instance, mode: XdsMode | undefined): PodTemplateSpec {
   const { spec } = instance;
   const selector = envoySelector(instance);
   const isSecure = !instance.configuration.xdsServer.insecure;
@@ -81,14 +98,14 @@ function podTemplate(instance: Instance): PodTemplateSpec {
       securityContext: UNPRIVILEGED,
       affinity: spread(selector),
       ...placed(placementOfEnvoy(instance)),
-      initContainers: [bootstrapContainer(instance, isSecure)],
+      initContainers: [bootstrapContainer(instance, isSecure, mode)],
       containers: [shutdownManager(instance), envoyContainer(instance, isSecure)],
       volumes,
     },
   };
 }
 
-function bootstrapContainer(instance: Instance, isSecure: boolean): Container {
+function bootstrapContainer(instance: Instance, isSecure: boolean, mode: XdsMode | undefined): Container {
   const { settings, configuration, namespace, spec } = instance;
   const service = `${names.sesame(instance)}.${namespace}`;
   return {
@@ -101,6 +118,7 @@ function bootstrapContainer(instance: Instance, isSecure: boolean): Container {
       `--xds-address=${service}`,
       `--xds-port=${configuration.xdsServer.port}`,
       '--xds-resource-version=v3',
+      ...(mode === undefined ? [] : [xdsModeFlag(mode)]),
       '--resources-dir=/config/resources',
       ADMIN_SOCKET,
       ...(isSecure

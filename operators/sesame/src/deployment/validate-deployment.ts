@@ -4,6 +4,7 @@ import { FEATURES, type Problem } from '../configuration/index.ts';
 import { publishing } from '../configuration/rules/envoy-rules.ts';
 import { Findings } from '../configuration/rules/findings.ts';
 import type { SesameDeploymentSpec } from '../kinds/index.ts';
+import { XDS_MODES } from './xds-mode.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'critical', 'off'];
 const EFFECTS = ['', 'NoSchedule', 'PreferNoSchedule', 'NoExecute'];
@@ -33,6 +34,7 @@ export function deploymentProblems(spec: SesameDeploymentSpec): Problem[] {
   publishing('envoy.networkPublishing', envoy?.networkPublishing, findings);
   placement('envoy.nodePlacement', envoy?.nodePlacement, findings);
   findings.oneOf('envoy.logLevel', envoy?.logLevel, LOG_LEVELS);
+  findings.oneOf('envoy.xdsMode', envoy?.xdsMode, XDS_MODES);
   findings.atLeast('envoy.baseID', envoy?.baseID, 0);
   findings.atLeast('envoy.overloadMaxHeapSize', envoy?.overloadMaxHeapSize, 0);
   findings.atLeast('envoy.overloadMaxDownstreamConnections', envoy?.overloadMaxDownstreamConnections, 0);

@@ -70,6 +70,11 @@ const envoy = object(
     podAnnotations: annotations('Envoy’s pods'),
     resources: resources(),
     logLevel: string({ optional: true, description: 'trace, debug, info, warn, error, critical or off.' }),
+    xdsMode: string({
+      optional: true,
+      description:
+        'How Envoy subscribes: delta-ads (one stream of differences, the default) or sotw (whole states). Default: an Envoy that runs already in sotw changes with the next change of its pods.',
+    }),
     baseID: integer({ optional: true, format: 'int32', description: 'Base id of Envoy’s shared memory.' }),
     overloadMaxHeapSize: integer({ optional: true, format: 'int64', description: 'Heap above which it sheds load.' }),
     overloadMaxDownstreamConnections: integer({

@@ -66,6 +66,7 @@ import { sesameDeployment, sesameDisruptionBudget } from '../deployment/sesame-w
 import { type InstanceState, instanceConditions, instanceCounts } from '../deployment/status.ts';
 import { deploymentProblems } from '../deployment/validate-deployment.ts';
 import { daemonSetHealth, deploymentHealth, type WorkloadHealth } from '../deployment/workload-health.ts';
+import { runningEnvoys } from '../deployment/xds-mode.ts';
 import { type GatewayClass as GatewayClassObject, gatewayKinds } from '../gateway/api/objects.ts';
 import { gatewayShape } from '../gateway/provisioning/gateway-shape.ts';
 import {
@@ -242,6 +243,7 @@ function groupsOf(
   const { namespace, settings } = instance;
   const watched = watchedRoles(instance);
   const isSecure = !instance.configuration.xdsServer.insecure;
+  const envoys = { namespace, name: names.envoy(instance) };
   const pki = { namespace, name: names.pki(instance) };
   const inputs = {
     namespace,
@@ -295,8 +297,8 @@ function groupsOf(
         name: 'envoy',
         children: [
           isEnvoyDeployment(instance)
-            ? apply(Deployment, envoyDeployment(instance))
-            : apply(DaemonSet, envoyDaemonSet(instance)),
+            ? apply(Deployment, envoyDeployment(instance, read.get(Deployment, envoys, runningEnvoys)))
+            : apply(DaemonSet, envoyDaemonSet(instance, read.get(DaemonSet, envoys, runningEnvoys))),
           // A Gateway whose listeners can none be served has no ports, and a Service must have one.
           ...(instance.gateway?.ports.length === 0 ? [] : [apply(Service, envoyService(instance))]),
           apply(PodDisruptionBudget, sesameDisruptionBudget(instance)),

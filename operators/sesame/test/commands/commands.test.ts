@@ -123,7 +123,11 @@ describe('sesame bootstrap', () => {
       ['sesame', 'STATIC', 'edge_sesame_8001', undefined],
     );
     assert.equal(admin?.alt_stat_name, 'edge_envoy-admin_9001');
-    assert.deepEqual(config.dynamic_resources.lds_config, {
+    assert.deepEqual(config.dynamic_resources.lds_config, { ads: {}, resource_api_version: 'V3' });
+    assert.ok(config.dynamic_resources.ads_config);
+    const separate = await shown('--xds-mode=sotw');
+    assert.equal(separate.dynamic_resources.ads_config, undefined);
+    assert.deepEqual(separate.dynamic_resources.lds_config, {
       api_config_source: {
         api_type: 'GRPC',
         transport_api_version: 'V3',
@@ -134,10 +138,8 @@ describe('sesame bootstrap', () => {
     assert.equal((await shown('--xds-address=sesame.edge')).static_resources.clusters[0]?.type, 'STRICT_DNS');
   });
 
-  test('has one stream for all types on request, and an overload manager', async () => {
-    const config = await shown('--xds-mode=delta-ads --overload-max-heap=1000 --overload-downstream-max-conn=5');
-    assert.deepEqual(config.dynamic_resources.lds_config, { ads: {}, resource_api_version: 'V3' });
-    assert.ok(config.dynamic_resources.ads_config);
+  test('has an overload manager on request', async () => {
+    const config = await shown('--overload-max-heap=1000 --overload-downstream-max-conn=5');
     assert.deepEqual(
       [config.overload_manager?.resource_monitors.length, config.overload_manager?.actions?.length],
       [2, 2],
