@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import { untilAborted } from '@capstan/kube';
 import { command, wholeNumber } from '@capstan/reconcile/command-line';
-import { SocketErrors } from '../xds/errors.ts';
+import { SocketErrors } from '../xds/index.ts';
 
 export default command({
   usage: 'echo',

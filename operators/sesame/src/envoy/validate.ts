@@ -243,7 +243,7 @@ const HEADER_NAME = /^:?[0-9a-zA-Z!#$%&'*+,.^_|~`-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\u{10ffff}]*$/u;
 
 function checkBytes(value: unknown, rule: RuleSet, report: (problem: string) => void): void {
-  const length = value instanceof Uint8Array ? value.length : Buffer.byteLength(String(value ?? ''));
+  const length = value instanceof Uint8Array ? value.length : Buffer.byteLength(typeof value === 'string' ? value : '');
   const { min_len: least, max_len: most } = rule;
   if (typeof least === 'number' && length < least) report(`has ${length} bytes; at least ${least} are needed`);
   if (typeof most === 'number' && length > most) report(`has ${length} bytes; at most ${most} are allowed`);

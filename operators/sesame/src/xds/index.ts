@@ -1,6 +1,7 @@
 export { BIND_METADATA, BIND_VARIABLE, boundAddress } from './bind-address.ts';
 export type { DiscoveryMethod } from './discovery-stream.ts';
-export { SocketErrors } from './errors.ts';
+export { SocketErrors } from './grpc/errors.ts';
+export type { CertificateFiles } from './grpc/server-certificates.ts';
 export { REFUSAL_REASONS, XDS_LIMITS, type XdsLimits } from './limits.ts';
 export { type RefusedResource, RefusedResources } from './refused-resources.ts';
 export {
@@ -13,7 +14,6 @@ export {
   type Shape,
 } from './resource.ts';
 export { createResourceStore, type ResourceChange, type ResourceStore } from './resource-store.ts';
-export type { CertificateFiles } from './server-certificates.ts';
 export { connectXds, type XdsClient, type XdsResponse, type XdsStream } from './xds-client.ts';
 export type { NodeReport, Refused, Rejection } from './xds-node.ts';
 export { startXdsServer, type XdsServer, type XdsServerOptions, type XdsStatistics } from './xds-server.ts';

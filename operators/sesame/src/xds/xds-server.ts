@@ -10,13 +10,13 @@ import type { AddressInfo } from 'node:net';
 import { type Clock, type Logger, silentLogger, systemClock } from '@capstan/kube';
 import type { ResourceType } from '../envoy/index.ts';
 import { type DiscoveryMethod, openDiscoveryStream, type StreamCalls } from './discovery-stream.ts';
-import { SocketErrors } from './errors.ts';
 import { Deadlines } from './grpc/deadlines.ts';
+import { SocketErrors } from './grpc/errors.ts';
 import { GrpcStatus } from './grpc/grpc-stream.ts';
+import { type CertificateFiles, createCertificateWatch } from './grpc/server-certificates.ts';
 import { type RefusalReason, XDS_LIMITS, type XdsLimits } from './limits.ts';
 import { RefusedResources } from './refused-resources.ts';
 import type { ResourceStore } from './resource-store.ts';
-import { type CertificateFiles, createCertificateWatch } from './server-certificates.ts';
 import { type NodeIdentity, type NodeReport, type Refused, XdsNode } from './xds-node.ts';
 
 export interface XdsServerOptions {
