@@ -1,4 +1,5 @@
 export * from './admission-check.ts';
+export * from './dependence/index.ts';
 export { type TemplateOrigin, templateOrigin } from './diff/template-origin.ts';
 export * from './digest.ts';
 export {
@@ -11,8 +12,12 @@ export {
   type Explanation,
   type FoldOptions,
   fields,
+  type NodeReader,
+  type Presence,
+  type Reading,
   type Settled,
   type Table,
+  type TableChange,
   type Tracker,
   type Wave,
 } from './engine/index.ts';

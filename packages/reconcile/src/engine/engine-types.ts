@@ -265,6 +265,40 @@ export interface Explanation {
   readonly height: number;
 }
 
+/** One read of a node's last run. */
+export type Reading = (
+  | { readonly kind: 'object'; readonly table: string; readonly key: string; readonly presence: Presence }
+  /** `list`: `table[where]`; `members`: the keys that it has now, sorted. */
+  | { readonly kind: 'list'; readonly table: string; readonly list: string; readonly members: readonly string[] }
+  | { readonly kind: 'derived'; readonly derivation: Derivation<unknown>; readonly key: string }
+) & {
+  /** The projection's name, '' where there is none. */
+  readonly projection: string;
+  /** What is read follows from the plan rather than decides it. */
+  readonly isAside?: true;
+};
+
+/** A node that reads something. */
+export interface NodeReader {
+  readonly derivation: Derivation<unknown>;
+  readonly key: string;
+  /** By its key, as a member of a list, or as the result of a derivation. */
+  readonly by: 'object' | 'list' | 'derived';
+  readonly projection: string;
+}
+
+/** A key of a table that a wave took in. */
+export interface TableChange {
+  /** The same object whenever the same event is reported: a new object that had to wait is reported in a later wave again. */
+  readonly event: object;
+  readonly table: string;
+  readonly key: string;
+  readonly isSensitive: boolean;
+  readonly presence: { readonly before: Presence; readonly after: Presence };
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
 export interface EngineOptions {
   readonly clock: Clock;
   /** An asynchronous flush yields after so many milliseconds of work. Default: 10. */
@@ -309,6 +343,8 @@ export interface Engine {
   /** Takes in what is pending and settles the graph, yielding between nodes; a second call waits for the first. */
   flush(): Promise<Wave>;
   flushSync(): Wave;
+  /** The keys that the last wave took in; none after `forgetWave`. */
+  tableChanges(): Iterable<TableChange>;
   /** Gives up the record of the last wave, which keeps what was before it: causes that were not asked for yet are empty. */
   forgetWave(): void;
   /** The last settled value; undefined for a node that is not alive. */
@@ -318,6 +354,10 @@ export interface Engine {
   /** How many nodes of new objects have made room for changes that were waiting, and run in the next waves. */
   readonly newcomers: number;
   explain(derivation: Derivation<unknown>, key: string): Explanation | undefined;
+  /** The reads of a node's last run; empty for one that is not alive. Not bounded, unlike `inputs`: walk with it. */
+  readsOf(derivation: Derivation<unknown>, key: string): readonly Reading[];
+  /** The inverse of `readsOf`: every node that reads a key of a table, by its name or in a list, or that reads a node. */
+  readersOf(source: Table<never> | Derivation<unknown>, key: string): readonly NodeReader[];
   /** What a node was computed from, through all derivations; empty where there is too much of it. */
   inputs(derivation: Derivation<unknown>, key: string): Inputs;
 }

@@ -17,6 +17,7 @@ import { requestWave } from './graph/pending.ts';
 import { settledOf } from './graph/settled.ts';
 import { createTable, tableState } from './graph/table.ts';
 import { inputsOf } from './inputs.ts';
+import { readersOfCell, readersOfNode, readingsOf, tableChanges } from './readers.ts';
 import { createEach, createHold } from './wave/root.ts';
 import { attemptRun } from './wave/run.ts';
 import { enqueue } from './wave/schedule.ts';
@@ -69,6 +70,7 @@ export function createEngine(options: EngineOptions): Engine {
       return next;
     },
     flushSync: () => flushSync(graph),
+    tableChanges: () => tableChanges(graph),
     forgetWave() {
       if (!graph.running) graph.wave = newWaveRecord(graph.wave.number);
     },
@@ -79,6 +81,9 @@ export function createEngine(options: EngineOptions): Engine {
       return graph.newcomers.length;
     },
     explain: (derivation, key): Explanation | undefined => explainNode(stateOf(derivation), key),
+    readsOf: (derivation, key) => readingsOf(graph, stateOf(derivation), key),
+    readersOf: (source, key) =>
+      'put' in source ? readersOfCell(graph, tableState(source), key) : readersOfNode(stateOf(source), key),
     inputs: (derivation, key) => inputsOf(graph, stateOf(derivation), key),
   };
   return engine;

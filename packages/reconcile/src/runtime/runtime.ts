@@ -120,6 +120,8 @@ export interface Runtime {
   completeWorlds(role: Role): void;
   /** The key for digests of secret data, of one operator or of all; reads that need it wait until it is here. */
   setDigestKey(key: DigestKey, operator?: string): void;
+  /** Calls a listener after each wave, before its record is given up; the function that it returns ends that. */
+  onWave(listener: (wave: Wave) => void): () => void;
   /** Writes while leading, until the signal is aborted; then stops in order: sinks, facts, informers. */
   run(signal: AbortSignal): Promise<void>;
   /** Takes in everything pending and evaluates, with what follows from it; a cluster that never rests is not waited for. */
@@ -242,11 +244,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     observe: (binding) => options.observe?.sink?.(binding),
   });
   const leavings = new Map<string, AbortController>();
+  const waveListeners = new Set<(wave: Wave) => void>();
 
   function onWave(wave: Wave): void {
     facts.afterWave();
     parts.take(wave);
     options.observe?.wave?.(wave);
+    for (const listener of waveListeners) listener(wave);
   }
 
   function isSynced(): boolean {
@@ -339,6 +343,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     completeWorlds: (role) => worlds.complete(role),
     setDigestKey(key, operator) {
       for (const { name } of operators) if (operator === undefined || operator === name) digestKey.put(name, key);
+    },
+    onWave(listener) {
+      waveListeners.add(listener);
+      return () => waveListeners.delete(listener);
     },
     async run(signal) {
       parts.isOpen = true;

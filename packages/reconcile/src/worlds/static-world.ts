@@ -80,6 +80,7 @@ export function createStaticWorld(options: StaticWorldOptions): World {
   watchProblems.synced();
   return {
     name,
+    kinds: [...requirements.values()].map(({ kind }) => kind),
     access,
     watchProblems,
     get client(): Client {

@@ -21,6 +21,8 @@ export interface World extends Target {
   readonly name: string;
   /** What an operator writes through: the same caches, and its own account. */
   targetFor(operator: string): Target;
+  /** The kinds that the caches have, or get when a part that needs them is switched on. */
+  readonly kinds: readonly Kind[];
   /** The object that a normalised one was built from, and the kind under which it was written. */
   originOf(kind: Kind, view: KubeObject): Origin;
   /** The table that reads of a kind go to; undefined when no reconciler declares reading it. */
@@ -86,6 +88,7 @@ export function createWorld(options: WorldOptions): World {
   return {
     name,
     client,
+    kinds: [...kinds.values()].map(({ requirement }) => requirement.kind),
     targetFor: (operator) => ({
       client: options.clientFor?.(operator) ?? client,
       observeWrite,
