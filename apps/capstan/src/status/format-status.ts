@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { count, table } from '@capstan/reconcile/command-line';
 import type { Colours } from '../text/colours.ts';
 import { NOT_INSTALLED, type Problem, plainKind, type StatusReport } from './gather-status.ts';
+import { isInProgress } from './health-of.ts';
 import type { SimulatedPods } from './simulated-pods.ts';
 
 export interface StatusStyle {
@@ -15,7 +16,7 @@ export interface StatusStyle {
 export function formatStatus(report: StatusReport, { isWide, colours, columns }: StatusStyle): string {
   const { problems, operators, kinds, simulated } = report;
   const parts: string[] = [summaryOf(problems, kinds, colours)];
-  const roots = problems.filter(({ dependsOn }) => dependsOn.length === 0);
+  const roots = problems.filter((problem) => problem.dependsOn.length === 0 && !isInProgress(problem));
   for (const root of roots.slice(0, isWide ? roots.length : MAX_ROOTS)) parts.push(rootText(root, colours));
   if (problems.length > 0) parts.push(problemTable(problems, isWide, colours));
   const absent = absentOperators(kinds);
@@ -56,7 +57,10 @@ const MAX_NAMES = 5;
 
 function problemTable(problems: readonly Problem[], isWide: boolean, { red, yellow }: Colours): string {
   const rows = problems.map(({ kind, object, state, reason, message, dependsOn, since }) => {
-    const painted = state === 'Error' || state === 'NotReady' || state === 'Stopped' ? red(state) : yellow(state);
+    const painted =
+      state === 'Error' || state === 'NotReady' || state === 'Stopped' || state === 'Absent'
+        ? red(state)
+        : yellow(state);
     // The whole message of what is affected repeats that of its cause.
     const text = dependsOn.length > 0 && !isWide ? `because of ${shortened(dependsOn)}` : oneLine(message);
     const row = [kind, object, painted, reason];

@@ -1,9 +1,11 @@
 // The state of all operators in a cluster: what writes, what is there, what is not healthy and why.
 import { type Client, isForbidden, isNotFound, type KubeObject, keyOfObject, kindId } from '@capstan/kube/cluster';
+import { type CauseState, rootCauses } from '@capstan/reconcile/status';
 import type { Unserved } from '@capstan/sesame/served-classes';
-import { type Health, healthOf, pending } from './health-of.ts';
+import { absentObjects } from './absent-objects.ts';
+import { type Health, healthOf, isInProgress, pending } from './health-of.ts';
 import { type Leader, leaderOf } from './leader-of.ts';
-import { affectedBy, dependencies, rootCausesFirst } from './root-cause.ts';
+import { dependencies } from './root-cause.ts';
 import { type SimulatedPods, simulatedPods } from './simulated-pods.ts';
 import type { StatusKind, StatusOperator } from './status-operators.ts';
 
@@ -59,7 +61,7 @@ export async function gatherStatus(options: GatherStatusOptions): Promise<Status
     simulatedPods(client, namespace, signal),
   ]);
   const stopped = stoppedOperators(leaders, kinds);
-  const problems = [...stopped, ...objectProblems(kinds)];
+  const problems = [...stopped, ...(await objectProblems(kinds, options))];
   return {
     healthy: problems.length === 0 && kinds.every(({ problem }) => problem === undefined),
     problems,
@@ -152,28 +154,74 @@ function stoppedOperators(leaders: readonly Leader[], kinds: readonly Listed[]):
   });
 }
 
-function objectProblems(kinds: readonly Listed[]): Problem[] {
+async function objectProblems(
+  kinds: readonly Listed[],
+  { client, operators, signal }: GatherStatusOptions,
+): Promise<readonly Problem[]> {
   const all = kinds.flatMap(({ kind, found }) =>
     found.map(({ object, health }) => ({ id: kind, kind: plainKind(kind), object, health, message: health.message })),
   );
-  const dependsOn = dependencies(all);
-  const nameAt = (index: number) => {
-    const one = all[index];
-    return one === undefined ? [] : [shortName(one.id, one.object)];
+  const own = operators.flatMap((operator) => operator.kinds.map(({ kind }) => kind));
+  const absent = await absentObjects(client, all, own, signal);
+  const evidence = dependencies(all);
+  const problems: readonly Omit<Problem, 'dependsOn' | 'affects'>[] = [
+    ...all.map(({ id, object, health }) => ({ kind: id, object: keyOfObject(object), ...health })),
+    ...absent.map(({ kind, object, namedBy }) => ({
+      kind,
+      object,
+      ...absentHealth(namedBy.flatMap((at) => all[at] ?? [])),
+    })),
+  ];
+  const dependsOn = (index: number) => [
+    ...(evidence[index] ?? []),
+    ...absent.flatMap(({ namedBy }, at) => (namedBy.includes(index) ? [all.length + at] : [])),
+  ];
+  const { roots, causesOf } = rootCauses({
+    problems: problems.keys().map(String),
+    stateOf: (id) => stateOfProblem(problems[Number(id)]),
+    dependsOn: (id) => dependsOn(Number(id)).map(String),
+  });
+  const nameAt = (id: string) => {
+    const one = problems[Number(id)];
+    return one === undefined ? [] : [`${plainKind(one.kind)} ${one.object}`];
   };
-  return rootCausesFirst(dependsOn).flatMap((index) => {
-    const one = all[index];
+  const readers = new Map<number, number[]>();
+  for (const index of problems.keys())
+    for (const cause of dependsOn(index)) readers.set(cause, [...(readers.get(cause) ?? []), index]);
+  const affects = new Map(roots.map((root) => [root.id, root.affects]));
+  const ordered = new Set([...roots.map(({ id }) => id), ...problems.keys().map(String)]);
+  return [...ordered].flatMap((id) => {
+    const one = problems[Number(id)];
     if (one === undefined) return [];
+    const isRoot = affects.has(id);
     return [
       {
-        kind: one.id,
-        object: keyOfObject(one.object),
-        ...one.health,
-        dependsOn: (dependsOn[index] ?? []).flatMap(nameAt),
-        affects: [...affectedBy(index, dependsOn)].toSorted((a, b) => a - b).flatMap(nameAt),
+        ...one,
+        dependsOn: isRoot ? [] : causesOf(id).flatMap(nameAt),
+        affects: (affects.get(id) ?? affectedBy(id, readers)).flatMap(nameAt),
       },
     ];
   });
+}
+
+function stateOfProblem(problem: Health | undefined): CauseState {
+  if (problem === undefined) return undefined;
+  if (problem.state === 'Absent') return 'absent';
+  return isInProgress(problem) ? 'progress' : 'broken';
+}
+
+/** Problems that depend on one that is no root itself. */
+function affectedBy(id: string, readers: ReadonlyMap<number, readonly number[]>): readonly string[] {
+  const found = new Set([Number(id)]);
+  for (const cause of found) for (const reader of readers.get(cause) ?? []) found.add(reader);
+  found.delete(Number(id));
+  return [...found].toSorted((a, b) => a - b).map(String);
+}
+
+/** As the first object that names it reports it. */
+function absentHealth(namedBy: readonly { readonly health: Health }[]): Health {
+  const since = namedBy.flatMap(({ health }) => health.since ?? []).toSorted()[0];
+  return { state: 'Absent', reason: 'NotFound', message: 'it does not exist; create it', ...(since && { since }) };
 }
 
 function shortName(kind: string, object: KubeObject): string {

@@ -2,7 +2,7 @@
 import type { KubeObject } from '@capstan/kube';
 import { type Condition, conditionsOf, PAUSED_ANNOTATION, type StatusInput } from '@capstan/reconcile/status';
 
-export type State = 'Ready' | 'NotReady' | 'Pending' | 'Paused' | 'Deleting' | 'Error' | 'Stopped';
+export type State = 'Ready' | 'NotReady' | 'Pending' | 'Paused' | 'Deleting' | 'Error' | 'Stopped' | 'Absent';
 
 export interface Health {
   readonly state: State;
@@ -30,6 +30,25 @@ const NEUTRAL = new Set(['Progressing', 'Reconciling', 'Simulated', 'capstan.dev
 const CALM: Readonly<Record<string, ReadonlySet<string>>> = {
   Drained: new Set(['Enabled', 'Draining', 'PartialDrain', 'Restoring']),
 };
+
+/** Reasons of a change that ends by itself. */
+const IN_PROGRESS = new Set([
+  'RollingOut',
+  'Restarting',
+  'Progressing',
+  'Reconciling',
+  'Pending',
+  'Creating',
+  'Installing',
+  'Upgrading',
+  'Joining',
+]);
+
+/** Returns true for a problem that changes by itself: it is no cause of others. */
+export function isInProgress({ state, reason }: Health): boolean {
+  if (state === 'Pending' || state === 'Deleting') return true;
+  return state === 'NotReady' && IN_PROGRESS.has(reason.slice(reason.lastIndexOf(' ') + 1));
+}
 
 /** `isSilent`: objects of this kind have no conditions as long as there is no problem. */
 export function healthOf(object: KubeObject, isSilent = false): Health {

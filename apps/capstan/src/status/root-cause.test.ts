@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { KubeObject } from '@capstan/kube';
-import { affectedBy, dependencies, rootCausesFirst, type Unhealthy } from './root-cause.ts';
+import { dependencies, type Unhealthy } from './root-cause.ts';
 
 function unhealthy(kind: string, name: string, message = '', more: Partial<KubeObject> & { spec?: object } = {}) {
   const metadata = { namespace: 'default', name, uid: `${kind}-${name}`, ...more.metadata };
@@ -57,22 +57,4 @@ describe('an unhealthy object depends on another', () => {
     const proxy = unhealthy('Proxy', 'edge', 'Cluster orders is not valid');
     assert.deepEqual(dependencies([cluster, proxy]), [[], [0]]);
   });
-});
-
-test('root causes come first, the one that affects most before the others', () => {
-  const dependsOn = [[2], [], [3], []];
-  assert.deepEqual(rootCausesFirst(dependsOn), [3, 1, 0, 2]);
-  assert.deepEqual(
-    [...affectedBy(3, dependsOn)].toSorted((a, b) => a - b),
-    [0, 2],
-  );
-});
-
-test('a longer cycle has no root cause and ends', () => {
-  const dependsOn = [[1], [2], [0], []];
-  assert.deepEqual(rootCausesFirst(dependsOn), [3, 0, 1, 2]);
-  assert.deepEqual(
-    [...affectedBy(0, dependsOn)].toSorted((a, b) => a - b),
-    [1, 2],
-  );
 });

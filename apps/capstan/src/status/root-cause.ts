@@ -1,6 +1,5 @@
-// Which of several unhealthy objects the others depend on. An object that is not healthy because another one is not is
-// affected by it; one that depends on no other is a root cause. Nothing but what is on the objects is used: messages of
-// conditions that name the other object, owner references, and references in the spec.
+// Which of several unhealthy objects depend on which, as far as the objects show it: messages of conditions that name the other
+// object, owner references, and references in the spec. `rootCauses` of the runtime finds the roots among them.
 import { isRecord, type KubeObject } from '@capstan/kube/cluster';
 
 export interface Unhealthy {
@@ -16,33 +15,6 @@ export function dependencies(all: readonly Unhealthy[]): readonly (readonly numb
   const strength = all.map((one, at) => all.map((other, index) => (at === index ? 0 : evidence(one, other))));
   const by = (from: number, to: number) => strength[from]?.[to] ?? 0;
   return all.map((_, from) => all.flatMap((_other, to) => (by(from, to) > by(to, from) ? [to] : [])));
-}
-
-/**
- * The indexes in the order to look at them: root causes first, the one that affects most before the others, then what they
- * affect. Objects of a longer cycle have no root; they come last, in their given order.
- */
-export function rootCausesFirst(dependsOn: readonly (readonly number[])[]): readonly number[] {
-  const indexes = dependsOn.map((_, index) => index);
-  const roots = indexes.filter((index) => dependsOn[index]?.length === 0);
-  const affected = new Map(roots.map((root) => [root, affectedBy(root, dependsOn).size]));
-  const ordered = roots.toSorted((a, b) => (affected.get(b) ?? 0) - (affected.get(a) ?? 0));
-  return [...ordered, ...indexes.filter((index) => dependsOn[index]?.length !== 0)];
-}
-
-/** What depends on an object, directly or through others. */
-export function affectedBy(root: number, dependsOn: readonly (readonly number[])[]): ReadonlySet<number> {
-  const found = new Set<number>();
-  const pending = [root];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const cause = next;
-    for (const [index, causes] of dependsOn.entries()) {
-      if (index === root || found.has(index) || !causes.includes(cause)) continue;
-      found.add(index);
-      pending.push(index);
-    }
-  }
-  return found;
 }
 
 /** How clearly an object shows that it depends on another: 3 by its message, 2 as its owner, 1 by a reference, 0 not at all. */

@@ -10,7 +10,7 @@ const optional = { optional: true } as const;
 const strings = (description: string) => array(string(), { description });
 
 const health = {
-  state: enumOf(['NotReady', 'Pending', 'Paused', 'Deleting', 'Error', 'Stopped']),
+  state: enumOf(['NotReady', 'Pending', 'Paused', 'Deleting', 'Error', 'Stopped', 'Absent']),
   reason: string({ description: 'Type and reason of the condition that reports the problem.' }),
   message: string(),
   since: string({ ...optional, description: 'When that condition last changed; RFC 3339.' }),

@@ -64,8 +64,8 @@ function compare(engine: Engine, schema: Schema, where: string): number {
     edges += readers.length;
     expected.delete(source);
   };
-  for (const key of KEYS) check(`Item/${key}`, schema.items as Table<never>, key);
-  for (const key of FACTS) check(`Fact/${key}`, schema.facts as Table<never>, key);
+  for (const key of KEYS) check(`Item/${key}`, schema.items, key);
+  for (const key of FACTS) check(`Fact/${key}`, schema.facts, key);
   for (const [name, { derivation, key }] of nodes) check(name, derivation, key);
   assert.deepEqual([...expected.keys()], [], `sources that were not asked for, ${where}`);
   return edges;
@@ -85,8 +85,7 @@ function liveNodes(engine: Engine, schema: Schema): Map<string, Live> {
   for (const derivation of schema.derivations)
     for (const key of [...KEYS, 'p', 'q', 'r', ''])
       if (engine.readsOf(derivation, key).length > 0) found.set(nameOf({ derivation, key }), { derivation, key });
-  for (const key of KEYS)
-    for (const reader of engine.readersOf(schema.items as Table<never>, key)) found.set(nameOf(reader), reader);
+  for (const key of KEYS) for (const reader of engine.readersOf(schema.items, key)) found.set(nameOf(reader), reader);
   for (const { derivation, key } of found.values())
     for (const read of engine.readsOf(derivation, key)) if (read.kind === 'derived') found.set(nameOf(read), read);
   return found;

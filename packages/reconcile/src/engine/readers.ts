@@ -107,5 +107,5 @@ export function* tableChanges(graph: Graph): Generator<TableChange> {
 }
 
 function handleOf({ derivation, key }: Node): { derivation: Derivation<unknown>; key: string } {
-  return { derivation: derivation as unknown as Derivation<unknown>, key };
+  return { derivation, key };
 }
