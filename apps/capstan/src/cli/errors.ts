@@ -89,6 +89,13 @@ export const CliErrors = errorMakers(
       message: `${object} cannot be applied: ${detail}`,
       remedy: 'install with an account that may create it, or print the manifests with -o yaml for an administrator',
     }),
+    NothingNamespaced: (parts: readonly string[], command: string | undefined) => ({
+      message: `nothing can be installed with Roles alone:\n  ${parts.join('\n  ')}`,
+      remedy:
+        command === undefined
+          ? 'ask an administrator to run capstan install'
+          : `ask an administrator to run: ${command}`,
+    }),
     NoMaxRole: (role: string) => ({
       message: `the ClusterRole ${role}, which is to bound the rights of packages, is not there`,
       remedy: 'create it, or leave out --crossplane-max-role',

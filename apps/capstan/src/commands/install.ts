@@ -1,5 +1,5 @@
 import { discover, systemClock } from '@capstan/kube';
-import { command, formatManifests, withCluster } from '@capstan/reconcile/command-line';
+import { command, formatManifests, UsageErrors, withCluster } from '@capstan/reconcile/command-line';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { applyInstallation } from '../install/apply.ts';
 import {
@@ -13,6 +13,7 @@ import {
   withMaxRole,
 } from '../install/install-options.ts';
 import { installationObjects } from '../install/manifests.ts';
+import { asNamespaced, NAMESPACED_OPTION, namespacedOperators } from '../install/namespaced.ts';
 
 export default command({
   usage: 'install [--operators LIST] [-n NAMESPACE] [--image IMAGE] [--one-program] [--admission] [-o yaml]',
@@ -32,6 +33,7 @@ export default command({
     ...ONE_PROGRAM_OPTION,
     ...ADMISSION_OPTION,
     ...MAX_ROLE_OPTION,
+    ...NAMESPACED_OPTION,
     ...OPERATOR_OPTIONS,
     output: { type: 'string', short: 'o', oneOf: ['yaml', 'json'], help: 'Print the manifests, and apply nothing.' },
   },
@@ -41,15 +43,23 @@ export default command({
     const operatorFlags = withMaxRole(given.operatorFlags, flags['crossplane-max-role']);
     const args = { ...given, operatorFlags };
     const operators = await requireOperators(args, io);
+    if (flags.namespaced === true && flags.admission === true)
+      throw UsageErrors.Conflicting('--namespaced', '--admission');
     const admission = await admissionOperators(flags.admission ?? false);
     if (flags.output !== undefined) {
       const { foundations, workloads } = installationObjects(installationOf(operators, args, undefined, admission));
       io.stdout(await formatManifests([...foundations, ...[...workloads.values()].flat()], flags.output));
       return 0;
     }
-    return withCluster(flags, io, async ({ client, context }) => {
-      const installation = installationOf(operators, args, await discover(client, { signal: io.signal }), admission);
-      const names = operators.map(({ name }) => name).join(', ');
+    return withCluster(flags, io, async ({ client, context, namespace }) => {
+      const served = await discover(client, { signal: io.signal });
+      const isNamespaced = flags.namespaced === true;
+      const chosen = isNamespaced ? namespacedOperators(operators, served) : { operators, leftOut: [] };
+      for (const line of chosen.leftOut) io.stderr(`${line}\n`);
+      const given = isNamespaced ? { ...args, flags: { ...flags, namespace } } : args;
+      const whole = installationOf(chosen.operators, given, served, admission);
+      const installation = isNamespaced ? asNamespaced(whole) : whole;
+      const names = chosen.operators.map(({ name }) => name).join(', ');
       io.stderr(`Installing ${names} in the namespace ${installation.namespace} of ${context} ...\n`);
       await applyInstallation({
         client,
@@ -59,7 +69,8 @@ export default command({
         report: (line) => io.stderr(`  ${line}\n`),
         signal: io.signal,
       });
-      io.stdout('Capstan is installed. Next: capstan status\n');
+      const next = isNamespaced ? `capstan status -n ${installation.namespace}` : 'capstan status';
+      io.stdout(`Capstan is installed. Next: ${next}\n`);
       return 0;
     });
   },

@@ -2,6 +2,7 @@ import { discover, systemClock } from '@capstan/kube';
 import { command, UsageErrors, withCluster } from '@capstan/reconcile/command-line';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { admissionOperators, INSTALL_OPTIONS, installationOf } from '../install/install-options.ts';
+import { asNamespaced, NAMESPACED_OPTION } from '../install/namespaced.ts';
 import { removedObjects, removeInstallation } from '../install/remove.ts';
 
 export default command({
@@ -17,6 +18,7 @@ export default command({
     ...OPERATOR_OPTIONS,
     'delete-objects': { type: 'boolean', help: 'Delete the objects of the operators first.' },
     'keep-objects': { type: 'boolean', help: 'Keep objects and definitions.' },
+    ...NAMESPACED_OPTION,
     'dry-run': { type: 'boolean', help: 'Print what would be removed, one object a line, and change nothing.' },
   },
   operatorFlags: true,
@@ -27,11 +29,15 @@ export default command({
     const operators = await requireOperators(args, io);
     // With the last operators the webhook has nothing left to check.
     const admission = await admissionOperators(flags.operators === undefined);
-    return withCluster(flags, io, async ({ client }) => {
+    return withCluster(flags, io, async ({ client, namespace }) => {
+      const served = await discover(client, { signal: io.signal });
+      const isNamespaced = flags.namespaced === true;
+      const given = isNamespaced ? { ...args, flags: { ...flags, namespace } } : args;
+      const whole = installationOf(operators, given, served, isNamespaced ? [] : admission);
       const removal = {
         client,
         clock: io.clock ?? systemClock,
-        installation: installationOf(operators, args, await discover(client, { signal: io.signal }), admission),
+        installation: isNamespaced ? asNamespaced(whole) : whole,
         objects: deletes ? 'delete' : keeps ? 'keep' : undefined,
         signal: io.signal,
       } as const;

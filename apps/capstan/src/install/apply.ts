@@ -53,13 +53,17 @@ export async function applyInstallation(options: ApplyInstallationOptions): Prom
   const { client, clock, installation, report, signal } = options;
   const { foundations, workloads } = installationObjects(installation);
   await refuseOldServer(client, signal);
-  await refuseSecondInstallation(client, installation.namespace, signal);
+  await refuseSecondInstallation(client, installation, signal);
   await refuseHalfAProgram(client, installation, signal);
-  await refuseMissingBound(client, installation, signal);
+  const isNamespaced = installation.isNamespaced === true;
+  if (!isNamespaced) await refuseMissingBound(client, installation, signal);
   const kinds = await discover(client, { signal });
   for (const one of foundations) await applied(one.kind === Namespace.kind ? await marked(one) : one);
-  report(`${foundations.filter(isDefinition).length} definitions and the permissions are in place`);
-  await ensureCrds({ client, clock, operators: installation.operators, install: false, wait: true, signal });
+  const definitions = foundations.filter(isDefinition).length;
+  report(isNamespaced ? 'the permissions are in place' : `${definitions} definitions and the permissions are in place`);
+  // An account of one namespace may not read definitions; the kinds were found by discovery.
+  if (!isNamespaced)
+    await ensureCrds({ client, clock, operators: installation.operators, install: false, wait: true, signal });
   const deadline = clock.now() + options.timeoutMs;
   const before = new Map<string, Deployment | undefined>();
   for (const [operator, objects] of workloads) {
@@ -135,6 +139,7 @@ export async function otherBounds(
   installation: Installation,
   signal: AbortSignal,
 ): Promise<readonly KubeObject[]> {
+  if (installation.isNamespaced === true) return [];
   const own = new Set(installationObjects(installation).foundations.map(objectKey));
   const { items } = await client.list(ClusterRoleBinding, { labelSelector: MANAGED, signal });
   return items.filter(
@@ -173,7 +178,13 @@ async function refuseMissingBound(client: Client, { operators }: Installation, s
 }
 
 /** Two sets of operators would share one Lease: the second would never do anything. */
-async function refuseSecondInstallation(client: Client, namespace: string, signal: AbortSignal): Promise<void> {
+async function refuseSecondInstallation(
+  client: Client,
+  { namespace, isNamespaced = false }: Installation,
+  signal: AbortSignal,
+): Promise<void> {
+  // Its Leases are in its own namespace, and others are not its to look into.
+  if (isNamespaced) return;
   for await (const { items } of client.pages(Deployment, { labelSelector: MANAGED, signal })) {
     const other = items.find((one) => one.metadata.namespace !== namespace);
     if (other !== undefined) throw CliErrors.InstalledElsewhere(other.metadata.namespace ?? '');

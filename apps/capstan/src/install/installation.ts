@@ -10,6 +10,8 @@ export interface Installation {
   readonly replicas: number;
   /** One Deployment runs all operators, each under its own Lease; else each has one of its own. */
   readonly isOneProgram: boolean;
+  /** Roles in its namespace alone, and no object at the cluster scope. */
+  readonly isNamespaced?: boolean;
   /** Whether the cluster serves ServiceMonitors of the Prometheus operator. */
   readonly hasServiceMonitors: boolean;
   /** The flags of each operator, by its name, as arguments of its pods. */

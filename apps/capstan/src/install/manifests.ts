@@ -27,10 +27,17 @@ const METRICS_PORT = 8080;
 const HEALTH_PORT = 8081;
 
 export function installationObjects(installation: Installation): InstallationObjects {
-  const { operators, namespace, admission, isOneProgram } = installation;
-  const permissions = operators.flatMap((operator) =>
-    rbacManifests(operator, { namespace, ...(isOneProgram && { account: `capstan-${ONE_PROGRAM}` }) }),
-  );
+  const { operators, namespace, admission, isOneProgram, isNamespaced = false } = installation;
+  const inNamespace = { systemNamespace: namespace, watchNamespaces: [namespace], bounds: false };
+  const permissions = operators
+    .flatMap((operator) =>
+      rbacManifests(operator, {
+        namespace,
+        ...(isOneProgram && { account: `capstan-${ONE_PROGRAM}` }),
+        ...(isNamespaced && inNamespace),
+      }),
+    )
+    .filter(({ metadata }) => !isNamespaced || metadata.namespace === namespace);
   const programs: [string, readonly Operator[]][] = isOneProgram
     ? [[ONE_PROGRAM, operators]]
     : operators.map((operator) => [operator.name, [operator]]);
@@ -38,10 +45,12 @@ export function installationObjects(installation: Installation): InstallationObj
   return {
     foundations: [
       // Leases and digest keys are in the system namespace, wherever the operators run: two installations exclude each other.
-      ...[...new Set([SYSTEM_NAMESPACE, namespace])].map((name) =>
+      ...[...new Set(isNamespaced ? [] : [SYSTEM_NAMESPACE, namespace])].map((name) =>
         object(Namespace, { name, labels: { ...labels, ...RESTRICTED } }),
       ),
-      ...operators.flatMap(({ kinds }) => kinds.map((kind) => labelled(kind.crd() as KubeObject, labels))),
+      ...(isNamespaced ? [] : operators).flatMap(({ kinds }) =>
+        kinds.map((kind) => labelled(kind.crd() as KubeObject, labels)),
+      ),
       // A shared account comes with each operator.
       ...new Map(permissions.map((one) => [objectKey(one), labelled(one, labels)])).values(),
       ...(admission.length === 0 ? [] : admissionPermissions(installation).map((one) => labelled(one, labels))),

@@ -26,10 +26,16 @@ export function isOwnObject({ metadata }: KubeObject, operators: readonly Operat
   return writersOf(metadata).every((manager) => isOwnManager(manager, operators));
 }
 
-/** Objects of the operators' kinds. */
-export async function objectsOf(client: Client, operators: readonly Operator[], signal: AbortSignal): Promise<Found[]> {
+/** Objects of the operators' kinds; of one namespace alone where one is given. */
+export async function objectsOf(
+  client: Client,
+  operators: readonly Operator[],
+  signal: AbortSignal,
+  within?: string,
+): Promise<Found[]> {
   const found: Found[] = [];
-  for (const kind of operators.flatMap(({ kinds }) => kinds)) found.push(...(await allOf(client, kind, signal)));
+  for (const kind of operators.flatMap(({ kinds }) => kinds))
+    if (within === undefined || kind.scope === 'Namespaced') found.push(...(await allOf(client, kind, signal, within)));
   return found;
 }
 
@@ -38,15 +44,18 @@ export async function ownObjects(
   client: Client,
   operators: readonly Operator[],
   signal: AbortSignal,
+  within?: string,
 ): Promise<Found[]> {
-  const ofKinds = await objectsOf(client, operators, signal);
+  const ofKinds = await objectsOf(client, operators, signal, within);
   const found = ofKinds.filter(({ object }) => isOwnObject(object, operators));
-  for (const { kind, manager } of createdKinds(operators))
-    for (const one of await allOf(client, kind, signal)) {
+  for (const { kind, manager } of createdKinds(operators)) {
+    if (within !== undefined && kind.scope !== 'Namespaced') continue;
+    for (const one of await allOf(client, kind, signal, within)) {
       const { metadata } = one.object;
       const isOwned = (metadata.ownerReferences ?? []).length > 0;
       if (writersOf(metadata).includes(manager) && !isOwned && isOwnObject(one.object, operators)) found.push(one);
     }
+  }
   // Namespaces last: the other objects are in them.
   return found.toSorted((a, b) => Number(isNamespace(a)) - Number(isNamespace(b)));
 }

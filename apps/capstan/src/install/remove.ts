@@ -42,12 +42,13 @@ export async function removeInstallation(options: RemoveInstallationOptions): Pr
   const { client, installation, objects, signal } = options;
   const { operators } = installation;
   await refuseHalfAProgram(client, installation, signal);
-  const left = await usersObjects(client, operators, signal);
+  const left = await usersObjects(client, operators, signal, placeOf(installation));
   if (left.length > 0 && objects === undefined) throw CliErrors.ObjectsLeft(counted(left));
   if (objects === 'delete') await deleteObjects(left, options);
   await stopOperators(options);
   if (objects === 'keep') {
-    for (const one of await objectsOf(client, operators, signal)) await release(client, one, operators, signal);
+    for (const one of await objectsOf(client, operators, signal, placeOf(installation)))
+      await release(client, one, operators, signal);
   } else await removeOwnObjects(options);
   await removeFoundations(options);
   if (objects !== 'keep') await removeNamespaces(options);
@@ -60,11 +61,11 @@ export async function removedObjects(
   const { client, installation, objects, signal } = options;
   const { operators } = installation;
   const served = await discover(client, { signal });
-  const users = await usersObjects(client, operators, signal);
+  const users = await usersObjects(client, operators, signal, placeOf(installation));
   if (users.length > 0 && objects === undefined) throw CliErrors.ObjectsLeft(counted(users));
-  const own = objects === 'keep' ? [] : await ownObjects(client, operators, signal);
+  const own = objects === 'keep' ? [] : await ownObjects(client, operators, signal, placeOf(installation));
   const lines = [...(objects === 'delete' ? users : []), ...own].map(shownRef);
-  for (const one of [...removable(installation, objects), ...systemObjects(operators, objects)]) {
+  for (const one of [...removable(installation, objects), ...systemObjects(installation, objects)]) {
     const kind = served.kindOf(one.apiVersion, one.kind);
     if (kind !== undefined && (await client.find(kind, refOf(one), { signal })) !== undefined)
       lines.push(shownRef({ kind, object: one }));
@@ -93,7 +94,7 @@ async function stopOperators(options: RemoveInstallationOptions): Promise<void> 
 async function removeOwnObjects(options: RemoveInstallationOptions): Promise<void> {
   const { client, installation, report, signal } = options;
   const { operators } = installation;
-  const own = await ownObjects(client, operators, signal);
+  const own = await ownObjects(client, operators, signal, placeOf(installation));
   const removed: Found[] = [];
   for (const one of own) {
     const { kind, object } = one;
@@ -117,8 +118,7 @@ async function removeFoundations({
   for (const one of removable(installation, objects))
     if (served.kindOf(one.apiVersion, one.kind) !== undefined)
       await remove(client, kindOf(served, one), refOf(one), signal);
-  for (const one of systemObjects(installation.operators, objects))
-    await remove(client, kindOf(served, one), refOf(one), signal);
+  for (const one of systemObjects(installation, objects)) await remove(client, kindOf(served, one), refOf(one), signal);
   for (const one of await otherBounds(client, installation, signal))
     await remove(client, ClusterRoleBinding, refOf(one), signal);
   report(
@@ -174,11 +174,13 @@ function removable(installation: Installation, objects: RemoveInstallationOption
 }
 
 /** Leases, and the keys of digests: with objects that are kept, a key stays too, or the next installation would roll their pods. */
-function systemObjects(operators: readonly Operator[], objects: RemoveInstallationOptions['objects']): KubeObject[] {
+function systemObjects(installation: Installation, objects: RemoveInstallationOptions['objects']): KubeObject[] {
+  const { operators } = installation;
+  const namespace = placeOf(installation) ?? SYSTEM_NAMESPACE;
   const named = (kind: Kind, name: string): KubeObject => ({
     apiVersion: kind.apiVersion,
     kind: kind.kind,
-    metadata: { namespace: SYSTEM_NAMESPACE, name },
+    metadata: { namespace, name },
   });
   return operators.flatMap(({ name }) => [
     named(Lease, leaseName(name)),
@@ -194,8 +196,18 @@ async function remove(client: Client, kind: Kind, ref: ObjectRef, signal: AbortS
   }
 }
 
-async function usersObjects(client: Client, operators: readonly Operator[], signal: AbortSignal): Promise<Found[]> {
-  const found = await objectsOf(client, operators, signal);
+/** The namespace of an installation in one; undefined: all namespaces are looked into. */
+function placeOf({ isNamespaced = false, namespace }: Installation): string | undefined {
+  return isNamespaced ? namespace : undefined;
+}
+
+async function usersObjects(
+  client: Client,
+  operators: readonly Operator[],
+  signal: AbortSignal,
+  within: string | undefined,
+): Promise<Found[]> {
+  const found = await objectsOf(client, operators, signal, within);
   return found.filter(({ object }) => !isOwnObject(object, operators));
 }
 
@@ -210,7 +222,7 @@ async function deleteObjects(left: readonly Found[], options: RemoveInstallation
   const deadline = clock.now() + timeoutMs;
   for (;;) {
     // The garbage collector removes owned objects, and their operator may have to release them first.
-    const still = (await objectsOf(client, installation.operators, signal)).filter(
+    const still = (await objectsOf(client, installation.operators, signal, placeOf(installation))).filter(
       ({ object }) =>
         !isOwnObject(object, installation.operators) || (object.metadata.ownerReferences ?? []).length > 0,
     );

@@ -1,5 +1,5 @@
 import { systemClock } from '@capstan/kube';
-import { createLogger, createManager, type Operator } from '@capstan/reconcile';
+import { createLogger, createManager, namespacedPart, type Operator } from '@capstan/reconcile';
 import { CLUSTER_OPTIONS, connectTo, EVENT_OUTPUT, type FlagValues, type Io } from '@capstan/reconcile/command-line';
 import { RUN_OPTIONS, runSettings } from './run-options.ts';
 
@@ -8,11 +8,12 @@ export const RUN_FLAGS = { ...RUN_OPTIONS, ...CLUSTER_OPTIONS, output: EVENT_OUT
 
 /** Runs operators until the io's signal is aborted; resolves to the exit code. Throws when it cannot start. */
 export async function runOperators(
-  operators: readonly Operator[],
+  given: readonly Operator[],
   flags: FlagValues<typeof RUN_FLAGS>,
   io: Io,
 ): Promise<number> {
   const { clock = systemClock, env, identity, userAgent } = io;
+  const operators = flags.namespaced === true ? given.map(namespacedPart) : given;
   const { logFormat, logLevel, ...settings } = runSettings(flags, io);
   const logger = createLogger({ clock, format: logFormat, level: logLevel, write: (line) => io.stderr(line) });
   const manager = createManager({

@@ -14,6 +14,10 @@ export const RUN_OPTIONS = {
     parse: list,
     help: 'Only these namespaces, with commas; default all.',
   },
+  namespaced: {
+    type: 'boolean',
+    help: 'Run only what works with Roles in the watched namespaces.',
+  },
   'leader-elect': {
     type: 'boolean',
     default: true,

@@ -15,6 +15,7 @@ import { operator } from '../operator.ts';
 import { plan } from '../plan/index.ts';
 import { type Reconciler, type ReconcilerDefinition, reading, reconciler, writing } from '../reconciler.ts';
 import { rbacManifests } from './manifests.ts';
+import { namespacedPart, namespacedParts } from './namespaced.ts';
 import { type PolicyRule, rulesOf } from './rules.ts';
 
 const Site = defineKind({
@@ -322,4 +323,21 @@ describe('manifests', () => {
       assert.equal(created.kind, `${roleRef.kind}Binding`);
     }
   });
+});
+
+test('the parts of an operator that work with Roles alone need nothing at the cluster scope but what is optional', () => {
+  const [plain, wide, calm] = [
+    named({ name: 'plain', reads: [Secret] }),
+    named({ name: 'wide', reads: [Namespace] }),
+    named({ name: 'calm', reads: [reading(Namespace, 'everywhere', { optional: true })] }),
+  ];
+  const whole = operatorOf(plain, wide, calm);
+  assert.deepEqual(namespacedParts(whole), {
+    working: ['plain', 'calm'],
+    failing: [{ reconciler: 'wide', needs: ['list,watch namespaces'] }],
+  });
+  assert.deepEqual(
+    namespacedPart(whole).reconcilers.map(({ name }) => name),
+    ['plain', 'calm'],
+  );
 });
