@@ -68,9 +68,6 @@ test('metrics have the names that dashboards know, with the prefix of Sesame', a
     const replica = await running(stage);
     const client = connectXds({ host: '127.0.0.1', port: replica.ports.xds, nodeId: 'envoy-1' });
     try {
-      const stream = client.open({ type: 'cds', isDelta: false });
-      stream.request({});
-      stream.nack(await stream.next(), 'default/shop/80 is not to my taste', []);
       const metric = async (line: string) => {
         const seen = await until(
           async () => {
@@ -90,9 +87,19 @@ test('metrics have the names that dashboards know, with the prefix of Sesame', a
       await metric('sesame_httpproxy_valid{namespace="default",vhost="shop.test"} 1');
       await metric('sesame_httpproxy_invalid{namespace="default",vhost="broken.test"} 1');
       await metric('sesame_dag_cache_object{kind="HTTPProxy"} 3');
+      // A refusal is a status of its own.
+      await metric('sesame_status_update_success_total{kind="HTTPProxy"} 3');
+      const stream = client.open({ type: 'cds', isDelta: false });
+      stream.request({});
+      // Of the two clusters the one that is refused is sent again, alone.
+      const first = await stream.next();
+      const shop = [...first.resources.keys()].find((name) => name.startsWith('default/shop/80')) ?? '';
+      stream.nack(first, `${shop} is not to my taste`, []);
+      stream.ack(await stream.next());
+      stream.nack(await stream.next(), `${shop} is not to my taste`, []);
       await metric('sesame_xds_clients 1');
-      await metric('sesame_xds_responses_total{type="cds"} 1');
-      const text = await metric('sesame_status_update_success_total{kind="HTTPProxy"} 3');
+      await metric('sesame_xds_responses_total{type="cds"} 3');
+      const text = await metric('sesame_xds_refused_resources{node="envoy-1"} 1');
       for (const name of [
         'sesame_build_info',
         'sesame_dagrebuild_timestamp',
