@@ -68,6 +68,23 @@ export const CliErrors = errorMakers(
       message: `${tool} would fail for ${object} of ${place}: ${detail}`,
       remedy: 'give --force-conflicts if the tool will be run with it, or leave these fields out',
     }),
+    CannotApply: (object: string, tool: string) => ({
+      message: `${object} cannot be applied here: only ${tool} can do that, or the server could not be asked by a dry run`,
+      remedy: 'apply it with that tool, or leave it out; nothing has been written',
+    }),
+    PlanRefused: (count: string) => ({
+      message: `the plan is not applied: the server would refuse ${count} of the operators`,
+      remedy: 'correct the manifests; nothing has been written',
+    }),
+    PlanChanged: () => ({
+      message:
+        'the plan is not applied: something changed in the cluster since it was made, and it would be another one now',
+      remedy: 'run this again and look at the new plan; nothing has been written',
+    }),
+    ChangedSince: (object: string, done: number) => ({
+      message: `${object} was changed by another client since the plan was made`,
+      remedy: `run this again and look at the new plan; ${done === 0 ? 'nothing has been written' : `${done} of the manifests before it have been applied`}`,
+    }),
     NotVisible: (object: string, detail: string) => ({
       message: `what a change of ${object} would do is not known: ${detail}`,
       remedy: 'plan with a user who may read it',

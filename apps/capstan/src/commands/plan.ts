@@ -13,7 +13,8 @@ import {
 import { CliErrors } from '../cli/errors.ts';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
-import { formatPlan, type PlanReport } from '../plan/format-plan.ts';
+import { applyAndFollow } from '../plan/apply/follow.ts';
+import { formatOutcome, formatPlan, type PlanReport } from '../plan/format-plan.ts';
 import { knownKinds } from '../plan/known-kinds.ts';
 import { predictRefusals } from '../plan/predict-refusals.ts';
 import { type Manifest, readKustomization, readManifests } from '../plan/read-manifests.ts';
@@ -35,11 +36,11 @@ import { coloursFor } from '../text/colours.ts';
 const DIFFERS = 3;
 
 export default command({
-  usage: 'plan -f FILE… | -k FOLDER [--delete] [--show-status] [--exit-code] [-o FORMAT]',
+  usage: 'plan -f FILE… | -k FOLDER [--delete] [--apply] [--show-status] [--exit-code] [-o FORMAT]',
   description:
     'Shows what the operators would do once manifests are applied (or with --delete: deleted): for each object what is created,\n' +
     'changed (old value → new value), rolled and deleted, what the server would refuse, and what cannot be known beforehand. It\n' +
-    'reads the cluster and writes nothing.',
+    'reads the cluster and writes nothing, except with --apply.',
   examples: [
     'capstan plan -f change.yaml',
     'kubectl create namespace edge --dry-run=client -o yaml | capstan plan -f -',
@@ -70,6 +71,10 @@ export default command({
     'field-manager': { type: 'string', value: 'NAME', help: 'The field manager of that tool.' },
     'force-conflicts': { type: 'boolean', help: 'Server-side apply takes fields over from other field managers.' },
     'show-status': { type: 'boolean', help: 'Show what would be written to statuses too.' },
+    apply: {
+      type: 'boolean',
+      help: 'Apply it if the plan still holds, follow what happens, and end with 3 unless it is as predicted.',
+    },
     'exit-code': { type: 'boolean', help: 'End with 3 when something would change.' },
     offline: { type: 'boolean', help: 'Ask nothing outside of the cluster: no registry, for one.' },
     timeout: {
@@ -149,16 +154,18 @@ export default command({
       });
       try {
         const changes = given.filter(({ verb }) => verb !== 'none');
-        const result = await preview(
-          runtime,
-          changes.map((change) => previewChange(change, kinds.seenAs(change.kind))),
-          {
-            clock,
-            signal,
-            factTimeoutMs: timeoutMs,
-            onFact: (what) => io.stderr(`Finding out ${what} …\n`),
-          },
-        );
+        const predict = () =>
+          preview(
+            runtime,
+            changes.map((change) => previewChange(change, kinds.seenAs(change.kind))),
+            {
+              clock,
+              signal,
+              factTimeoutMs: timeoutMs,
+              onFact: (what) => io.stderr(`Finding out ${what} …\n`),
+            },
+          );
+        const result = await predict();
         const { bodies, ...previewed } = result;
         const { refused, notAsked } = await predictRefusals(client, bodies, signal);
         const report: PlanReport = {
@@ -183,14 +190,37 @@ export default command({
             ]),
           ],
         };
-        io.stdout(
-          await formatReport(flags.output, {
-            value: report,
-            text: (isWide) =>
-              formatPlan(report, { isWide, colours: coloursFor(io), showStatus: flags['show-status'] ?? false }),
-            names: () => changedNames(report),
-          }),
-        );
+        const isApplied = flags.apply ?? false;
+        const colours = coloursFor(io);
+        const print = async (shown: PlanReport) =>
+          io.stdout(
+            await formatReport(flags.output, {
+              value: shown,
+              text: (isWide) =>
+                formatPlan(shown, { isWide, colours, showStatus: flags['show-status'] ?? false, isApplied }),
+              names: () => changedNames(shown),
+            }),
+          );
+        const isText = flags.output === 'table' || flags.output === 'wide';
+        // A machine reads one document, with the end.
+        if (!isApplied || isText) await print(report);
+        if (isApplied) {
+          if (refused.length > 0) throw CliErrors.PlanRefused(count(refused.length, 'write'));
+          const outcome = await applyAndFollow({
+            client,
+            clock,
+            signal,
+            runtime,
+            operators: all,
+            given,
+            predicted: result,
+            timeoutMs,
+            again: predict,
+          });
+          if (isText) io.stdout(formatOutcome(outcome, colours));
+          else await print({ ...report, outcome });
+          return outcome.asPredicted ? 0 : DIFFERS;
+        }
         const differs = changes.length > 0 || result.writes.length > 0 || result.deliveries.length > 0;
         return flags['exit-code'] && differs ? DIFFERS : 0;
       } finally {

@@ -2,6 +2,7 @@ import type { ValueChange } from '@capstan/kube/cluster';
 import type { PreviewDelivery, PreviewResult, PreviewWrite } from '@capstan/reconcile';
 import { count } from '@capstan/reconcile/command-line';
 import type { Colours } from '../text/colours.ts';
+import type { PlanOutcome } from './apply/follow.ts';
 import { showValue } from './show-value.ts';
 import type { GivenChange } from './would-become.ts';
 
@@ -12,6 +13,8 @@ export interface PlanReport extends Omit<PreviewResult, 'bodies'> {
   readonly refusals: readonly string[];
   /** What had to be assumed. */
   readonly notes: readonly string[];
+  /** With --apply: what happened then, compared with the plan. */
+  readonly outcome?: PlanOutcome;
 }
 
 export interface FormatPlanOptions {
@@ -20,6 +23,8 @@ export interface FormatPlanOptions {
   isWide: boolean;
   /** Status fields too; they come last. */
   showStatus: boolean;
+  /** The plan is applied afterwards; false by default. */
+  isApplied?: boolean;
 }
 
 /** The plan as people read it: what is given, what follows object by object, what is not known, and the sum. */
@@ -48,7 +53,21 @@ export function formatPlan(report: PlanReport, options: FormatPlanOptions): stri
     lines.push('', red(bold('The server would refuse:')), ...refusals.map((refusal) => `  ! ${refusal}`));
   if (unknowns.length > 0) lines.push('', yellow(bold('Not known:')), ...unknowns.map((unknown) => `  ? ${unknown}`));
   if (notes.length > 0) lines.push('', bold('Note:'), ...notes.map((note) => `  ${note}`));
-  lines.push('', `${summary(report, options.showStatus)} Nothing has been written.`);
+  const written = options.isApplied ? 'Applying it …' : 'Nothing has been written.';
+  lines.push('', `${summary(report, options.showStatus)} ${written}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** What happened after the plan was applied. */
+export function formatOutcome(
+  { asPredicted, differences, notKnown }: PlanOutcome,
+  { bold, red, yellow }: Colours,
+): string {
+  const lines = asPredicted
+    ? [bold('As predicted.')]
+    : [red(bold('Not as predicted:')), ...differences.map((one) => `  ! ${one}`)];
+  if (notKnown.length > 0)
+    lines.push(yellow('Of objects that the plan lists as not known:'), ...notKnown.map((one) => `  ? ${one}`));
   return `${lines.join('\n')}\n`;
 }
 

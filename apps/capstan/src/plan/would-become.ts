@@ -24,7 +24,7 @@ import {
   type Tool,
   type ToolChoice,
 } from './tool/assumed-tool.ts';
-import { type DryRuns, dryRun, isSame, mergedLocally } from './tool/dry-run.ts';
+import { carryOut, type DryRuns, dryRun, isSame, mergedLocally } from './tool/dry-run.ts';
 
 export interface GivenChange {
   readonly kind: Kind;
@@ -43,6 +43,8 @@ export interface GivenChange {
   readonly release?: HelmRelease;
   /** What had to be assumed about it. */
   readonly notes: readonly string[];
+  /** Makes the change, if the object is still as it was; absent where only the tool itself can make it. */
+  make?(): Promise<void>;
 }
 
 /** How the changes are made: the flags of the user, and the way to the server. */
@@ -65,7 +67,8 @@ export async function wouldBecome(predicting: Predicting, kind: Kind, manifest: 
   const notes = await unreadRelease(predicting, tool, name);
   try {
     const after = await dryRun(wanted, predicting);
-    return { ...base, ...changeOf(kind, live, after), after, notes };
+    const make = tool.name === 'helm' ? {} : { make: () => carryOut(wanted, predicting) };
+    return { ...base, ...changeOf(kind, live, after), after, notes, ...make };
   } catch (error) {
     if (!isApiError(error)) throw error;
     const isAbsent = tool.name === 'replace' && live === undefined;
@@ -81,7 +84,23 @@ export async function wouldBeDeleted(predicting: Predicting, kind: Kind, { objec
   const name = `${kind.kind} ${keyOf(ref)}`;
   const live = await findLive(predicting, kind, ref, name);
   const verb = live === undefined ? 'none' : 'delete';
-  return { kind, object: name, tool: 'kubectl delete', ref, verb, paths: [], changes: [], after: undefined, notes: [] };
+  const { uid, resourceVersion } = live?.metadata ?? {};
+  const preconditions = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
+  const options = { preconditions, propagationPolicy: 'Background', signal: predicting.signal } as const;
+  return {
+    kind,
+    object: name,
+    tool: 'kubectl delete',
+    ref,
+    verb,
+    paths: [],
+    changes: [],
+    after: undefined,
+    notes: [],
+    async make() {
+      await predicting.client.delete(kind, ref, options);
+    },
+  };
 }
 
 /** An object of a release that the manifests leave out. */

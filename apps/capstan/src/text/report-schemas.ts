@@ -2,7 +2,18 @@
 // the commands to them. Fields are only ever added.
 import { REPORT_SCHEMAS as CROSSPLANE } from '@capstan/crossplane/report-schemas';
 import { REPORT_SCHEMAS as GIMBAL } from '@capstan/gimbal/report-schemas';
-import { anyValue, array, boolean, enumOf, integer, type JsonSchema, object, type Schema, string } from '@capstan/kube';
+import {
+  anyObject,
+  anyValue,
+  array,
+  boolean,
+  enumOf,
+  integer,
+  type JsonSchema,
+  object,
+  type Schema,
+  string,
+} from '@capstan/kube';
 import { REPORT_SCHEMAS as SESAME } from '@capstan/sesame/report-schemas';
 import { REPORT_SCHEMAS as SUBMARINER } from '@capstan/submariner/report-schemas';
 
@@ -117,6 +128,14 @@ const plan = object({
   ),
   notes: strings('What had to be assumed.'),
   levels: integer(),
+  outcome: object(
+    {
+      asPredicted: boolean(),
+      differences: strings('What happened and was not predicted, or was predicted and did not happen.'),
+      notKnown: strings('Differences of objects that the plan lists as not known.'),
+    },
+    { ...optional, description: 'With --apply alone.' },
+  ),
 });
 
 const cause = {
@@ -133,7 +152,9 @@ const cause = {
     }),
   ),
   more: integer({ ...optional, description: 'How many more changes there were.' }),
-  inputs: string(optional),
+  inputs: anyObject({ ...optional, description: 'By kind: keys and digests of all inputs, for the next process.' }),
+  lists: string({ ...optional, description: 'Digests of the lists that were read, for the next process.' }),
+  rest: string({ ...optional, description: 'Digests of the names of children that were still to be written.' }),
 };
 
 const why = object({

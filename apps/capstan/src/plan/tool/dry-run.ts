@@ -29,15 +29,28 @@ export interface Wanted {
 }
 
 /** Returns the object as the tool would leave it. Throws the server's refusal. */
-export async function dryRun(wanted: Wanted, runs: DryRuns): Promise<KubeObject> {
-  const { kind, tool, manifest, live } = wanted;
+export function dryRun(wanted: Wanted, runs: DryRuns): Promise<KubeObject> {
+  return send(wanted, runs, true);
+}
+
+/** Sends the requests of the tool. The server refuses them with Conflict when the object is not as it was in the dry run. */
+export async function carryOut(wanted: Wanted, runs: DryRuns): Promise<void> {
+  await send(wanted, runs, false);
+}
+
+async function send(wanted: Wanted, runs: DryRuns, isDryRun: boolean): Promise<KubeObject> {
+  const { kind, tool, live } = wanted;
   const { client, signal } = runs;
+  const seen = isDryRun ? undefined : live?.metadata.resourceVersion;
+  const asSeen = <T extends { metadata?: object }>(body: T): T =>
+    seen === undefined ? body : { ...body, metadata: { ...body.metadata, resourceVersion: seen } };
+  const { manifest } = wanted;
   const manager = 'manager' in tool ? tool.manager : 'helm';
   // kubectl refuses fields that are not known; Helm sends no wish, and the server drops them.
   const strict = tool.name === 'helm' ? {} : ({ fieldValidation: 'Strict' } as const);
-  const options = { fieldManager: manager, dryRun: true, signal, ...strict };
+  const options = { fieldManager: manager, dryRun: isDryRun, signal, ...strict };
   if (tool.name === 'server-side-apply') {
-    const applied = await client.apply<KubeObject>(kind, manifest, { ...options, force: tool.force });
+    const applied = await client.apply<KubeObject>(kind, asSeen(manifest), { ...options, force: tool.force });
     const left = withoutMigratedFields(applied);
     if (live === undefined || left === applied) return applied;
     const patch = twoWayMergePatch(contentOf(live), contentOf(left));
@@ -45,7 +58,7 @@ export async function dryRun(wanted: Wanted, runs: DryRuns): Promise<KubeObject>
     return withGeneration(migrated, applied);
   }
   if (tool.name === 'replace') {
-    const resourceVersion = manifest.metadata.resourceVersion ?? live?.metadata.resourceVersion;
+    const resourceVersion = seen ?? manifest.metadata.resourceVersion ?? live?.metadata.resourceVersion;
     const metadata = { ...manifest.metadata, ...(resourceVersion !== undefined && { resourceVersion }) };
     return client.update<KubeObject>(kind, { ...manifest, metadata }, options);
   }
@@ -53,7 +66,7 @@ export async function dryRun(wanted: Wanted, runs: DryRuns): Promise<KubeObject>
   if (live === undefined) return client.create<KubeObject>(kind, withoutNulls(modified), options);
   const { type, patch } = await patchOf(wanted, modified, runs);
   if (Object.keys(patch).length === 0) return live;
-  return client.patch<KubeObject>(kind, refOf(live), type, patch, options);
+  return client.patch<KubeObject>(kind, refOf(live), type, asSeen(patch), options);
 }
 
 /** Two writes that both change more than metadata count twice. */

@@ -1,0 +1,135 @@
+// A plan that is applied: the end of the command is the comparison of what happened with what was predicted.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { ConfigMap, Deployment, defineKind, type KindOf, object, string, systemClock } from '@capstan/kube';
+import { apply, operator, plan, reconciler } from '@capstan/reconcile';
+import {
+  createRandom,
+  createTestCluster,
+  recordingTransport,
+  startIncarnation,
+  type TestCluster,
+} from '@capstan/testing';
+import { runTest } from '../../cli/test-io.test-support.ts';
+import type { PlanReport } from '../format-plan.ts';
+
+const Site = defineKind({
+  group: 'example.capstan.dev',
+  version: 'v1',
+  kind: 'Site',
+  scope: 'Namespaced',
+  spec: object({ image: string(), text: string({ optional: true }) }),
+});
+/** `text` lets a test have an operator that does something else than the one that plans. */
+const sites = (text: string) =>
+  operator({
+    name: 'sites',
+    kinds: [Site],
+    reconcilers: [
+      reconciler({
+        name: 'site',
+        resource: Site,
+        reads: [],
+        writes: [Deployment, ConfigMap],
+        reconcile({ object: { metadata, spec } }) {
+          const { name = '', namespace = '' } = metadata;
+          const labels = { site: name };
+          const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: spec.image }] } };
+          return plan({
+            children: [
+              apply(Deployment, {
+                metadata: { name, namespace },
+                spec: { selector: { matchLabels: labels }, template },
+              }),
+              apply(ConfigMap, { metadata: { name, namespace }, data: { text: spec.text ?? '', more: text } }),
+            ],
+          });
+        },
+      }),
+    ],
+  });
+const modules = { '/home/user/sites.ts': { default: sites('') } };
+const manifest = (image: string, name = 'home') =>
+  `apiVersion: example.capstan.dev/v1\nkind: Site\nmetadata: {name: ${name}}\nspec: {image: "${image}"}\n`;
+
+let cluster: TestCluster;
+before(async () => {
+  cluster = await createTestCluster({ clock: systemClock, random: createRandom(1), operators: [sites('')] });
+});
+after(() => cluster.close());
+
+/** Runs a command beside an operator. */
+async function beside<T>(running: ReturnType<typeof sites> | undefined, run: () => Promise<T>): Promise<T> {
+  const options = { transport: cluster.transport(), clock: systemClock, random: createRandom(2) };
+  const program = running && startIncarnation({ operators: [running], ...options });
+  try {
+    return await run();
+  } finally {
+    await program?.stop();
+  }
+}
+
+const applied = (text: string, transport: TestCluster['transport'], ...flags: string[]) =>
+  runTest(['plan', '-f', 'change.yaml', '--operator', 'sites.ts', '--apply', ...flags], {
+    transport,
+    modules,
+    files: { '/home/user/change.yaml': text },
+  });
+
+test('a plan that is applied ends as predicted, with code 0', () =>
+  beside(sites(''), async () => {
+    const created = await applied(manifest('a:1'), cluster.transport);
+    assert.match(created.out, /2 created \(starts pods\).* Applying it …\nAs predicted\.\n$/);
+    assert.equal(created.code, 0, created.err);
+    const changed = await applied(manifest('a:2'), cluster.transport, '-o', 'json');
+    const { outcome, writes } = JSON.parse(changed.out) as PlanReport;
+    assert.deepEqual(outcome, { asPredicted: true, differences: [], notKnown: [] });
+    assert.deepEqual(
+      writes.map(({ object: name, disturbs }) => [name, disturbs]),
+      [['Deployment default/home', 'rolls pods']],
+    );
+    assert.equal((await cluster.client.get(Site, { namespace: 'default', name: 'home' })).spec.image, 'a:2');
+  }));
+
+test('differences end it with code 3: what did not happen, and what was not predicted', async () => {
+  await beside(sites(''), () => applied(manifest('a:1', 'other'), cluster.transport));
+  const idle = await beside(undefined, () => applied(manifest('a:2', 'other'), cluster.transport, '--timeout', '2s'));
+  assert.equal(idle.code, 3, idle.err);
+  assert.match(
+    idle.out,
+    /Not as predicted:\n {2}! Deployment default\/other is in the plan, and nothing happened to it within 2 s\n$/,
+  );
+  // Another version of the operator runs than the one that planned.
+  const otherwise = await beside(undefined, async () => {
+    const command = applied(manifest('a:3', 'other'), cluster.transport, '--timeout', '6s');
+    while ((await cluster.client.get(Site, { namespace: 'default', name: 'other' })).spec.image !== 'a:3')
+      await systemClock.yield();
+    return beside(sites('more'), () => command);
+  });
+  assert.equal(otherwise.code, 3, otherwise.err);
+  assert.match(otherwise.out, /! ConfigMap default\/(home|other) was changed, and the plan does not show it\n/);
+});
+
+test('an object that another client changed since the plan was made is not written', async () => {
+  const ref = { namespace: 'default', name: 'edited' };
+  await cluster.client.apply(
+    Site,
+    { apiVersion: Site.apiVersion, kind: Site.kind, metadata: ref, spec: { image: 'a:1' } } as KindOf<typeof Site>,
+    { fieldManager: 'kubectl', force: false },
+  );
+  const own = cluster.transport();
+  const transport: typeof own = {
+    ...own,
+    request: async (request) => {
+      const text = JSON.stringify(request);
+      if (text.includes('PATCH') && text.includes('/sites/edited') && !text.includes('dryRun'))
+        await cluster.client.patch(Site, ref, 'merge', { spec: { text: 'theirs' } });
+      return own.request(request);
+    },
+  };
+  const recorded = recordingTransport(transport);
+  const { code, err } = await applied(manifest('a:2', 'edited'), () => recorded);
+  assert.equal(code, 1);
+  assert.match(err, /Site default\/edited was changed by another client since the plan was made; run this again/);
+  assert.equal((await cluster.client.get(Site, ref)).spec.image, 'a:1');
+});

@@ -1,0 +1,104 @@
+// The objects that operators write, as they are at one moment, and what happened to them between two moments.
+import {
+  type Client,
+  canonicalJson,
+  equal,
+  isApiError,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  keyOfObject,
+  kindId,
+} from '@capstan/kube';
+import { INVENTORY_LABEL, type Operator } from '@capstan/reconcile';
+
+/** By `Kind namespace/name`. */
+export type Observation = ReadonlyMap<string, Observed>;
+
+interface Observed {
+  readonly content: string;
+  readonly workload: { readonly replicas: number; readonly template: unknown } | undefined;
+}
+
+const WORKLOADS = new Set(['Deployment.apps', 'DaemonSet.apps', 'StatefulSet.apps']);
+
+/** Reads every child of the operators, and the other objects that are named. Kinds that cannot be read are left out. */
+export async function observe(
+  client: Client,
+  operators: readonly Operator[],
+  named: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<Observation> {
+  const found = new Map<string, Observed>();
+  const kinds = writtenKinds(operators);
+  for (const kind of kinds.values()) {
+    await readable(async () => {
+      for await (const { items } of client.pages<KubeObject>(kind, { labelSelector: INVENTORY_LABEL, signal }))
+        for (const object of items) found.set(nameOf(kind, object), observed(kind, object));
+    });
+  }
+  for (const name of named) {
+    const [kindName = '', key = ''] = name.split(' ');
+    const kind = [...kinds.values()].find((one) => one.kind === kindName);
+    if (kind === undefined || found.has(name)) continue;
+    const [of, only] = key.includes('/') ? key.split('/') : [undefined, key];
+    const ref = { name: only ?? '', ...(of !== undefined && { namespace: of }) };
+    await readable(async () => {
+      const object = await client.find<KubeObject>(kind, ref, { signal });
+      if (object !== undefined) found.set(`${kind.kind} ${keyOf(ref)}`, observed(kind, object));
+    });
+  }
+  return found;
+}
+
+/** `created`, `changed` or `deleted`, by name; objects that stayed as they were are left out. */
+export function changesOf(before: Observation, after: Observation): Map<string, 'created' | 'changed' | 'deleted'> {
+  const changes = new Map<string, 'created' | 'changed' | 'deleted'>();
+  for (const name of new Set([...before.keys(), ...after.keys()])) {
+    const [old, next] = [before.get(name), after.get(name)];
+    if (old?.content === next?.content) continue;
+    changes.set(name, old === undefined ? 'created' : next === undefined ? 'deleted' : 'changed');
+  }
+  return changes;
+}
+
+/** What happened to the pods of a workload, in the words of a plan; undefined when nothing did. */
+export function disturbanceOf(before: Observed | undefined, after: Observed | undefined): string | undefined {
+  const [old, next] = [before?.workload?.replicas ?? 0, after?.workload?.replicas ?? 0];
+  if (old === 0) return next === 0 ? undefined : 'starts pods';
+  if (next === 0) return 'stops pods';
+  if (!equal(before?.workload?.template, after?.workload?.template)) return 'rolls pods';
+  return next === old ? undefined : next < old ? 'stops pods' : 'starts pods';
+}
+
+function writtenKinds(operators: readonly Operator[]): Map<string, Kind> {
+  const kinds = operators.flatMap(({ reconcilers }) =>
+    reconcilers.flatMap(({ writes }) => writes.map(({ kind }) => kind)),
+  );
+  return new Map(kinds.map((kind) => [kindId(kind), kind]));
+}
+
+/** A kind that the user may not read, or that is not served, shows nothing. */
+async function readable(read: () => Promise<void>): Promise<void> {
+  try {
+    await read();
+  } catch (error) {
+    if (!isApiError(error) || ![401, 403, 404, 405].includes(error.code)) throw error;
+  }
+}
+
+function nameOf(kind: Kind, object: KubeObject): string {
+  return `${kind.kind} ${keyOfObject(object)}`;
+}
+
+function observed(kind: Kind, object: KubeObject): Observed {
+  const { metadata, status: _status, ...content } = object as KubeObject & { status?: unknown; spec?: object };
+  const { uid, labels, annotations, ownerReferences, deletionTimestamp } = metadata;
+  // Controllers of Kubernetes number rollouts there.
+  const own = Object.entries(annotations ?? {}).filter(([name]) => !name.startsWith('deployment.kubernetes.io/'));
+  const { replicas = 1, template } = (content.spec ?? {}) as { replicas?: number; template?: unknown };
+  return {
+    content: canonicalJson({ content, uid, labels, own, ownerReferences, isGoing: deletionTimestamp !== undefined }),
+    workload: WORKLOADS.has(kindId(kind)) ? { replicas, template } : undefined,
+  };
+}
