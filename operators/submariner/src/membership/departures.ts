@@ -1,6 +1,6 @@
 // Departures: the Submariner resources that are deleted, or name another broker than they have joined, and a sink that lets each
 // leave the broker that it recorded.
-import { type Client, isForbidden, isUnauthorized, reasonOf, Secret } from '@capstan/kube';
+import { type Client, isForbidden, isUnauthorized, reasonOf, Secret, sleep } from '@capstan/kube';
 import { derivation, reading, type Sink, sink } from '@capstan/reconcile';
 import { Cluster, Submariner } from '../kinds/index.ts';
 import { type BrokerAccess, connectToBroker } from './broker-access.ts';
@@ -54,6 +54,9 @@ const departure = derivation<PendingDeparture | undefined>({
 /** How often a broker that cannot be reached is tried before a deleted resource is let go. */
 const MAX_TRIES = 4;
 const TRY_MS = 10_000;
+/** The pause before the first repetition; it doubles up to the second value. */
+const RETRY_MS = 500;
+const RETRY_MAX_MS = 60_000;
 
 export function createDepartures(connect: ConnectToBroker = connectToBroker): Departures {
   return sink<PendingDeparture | undefined, DepartureReport>({
@@ -63,7 +66,7 @@ export function createDepartures(connect: ConnectToBroker = connectToBroker): De
     reads: [Submariner, reading(Secret, 'referenced')],
     lease: 'operator',
     timeoutMs: 3 * TRY_MS,
-    open({ report, logger, signal: closed }) {
+    open({ report, mayAct, clock, logger, signal: closed }) {
       const tries = new Map<string, { readonly value: PendingDeparture; readonly count: number }>();
       /** Ends one membership; an error is one of a broker that cannot be reached. */
       const end = async (value: PendingDeparture, one: Membership, isLast: boolean, signal: AbortSignal) => {
@@ -78,36 +81,37 @@ export function createDepartures(connect: ConnectToBroker = connectToBroker): De
           return unreachable(one, error, `remove it there by "subctl remove-member ${record.clusterID}"`);
         }
       };
-      const leave = async (key: string, value: PendingDeparture, signal: AbortSignal) => {
+      /** Returns false if it is to be tried again; the report gives the reason. */
+      const leave = async (key: string, value: PendingDeparture, signal: AbortSignal): Promise<boolean> => {
         const [first] = value.ends;
         const of = first === undefined ? '' : identityOf(first.record);
         const last = tries.get(key);
         const count = last?.value === value ? last.count + 1 : 1;
         tries.set(key, { value, count });
-        const wait = (message: string, error: unknown) => {
+        const wait = (message: string) => {
           report(key, { of, outcome: 'waiting', message });
-          throw error;
+          return false;
         };
         if (value.next !== undefined && first !== undefined) {
           const { record, credentials } = value.next;
           const stays = `cluster "${first.record.clusterID}": stays with broker ${first.record.server} until then`;
           if (credentials === undefined) {
-            const message = `broker ${record.server}: its Secret has no token; create it with the key token; ${stays}`;
-            report(key, { of, outcome: 'waiting', message });
-            return;
+            wait(`broker ${record.server}: its Secret has no token; create it with the key token; ${stays}`);
+            // The Secret is watched: the departure changes with it.
+            return true;
           }
           try {
             await greet(connect, record, credentials, signal);
           } catch (error) {
             const isRefused = isUnauthorized(error) || isForbidden(error);
             const problem = isRefused ? 'refuses the token in its Secret' : `cannot be reached (${reasonOf(error)})`;
-            wait(`broker ${record.server}: ${problem}; correct it; ${stays}`, error);
+            return wait(`broker ${record.server}: ${problem}; correct it; ${stays}`);
           }
           const isSame =
             isSameMembership({ ...first.record, server: record.server }, record) && usesAccountOf(credentials, first);
           if (isSame) {
             report(key, { of, outcome: 'unchanged', message: '' });
-            return;
+            return true;
           }
         }
         const problems: string[] = [];
@@ -117,10 +121,26 @@ export function createDepartures(connect: ConnectToBroker = connectToBroker): De
           } catch (error) {
             const { server, clusterID } = one.record;
             const remedy = `if it is gone for good, annotate this resource with ${LEFT_ANNOTATION}=${server}, and remove the cluster there later by "subctl remove-member ${clusterID}"`;
-            wait(unreachable(one, error, value.isFinal ? 'it is tried again' : remedy), error);
+            return wait(unreachable(one, error, value.isFinal ? 'it is tried again' : remedy));
           }
         const message = problems.filter((each) => each !== '').join('; ');
         report(key, { of, outcome: message === '' ? 'left' : 'given up', message });
+        return true;
+      };
+      const retries = new Set<Promise<void>>();
+      /** A broker that is away is a state, which the resource reports, and no error of this sink. */
+      const settle = async (key: string, value: PendingDeparture, signal: AbortSignal): Promise<void> => {
+        if (await leave(key, value, AbortSignal.any([signal, closed, AbortSignal.timeout(TRY_MS)]))) return;
+        const pauseMs = Math.min(RETRY_MS * 2 ** ((tries.get(key)?.count ?? 1) - 1), RETRY_MAX_MS);
+        const again = sleep(clock, pauseMs, closed)
+          .then(async () => {
+            if (mayAct() && tries.get(key)?.value === value) await settle(key, value, closed);
+          })
+          .catch((error: unknown) => {
+            if (!closed.aborted) logger.error('a departure is not tried again', { key, error });
+          })
+          .finally(() => retries.delete(again));
+        retries.add(again);
       };
       return {
         async take({ changes, signal }) {
@@ -128,8 +148,11 @@ export function createDepartures(connect: ConnectToBroker = connectToBroker): De
             if (after === undefined) {
               tries.delete(key);
               report(key, undefined);
-            } else await leave(key, after, AbortSignal.any([signal, closed, AbortSignal.timeout(TRY_MS)]));
+            } else await settle(key, after, signal);
           }
+        },
+        async close() {
+          await Promise.allSettled(retries);
         },
       };
     },

@@ -4,6 +4,7 @@ import {
   apply,
   aside,
   type Child,
+  type ConditionInput,
   conditionType,
   drop,
   noCondition,
@@ -76,7 +77,7 @@ export function movePlan(
   { metadata, spec }: Submariner,
   record: BrokerRecord,
   report: DepartureReport | undefined,
-  status: object,
+  { status, conditions: others }: { readonly status: object; readonly conditions: readonly ConditionInput[] },
 ) {
   const next = brokerOf(spec);
   const namespace = metadata.namespace ?? '';
@@ -89,7 +90,7 @@ export function movePlan(
     outcome === 'waiting' && told !== ''
       ? told
       : `cluster "${record.clusterID}": leaves broker ${record.server}${target}`;
-  const conditions = [joined.isFalse('Moving', message)];
+  const conditions = [...others, joined.isFalse('Moving', message)];
   if (outcome === 'waiting' || metadata.annotations?.[LEAVING_ANNOTATION] !== undefined)
     return plan({ prune: false, status: { ...status }, conditions });
   const groups = outcome === 'unchanged' ? undefined : localCleanup(read, namespace, FROM_BROKER);

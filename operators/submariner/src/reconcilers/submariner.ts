@@ -140,14 +140,14 @@ export function createSubmarinerReconciler({ image }: Settings, departures: Depa
             membership(read, namespace, spec, status.gateways),
           ],
         });
+      const rollout = read.get(DaemonSet, { namespace, name: GATEWAY }, rolloutOf);
       const [record, wanted] = [object.status?.broker, brokerOf(spec)];
       if (record !== undefined && !isSameMembership(record, wanted)) {
         const report = read.sink(departures).report(`${namespace}/${metadata.name ?? ''}`);
-        return movePlan(read, object, record, report, status);
+        return movePlan(read, object, record, report, { status, conditions: [deployment(rollout), config] });
       }
       const missing = missingSecret(read, namespace, configuration);
       const daemonSet = gatewayDaemonSet({ spec, namespace, configuration, image });
-      const rollout = read.get(DaemonSet, { namespace, name: GATEWAY }, rolloutOf);
       return plan({
         groups: [
           {
