@@ -79,6 +79,8 @@ export interface TrafficReport {
   readonly received: number;
   /** Packets without an answer that were sent before the last packet with one. */
   readonly lost: number;
+  /** The longest run of such packets. It does not depend on when the sender gets to run. */
+  readonly lostInARow: number;
   /** The longest time without an answer. */
   readonly outageMs: number;
 }
@@ -113,10 +115,13 @@ export function startTraffic(from: Sender, address: string, intervalMs = 5): Tra
       await end(child, 'SIGINT');
       const times = [...answers.values()].toSorted((a, b) => a - b);
       const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+      const numbers = [0, ...answers.keys()].toSorted((a, b) => a - b);
+      const runs = numbers.slice(1).map((number, index) => number - (numbers[index] ?? 0) - 1);
       return {
         sent: Number(summary ?? 0),
         received: answers.size,
         lost: Math.max(0, ...answers.keys()) - answers.size,
+        lostInARow: Math.max(0, ...runs),
         outageMs: Math.round(Math.max(0, ...gaps)),
       };
     },
