@@ -219,6 +219,11 @@ function xdsMetrics(registry: Registry, server: () => XdsServer | undefined): vo
     labels: ['reason'],
     collect: () => REFUSAL_REASONS.map((reason) => [{ reason }, server()?.statistics().refused[reason] ?? 0] as const),
   });
+  registry.counter({
+    name: 'sesame_xds_overdue_resources_total',
+    help: 'Resources that were sent although their Envoy had not answered in time what they waited for.',
+    collect: () => [[{}, server()?.statistics().overdue ?? 0]],
+  });
   registry.gauge({
     name: 'sesame_xds_refused_resources',
     help: 'Resources that an Envoy refuses now; the last accepted version of each stays in force.',

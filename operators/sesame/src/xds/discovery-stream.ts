@@ -98,12 +98,6 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers, AwaitedStream
     return String(this.#nonce);
   }
 
-  ping(onEnd: (isAnswered: boolean) => void): void {
-    const { session } = this.#http;
-    const isSent = session !== undefined && !session.destroyed && session.ping((error) => onEnd(error === null));
-    if (!isSent) onEnd(false);
-  }
-
   send(type: ResourceType, pieces: readonly Uint8Array[]): void {
     let size = 0;
     for (const { length } of pieces) size += length;

@@ -12,8 +12,6 @@ export interface SubscriptionStream {
   readonly isBlocked: boolean;
   send(type: ResourceType, pieces: readonly Uint8Array[]): void;
   nextNonce(): string;
-  /** Calls back when the client has answered, which may take long, or when the connection is closed. */
-  ping(onEnd: (isAnswered: boolean) => void): void;
   /** Ends the stream after an error of the server: the client comes back and starts from the beginning. */
   fail(): void;
 }
@@ -84,6 +82,12 @@ export abstract class Subscription {
   protected isInFlight(name: string): boolean {
     for (const { changes } of this.#inFlight?.values() ?? []) if (changes.has(name)) return true;
     return false;
+  }
+
+  /** Names to be sent or to be answered. */
+  *pendingNames(): Generator<string> {
+    yield* this.dirty.keys();
+    for (const { changes } of this.#inFlight?.values() ?? []) yield* changes.keys();
   }
 
   mark(name: string, previous: Resource | undefined): void {

@@ -83,6 +83,7 @@ export class WorldSubscription extends Subscription {
     // What was removed cannot be expressed for these types: the client drops it when nothing refers to it.
     if (!isWhole && pieces.length === 0 && !this.#mustRespond) {
       for (const name of changes.keys()) this.dirty.delete(name);
+      this.node.dropped(this, changes.keys());
       this.settle();
       return;
     }

@@ -2,9 +2,10 @@
 // that nothing is used before what it needs is in place, and nothing is removed while it is still in use.
 import type { Clock } from '@capstan/kube';
 import { RESOURCE_TYPES, type ResourceType } from '../envoy/index.ts';
-import { ClientTime } from './client-time.ts';
+import { HeldTime } from './held-time.ts';
 import { Isolations, type RefusedParts } from './isolation.ts';
 import type { RefusedResources } from './refused-resources.ts';
+import { Removals } from './removals.ts';
 import { isSameResource, type Resource, type ResourceKey, resourceKey } from './resource.ts';
 import type { ResourceChange, ResourceStore } from './resource-store.ts';
 import type { SentChange, Subscription, SubscriptionStream } from './subscription.ts';
@@ -21,6 +22,14 @@ export interface Rejection {
 export interface Refused {
   readonly parts: RefusedParts;
   readonly resources: RefusedResources;
+}
+
+/** What a client asks of its server. */
+export interface NodeCalls {
+  /** Ends the client's streams when the call fails. */
+  contain(node: XdsNode, call: () => void): void;
+  /** So many resources are sent although the client has not answered what they wait for. */
+  onOverdue(node: XdsNode, count: number): void;
 }
 
 export interface NodeIdentity {
@@ -47,7 +56,8 @@ interface Held {
 }
 
 interface AwaitedEndpoints {
-  readonly since: number;
+  /** When the client acknowledged the cluster; before that, when the cluster was sent. */
+  since: number;
   /** On the aggregated stream: what is acknowledged must have been sent later than the cluster. */
   readonly after: number;
   /**
@@ -77,12 +87,16 @@ export class XdsNode {
   readonly #waiting = new Map<ResourceKey, Set<ResourceKey>>();
   /** What something may have waited for and need not any more, since the last review. */
   readonly #settled = new Set<ResourceKey>();
-  /** Those that are held of what goes; all others are routes and listeners. */
-  readonly #removals = new Set<ResourceKey>();
+  /** Routes and listeners that were sent, let go or dropped since the last review: removals may have waited for them. */
+  readonly #settledRoutes = new Map<ResourceKey, number | undefined>();
+  readonly #removals = new Removals();
   /** Endpoints of clusters that are new to the client and that it has not acknowledged: the clusters are not usable yet. */
   readonly #awaitedEndpoints = new Map<ResourceKey, AwaitedEndpoints>();
-  readonly #time: ClientTime;
+  readonly #time: HeldTime;
+  readonly #onOverdue: (node: XdsNode, count: number) => void;
   #ticks = 0;
+  /** When the change began that is taken now. */
+  #changedAt = 0;
   readonly #acknowledged: Partial<Record<ResourceType, string>> = {};
   readonly #byType = new Map<ResourceType, Set<Subscription>>();
   /** Subscriptions by the resources that they name, so that a change reaches one of thousands of streams directly. */
@@ -97,7 +111,7 @@ export class XdsNode {
     clock: Clock,
     onReport: (report: NodeReport) => void,
     { parts, resources }: Refused,
-    contain: (node: XdsNode, call: () => void) => void,
+    { contain, onOverdue }: NodeCalls,
   ) {
     this.#isolations = new Isolations(parts);
     this.refused = resources;
@@ -105,14 +119,15 @@ export class XdsNode {
     this.#bindAddress = bindAddress;
     this.store = store;
     this.#onReport = onReport;
-    this.#time = new ClientTime({
+    this.#onOverdue = onOverdue;
+    this.#time = new HeldTime({
       clock,
       isNeeded: () => this.#held.size > 0,
-      ping: (onEnd) => this.#ping(onEnd),
       onTick: () =>
         contain(this, () => {
+          this.#releaseOverdue();
           this.#review(this.#held.keys());
-          this.flush();
+          this.#reviewSettled();
         }),
     });
   }
@@ -143,6 +158,7 @@ export class XdsNode {
       this.#settleEndpoints(key, awaited);
     }
     this.pending.delete(subscription);
+    if (USES_CLUSTERS.has(subscription.type)) this.dropped(subscription, subscription.pendingNames());
     // What it has not acknowledged is not waited for any more.
     if (subscription.type === 'cds') for (const key of this.#waiting.keys()) this.#settled.add(key);
     const left = (this.#streams.get(subscription.stream) ?? 1) - 1;
@@ -190,6 +206,8 @@ export class XdsNode {
 
   changed(changes: readonly ResourceChange[]): void {
     const isGated = this.#byType.has('cds');
+    this.#changedAt = this.tick();
+    this.#removals.begin();
     // Full responses are composed of what the client sees: until it is decided about, what goes is still there.
     for (const { key, before, after } of changes) {
       if (!isGated || after || !before || USES_CLUSTERS.has(before.type)) continue;
@@ -225,6 +243,8 @@ export class XdsNode {
   ): void {
     const { type } = subscription;
     this.#time.heard();
+    if (USES_CLUSTERS.has(type)) for (const name of changes.keys()) this.#routeSettled(resourceKey(type, name), order);
+    if (refused && type === 'cds') this.#undelivered(subscription, changes);
     if (type === 'cds') for (const name of changes.keys()) this.#settled.add(resourceKey(type, name));
     if (refused === undefined) {
       this.#acknowledged[type] = version;
@@ -235,6 +255,11 @@ export class XdsNode {
           this.refused.forget(key);
         }
         if (sent?.composition && isWhole(subscription)) this.#accept(key, sent);
+        if (type === 'cds')
+          for (const required of sent?.requires ?? NONE) {
+            const cluster = this.#awaitedEndpoints.get(required);
+            if (cluster) cluster.since = this.#time.now;
+          }
         const awaited = type === 'eds' ? this.#awaitedEndpoints.get(key) : undefined;
         if (!awaited) continue;
         if (subscription.stream.delivery !== 'ads') this.#settleEndpoints(key, awaited);
@@ -356,6 +381,7 @@ export class XdsNode {
     this.#held.clear();
     this.#waiting.clear();
     this.#removals.clear();
+    this.#settledRoutes.clear();
     this.#time.stop();
   }
 
@@ -382,6 +408,29 @@ export class XdsNode {
         if (isAggregated) this.#resend(required, subscription);
       }
     }
+  }
+
+  /** Clusters that were refused open no streams for their endpoints. Those that were refused with others are delivered again. */
+  #undelivered({ stream }: Subscription, changes: ReadonlyMap<string, SentChange>): void {
+    for (const { sent, previous } of changes.values()) {
+      if (!sent || previous?.version('whole') === sent.version('whole')) continue;
+      for (const required of sent.requires) {
+        const awaited = this.#awaitedEndpoints.get(required);
+        if (!awaited) continue;
+        awaited.streams -= 1;
+        if (stream.delivery === 'ads') this.#endpointsSettled(required);
+        else this.#settleEndpoints(required, awaited);
+      }
+    }
+  }
+
+  /** Changes of these names are not under way any more. */
+  dropped({ type }: Subscription, names: Iterable<string>): void {
+    if (USES_CLUSTERS.has(type)) for (const name of names) this.#routeSettled(resourceKey(type, name), undefined);
+  }
+
+  #routeSettled(key: ResourceKey, order: number | undefined): void {
+    if (this.#removals.awaits(key)) this.#settledRoutes.set(key, order);
   }
 
   #resend(endpoints: ResourceKey, { stream }: Subscription): void {
@@ -418,9 +467,11 @@ export class XdsNode {
       this.#hold(key, seen, { isRemoval: false, requires, waitsFor });
       return;
     }
-    if (isGated && !after && !USES_CLUSTERS.has(type) && this.#routesArePending()) {
-      this.#hold(key, seen, { isRemoval: true, requires, waitsFor });
-      return;
+    if (isGated && !after && !USES_CLUSTERS.has(type)) {
+      if (this.#removals.hold(key, this.#changedAt, () => this.#routesUnderWay())) {
+        this.#hold(key, seen, { isRemoval: true, requires, waitsFor });
+        return;
+      }
     }
     this.#mark(key, type, after?.name ?? before?.name ?? '', seen);
   }
@@ -428,7 +479,6 @@ export class XdsNode {
   #hold(key: ResourceKey, seen: Resource | undefined, held: Omit<Held, 'since'> & { since?: number }): void {
     this.#instead.set(key, seen);
     this.#held.set(key, { since: this.#time.now, ...held });
-    if (held.isRemoval) this.#removals.add(key);
     for (const awaited of held.waitsFor) addTo(this.#waiting, awaited, key);
     this.#time.start();
   }
@@ -437,14 +487,9 @@ export class XdsNode {
     const held = this.#held.get(key);
     if (!held) return;
     this.#held.delete(key);
-    this.#removals.delete(key);
+    if (held.isRemoval) this.#removals.drop(key);
+    else this.#routeSettled(key, undefined);
     for (const awaited of held.waitsFor) removeFrom(this.#waiting, awaited, key);
-  }
-
-  #ping(onEnd: (isAnswered: boolean) => void): boolean {
-    const [subscription] = this.#byType.get('cds') ?? NONE;
-    subscription?.stream.ping(onEnd);
-    return subscription !== undefined;
   }
 
   #mark(key: ResourceKey, type: ResourceType, name: string, seen: Resource | undefined): void {
@@ -469,50 +514,78 @@ export class XdsNode {
       for (const required of cluster.requires) {
         const awaited = this.#awaitedEndpoints.get(required);
         if (!awaited) continue;
-        if (!this.#time.isOverdue(awaited.since)) return [key, required];
+        if (!this.#time.hasGivenUp(awaited.since)) return [key, required];
         this.#endpointsSettled(required);
+        this.#onOverdue(this, 1);
       }
     }
     return NONE;
   }
 
-  #routesArePending(): boolean {
-    if (this.#held.size > this.#removals.size) return true;
-    for (const { type } of this.pending) if (USES_CLUSTERS.has(type)) return true;
+  /** Routes and listeners that are held, or that the client has not answered. */
+  *#routesUnderWay(): Generator<ResourceKey> {
+    for (const [key, { isRemoval }] of this.#held) if (!isRemoval) yield key;
+    for (const subscription of this.pending)
+      if (USES_CLUSTERS.has(subscription.type))
+        for (const name of subscription.pendingNames()) yield resourceKey(subscription.type, name);
+  }
+
+  #isUnderWay(key: ResourceKey): boolean {
+    const at = key.indexOf('/');
+    for (const subscription of this.pending)
+      if (subscription.type === key.slice(0, at) && subscription.isPending(key.slice(at + 1))) return true;
     return false;
   }
 
-  /** Reviews what waits for something that is settled by now, and what is to go once no route is under way. */
+  /** Reviews what waits for something that is settled by now. */
   #reviewSettled(): void {
-    const keys = new Set(this.#removals);
+    const keys = new Set<ResourceKey>();
     for (const settled of this.#settled) for (const key of this.#waiting.get(settled) ?? NONE) keys.add(key);
     this.#settled.clear();
     this.#review(keys);
+    for (const [route, order] of this.#settledRoutes) {
+      // What is held has not reached the client, whatever was sent meanwhile.
+      if (this.#held.has(route)) continue;
+      const isUnderWay = this.#isUnderWay(route);
+      if (isUnderWay && order === undefined) continue;
+      for (const key of this.#removals.answered(route, isUnderWay ? order : undefined)) this.#letGo(key);
+    }
+    this.#settledRoutes.clear();
     this.flush();
   }
 
+  /** Lets routes go that have what they need. */
   #review(keys: Iterable<ResourceKey>): void {
-    const reviewed = [...keys];
-    for (const isRemoval of [false, true]) {
-      const mayRemove = isRemoval && !this.#routesArePending();
-      for (const key of reviewed) {
-        const held = this.#held.get(key);
-        if (held?.isRemoval !== isRemoval) continue;
-        const waitsFor = isRemoval ? held.waitsFor : this.#unusable(held.requires);
-        const mayGo = isRemoval ? mayRemove : waitsFor.length === 0;
+    for (const key of [...keys]) {
+      const held = this.#held.get(key);
+      if (!held || held.isRemoval) continue;
+      const waitsFor = this.#unusable(held.requires);
+      if (waitsFor.length === 0) this.#letGo(key);
+      else {
         const seen = this.#instead.get(key);
-        if (!mayGo && !this.#time.isOverdue(held.since)) {
-          this.#unhold(key);
-          this.#hold(key, seen, { ...held, waitsFor });
-          continue;
-        }
         this.#unhold(key);
-        this.#release(key);
-        const at = key.indexOf('/');
-        this.#mark(key, key.slice(0, at) as ResourceType, key.slice(at + 1), seen);
+        this.#hold(key, seen, { ...held, waitsFor });
       }
-      // Routes go first, so that the removals that follow see them as pending.
-      if (!isRemoval) this.flush();
+    }
+    this.flush();
+  }
+
+  #letGo(key: ResourceKey): void {
+    const seen = this.#instead.get(key);
+    this.#unhold(key);
+    this.#release(key);
+    const at = key.indexOf('/');
+    this.#mark(key, key.slice(0, at) as ResourceType, key.slice(at + 1), seen);
+  }
+
+  /** A client that answers nothing gets everything: routes first. */
+  #releaseOverdue(): void {
+    const overdue = [...this.#held].filter(([, { since }]) => this.#time.isSilent(since));
+    if (overdue.length === 0) return;
+    this.#onOverdue(this, overdue.length);
+    for (const isRemoval of [false, true]) {
+      for (const [key, held] of overdue) if (held.isRemoval === isRemoval && this.#held.has(key)) this.#letGo(key);
+      this.flush();
     }
   }
 }

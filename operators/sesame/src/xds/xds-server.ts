@@ -50,6 +50,8 @@ export interface XdsStatistics {
   readonly nodes: number;
   readonly responses: Readonly<Partial<Record<ResourceType, number>>>;
   readonly bytes: Readonly<Partial<Record<ResourceType, number>>>;
+  /** Resources that were sent although the client had not answered what they waited for. */
+  readonly overdue: number;
   /** Streams that the server ended, by the reason. */
   readonly refused: Readonly<Partial<Record<RefusalReason, number>>>;
 }
@@ -65,6 +67,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   const limits: XdsLimits = { ...XDS_LIMITS, ...options.limits };
   const incomplete = new WeakMap<object, number>();
   let streams = 0;
+  let overdue = 0;
   let sessionCount = 0;
   let waiting: (() => void)[] = [];
 
@@ -86,10 +89,17 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
       node.fail();
     }
   };
+  const onOverdue = (node: XdsNode, count: number) => {
+    overdue += count;
+    logger.warn('an xDS client is sent what it should have waited for: it has not answered in time', {
+      node: node.id,
+      resources: count,
+    });
+  };
   const nodeOf = (identity: NodeIdentity): XdsNode => {
     let node = nodes.get(identity.id);
     if (!node) {
-      node = new XdsNode(identity, store, clock, report, refusals, contain);
+      node = new XdsNode(identity, store, clock, report, refusals, { contain, onOverdue });
       nodes.set(identity.id, node);
     }
     return node;
@@ -182,6 +192,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
       responses: { ...responses },
       bytes: { ...bytes },
       refused: { ...refused },
+      overdue,
     }),
     async close() {
       unsubscribe();
