@@ -556,7 +556,9 @@ export class XdsNode {
 
   /** Lets routes go that have what they need. */
   #review(keys: Iterable<ResourceKey>): void {
-    for (const key of [...keys]) {
+    // What still waits is held anew, behind all others.
+    const reviewed = [...keys];
+    for (const key of reviewed) {
       const held = this.#held.get(key);
       if (!held || held.isRemoval) continue;
       const waitsFor = this.#unusable(held.requires);
