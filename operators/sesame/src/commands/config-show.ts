@@ -116,6 +116,7 @@ async function load(argv: readonly string[], io: Io): Promise<Loaded> {
       source: { from: 'resource', name },
       flags: fields,
       watchNamespaces,
+      namespace,
     });
     const missing =
       object === undefined ? [`SesameConfiguration ${namespace}/${name}: there is none; defaults are used`] : [];

@@ -58,7 +58,7 @@ export default command({
         throw error;
       });
       const source = { from: 'resource', name: ref.name } as const;
-      const { value } = effectiveConfiguration({ given: object?.spec, source });
+      const { value } = effectiveConfiguration({ given: object?.spec, source, namespace: ref.namespace });
       const kinds = await servedGatewayKinds(client, io.signal);
       const settings = settingsOnly(routingSettingsOf(value));
       return explain(key, settings, gatewaysOf(settings, kinds, flags['gateway-controller-name']), client, io);

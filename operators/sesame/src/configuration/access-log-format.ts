@@ -4,6 +4,7 @@
 const PLAIN = new Set(
   `ACCESS_LOG_TYPE BYTES_RECEIVED BYTES_RETRANSMITTED BYTES_SENT CONNECTION_ID CONNECTION_TERMINATION_DETAILS CUSTOM_FLAGS
 DOWNSTREAM_DETECTED_CLOSE_TYPE DOWNSTREAM_DIRECT_LOCAL_ADDRESS DOWNSTREAM_DIRECT_LOCAL_ADDRESS_WITHOUT_PORT
+DOWNSTREAM_DIRECT_LOCAL_PORT DOWNSTREAM_DIRECT_REMOTE_PORT
 DOWNSTREAM_DIRECT_REMOTE_ADDRESS DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT DOWNSTREAM_HANDSHAKE_DURATION
 DOWNSTREAM_HEADER_BYTES_RECEIVED DOWNSTREAM_HEADER_BYTES_SENT DOWNSTREAM_LOCAL_ADDRESS DOWNSTREAM_LOCAL_ADDRESS_WITHOUT_PORT
 DOWNSTREAM_LOCAL_DNS_SAN DOWNSTREAM_LOCAL_EMAIL_SAN DOWNSTREAM_LOCAL_IP_SAN DOWNSTREAM_LOCAL_OTHERNAME_SAN
@@ -31,7 +32,32 @@ UPSTREAM_TRANSPORT_FAILURE_REASON UPSTREAM_WIRE_BYTES_RECEIVED UPSTREAM_WIRE_BYT
 );
 
 /** Operators that need arguments: `%REQ(X-REQUEST-ID)%`. */
-const WITH_ARGUMENTS = new Set(['ENVIRONMENT', 'METADATA', 'REQ', 'REQ_WITHOUT_QUERY', 'RESP', 'TRAILER']);
+const WITH_ARGUMENTS = new Set([
+  'CLUSTER_METADATA',
+  'DYNAMIC_METADATA',
+  'ENVIRONMENT',
+  'FILTER_STATE',
+  'METADATA',
+  'QUERY_PARAM',
+  'REQ',
+  'REQ_WITHOUT_QUERY',
+  'RESP',
+  'TRAILER',
+  'UPSTREAM_FILTER_STATE',
+  'UPSTREAM_METADATA',
+]);
+
+/** Those among them whose argument is no header: any text that is not empty. */
+const FREE_ARGUMENTS = new Set([
+  'CLUSTER_METADATA',
+  'DYNAMIC_METADATA',
+  'ENVIRONMENT',
+  'QUERY_PARAM',
+  'UPSTREAM_METADATA',
+]);
+
+/** Forms of %GRPC_STATUS%; without one it is CAMEL_STRING. */
+const GRPC_FORMS = ['CAMEL_STRING', 'SNAKE_STRING', 'NUMBER'];
 
 /** Operators whose argument may be left out: the format of a time. */
 const TIMES = new Set([
@@ -96,11 +122,19 @@ function operatorProblem(name: string, args: string | undefined, length: string 
   if (!PLAIN.has(name)) return `has the unknown operator %${name}%; see Envoy’s access log documentation`;
   if (length !== undefined) return `has %${name}% with a length, which it does not take; remove ${length}`;
   if (args === undefined || TIMES.has(name)) return undefined;
+  if (name === 'GRPC_STATUS')
+    return GRPC_FORMS.includes(args.slice(1, -1))
+      ? undefined
+      : `has the unknown form %GRPC_STATUS${args}%; use one of ${GRPC_FORMS.join(', ')}`;
   return `has %${name}% with arguments, which it does not take; remove ${args}`;
 }
 
 function argumentProblem(name: string, text: string): string | undefined {
-  if (name === 'ENVIRONMENT') return undefined;
+  if (FREE_ARGUMENTS.has(name)) return undefined;
+  if (name === 'FILTER_STATE' || name === 'UPSTREAM_FILTER_STATE')
+    return /^[^:]+(:(PLAIN|TYPED))?$/.test(text)
+      ? undefined
+      : `has an unknown form in %${name}(${text})%; use KEY, KEY:PLAIN or KEY:TYPED`;
   if (name === 'METADATA') {
     const [from = ''] = text.split(':');
     return METADATA.includes(from)

@@ -38,6 +38,8 @@ export interface EffectiveInput {
     | { readonly from: 'file'; readonly path: string };
   /** Values of flags by the path of the field. */
   readonly flags?: ReadonlyMap<string, FlagValue>;
+  /** Where Sesame runs, which is the default of every namespace. Default `projectsesame`. */
+  readonly namespace?: string | undefined;
   /** Defaults that differ from the resource's, as the file has them. */
   readonly defaults?: ConfigurationSpec;
   readonly watchNamespaces?: readonly string[] | undefined;
@@ -60,8 +62,9 @@ export function effectiveConfiguration(input: EffectiveInput): Effective {
   const { spec, problems } = normalise(types.length === 0 ? given : withoutPaths(given, types));
   const fromFlags = flagSpec(flags);
   const asked = overlay(spec, fromFlags);
+  const base = overlay(namespaceDefaults(input.namespace), defaults);
   const value = deepFreeze(
-    canonical(applyDefaults(configurationSchema.json, overlay(defaults as JsonObject, asked)) as FullConfiguration),
+    canonical(applyDefaults(configurationSchema.json, overlay(base, asked)) as FullConfiguration),
   );
   const found = validate({ given: spec, value, watchNamespaces: input.watchNamespaces, isManaged: input.isManaged });
   const all = [...types, ...problems, ...found];
@@ -71,6 +74,10 @@ export function effectiveConfiguration(input: EffectiveInput): Effective {
     errors: all.filter(({ severity }) => severity === 'error'),
     warnings: all.filter(({ severity }) => severity === 'warning'),
   };
+}
+
+function namespaceDefaults(namespace: string | undefined): ConfigurationSpec {
+  return namespace ? { envoy: { service: { namespace } }, leaderElection: { configmap: { namespace } } } : {};
 }
 
 /** The defaults alone, as an empty resource gives them. */

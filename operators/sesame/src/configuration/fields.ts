@@ -2,18 +2,21 @@
 import { isJsonObject, type JsonObject, type JsonSchema } from '@capstan/kube/values';
 import { configurationSchema } from '../kinds/configuration-spec.ts';
 
+/** Structs that are replaced as a whole: their fields only mean something together. */
+const WHOLE = ['globalExtAuth.httpSettings', 'rateLimitService.defaultGlobalRateLimitPolicy'];
+
 /** Every leaf, `envoy.http.port`, in the order of the schema. */
 export const LEAVES: readonly string[] = leavesOf(configurationSchema.json, '');
 
 function leavesOf(schema: JsonSchema, path: string): string[] {
-  if (isLeaf(schema)) return [path];
+  if (isLeaf(schema, path)) return [path];
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) =>
     leavesOf(field, path === '' ? name : `${path}.${name}`),
   );
 }
 
-function isLeaf({ properties }: JsonSchema): boolean {
-  return properties === undefined;
+function isLeaf({ properties }: JsonSchema, path: string): boolean {
+  return properties === undefined || WHOLE.includes(path);
 }
 
 /** The schema of the field at a path of names; undefined where there is none. */
@@ -60,7 +63,7 @@ export function overlay(base: JsonObject, over: JsonObject, path = ''): JsonObje
     const schema = schemaAt(at);
     const below = merged[name];
     merged[name] =
-      isJsonObject(value) && isJsonObject(below) && schema !== undefined && !isLeaf(schema)
+      isJsonObject(value) && isJsonObject(below) && schema !== undefined && !isLeaf(schema, at)
         ? overlay(below, value, at)
         : value;
   }

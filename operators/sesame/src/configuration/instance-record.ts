@@ -24,6 +24,8 @@ export interface InstanceRecord {
   readonly nacks: readonly Nack[];
   /** What its configuration refers to and cannot be used. */
   readonly warnings?: readonly Problem[];
+  /** What only a running replica can find out: a lock that the server refuses. */
+  readonly errors?: readonly Problem[];
 }
 
 export const INSTANCE_LABEL = 'projectsesame.io/instance';

@@ -39,7 +39,8 @@ export type ProblemReason =
   | 'Ignored'
   | 'Deprecated'
   | 'EnvoyRolloutNeeded'
-  | 'NotFound';
+  | 'NotFound'
+  | 'LockNotUsable';
 
 export interface Problem {
   readonly severity: 'error' | 'warning';

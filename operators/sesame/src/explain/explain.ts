@@ -206,7 +206,8 @@ function explainRoute(
         : undefined,
     answer: answerOf(route),
     services: explainServices(at(route, 'route'), clusters, read, graph),
-    isUnconditional: list(match, 'headers').length === 0 && list(match, 'query_parameters').length === 0,
+    isUnconditional:
+      list(match, 'headers').every(({ name }) => name === ':authority') && list(match, 'query_parameters').length === 0,
   };
 }
 

@@ -3,17 +3,7 @@
 // The schema below is the one of the effective configuration: what has a default is always there. The CRD's schema is derived from it
 // (`crd-schema.ts`): without defaults, because a server that fills them in rewrites the user's spec, and permissive on values, because
 // an invalid value is reported on the status of the resource, where the user sees all of them at once.
-import {
-  anyObject,
-  array,
-  boolean,
-  type InputOf,
-  integer,
-  map,
-  object,
-  string,
-  type TypeOf,
-} from '@capstan/kube/values';
+import { array, boolean, type InputOf, integer, map, object, string, type TypeOf } from '@capstan/kube/values';
 import { DEFAULT_NAMESPACE } from './group.ts';
 
 /** Ciphers of listeners when none are given. */
@@ -289,7 +279,7 @@ const envoy = object(
     service: object(
       {
         name: string({ default: 'envoy', description: 'Its name.' }),
-        namespace: string({ default: DEFAULT_NAMESPACE, description: 'Its namespace.' }),
+        namespace: string({ default: DEFAULT_NAMESPACE, description: 'Its namespace; default the one of Sesame.' }),
       },
       { default: {}, description: 'The Service whose addresses go into the status of objects.' },
     ),
@@ -326,6 +316,18 @@ const envoy = object(
   { default: {}, description: 'What Envoy is configured with.' },
 );
 
+const allowedHeaders = (description: string) =>
+  array(
+    object({
+      exact: text('The name.'),
+      prefix: text('What the name begins with.'),
+      suffix: text('What the name ends with.'),
+      contains: text('A part of the name.'),
+      ignoreCase: boolean({ optional: true, description: 'Case does not count.' }),
+    }),
+    { optional: true, description },
+  );
+
 const globalExtAuth = object(
   {
     extensionRef: object(
@@ -333,7 +335,14 @@ const globalExtAuth = object(
       { optional: true, description: 'The ExtensionService that authorises requests.' },
     ),
     serviceType: string({ default: 'grpc', description: 'grpc or http.' }),
-    httpSettings: anyObject({ optional: true, description: 'Settings for the service type http.' }),
+    httpSettings: object(
+      {
+        pathPrefix: text('Comes before the path of the request.'),
+        allowedAuthorizationHeaders: allowedHeaders('Headers of the request that the service gets.'),
+        allowedUpstreamHeaders: allowedHeaders('Headers of its answer that the backend gets.'),
+      },
+      { optional: true, description: 'Settings for the service type http.' },
+    ),
     responseTimeout: text('How long an answer may take.'),
     failOpen: flag('Lets requests pass while the service does not answer.'),
     authPolicy: object(
@@ -355,6 +364,36 @@ const globalExtAuth = object(
   { optional: true, description: 'Authorisation of every host.' },
 );
 
+const optionalFlag = (description: string) => boolean({ optional: true, description });
+
+const rateLimitEntry = object({
+  genericKey: object({ key: text('The key.'), value: text('The value.') }, { optional: true }),
+  requestHeader: object({ headerName: text('The header.'), descriptorKey: text('The key.') }, { optional: true }),
+  requestHeaderValueMatch: object(
+    {
+      headers: array(
+        object({
+          name: text('The header.'),
+          present: optionalFlag('It is there.'),
+          notpresent: optionalFlag('It is not there.'),
+          contains: text('A part of its value.'),
+          notcontains: text('No part of its value.'),
+          ignoreCase: optionalFlag('Case does not count.'),
+          exact: text('Its value.'),
+          notexact: text('Not its value.'),
+          regex: text('What its value matches (RE2).'),
+          treatMissingAsEmpty: optionalFlag('One that is missing counts as empty.'),
+        }),
+        { optional: true },
+      ),
+      expectMatch: optionalFlag('The headers match, which is the default, or do not.'),
+      value: text('The value.'),
+    },
+    { optional: true },
+  ),
+  remoteAddress: object({}, { optional: true }),
+});
+
 const rateLimitService = object(
   {
     extensionService: text('The ExtensionService, as namespace/name.'),
@@ -362,7 +401,16 @@ const rateLimitService = object(
     failOpen: flag('Lets requests pass while the service does not answer.'),
     enableXRateLimitHeaders: flag('Adds X-RateLimit headers to responses.'),
     enableResourceExhaustedCode: flag('Answers gRPC with RESOURCE_EXHAUSTED.'),
-    defaultGlobalRateLimitPolicy: anyObject({ optional: true, description: 'Descriptors for every host.' }),
+    defaultGlobalRateLimitPolicy: object(
+      {
+        disabled: boolean({ optional: true, description: 'No descriptors.' }),
+        descriptors: array(object({ entries: array(rateLimitEntry, { optional: true }) }), {
+          optional: true,
+          description: 'What is sent to the service.',
+        }),
+      },
+      { optional: true, description: 'Descriptors for every host.' },
+    ),
   },
   { optional: true, description: 'The global rate limit service.' },
 );
@@ -420,7 +468,7 @@ export const configurationSchema = object(
         configmap: object(
           {
             name: string({ default: 'leader-elect', description: 'Its name.' }),
-            namespace: string({ default: DEFAULT_NAMESPACE, description: 'Its namespace.' }),
+            namespace: string({ default: DEFAULT_NAMESPACE, description: 'Its namespace; default the one of Sesame.' }),
           },
           { default: {}, description: 'The lock: a Lease of this name.' },
         ),

@@ -41,7 +41,7 @@ export function readInputs(
   for (const { name, bytes } of files) {
     const decoded = decodeFile(bytes);
     if ('problem' in decoded) problems.push({ ...decoded.problem, file: name });
-    else takeText(name, decoded.text, found, env);
+    else takeText(name, decoded.text, found, problems, env);
   }
   return { ...found, problems };
 }
@@ -51,7 +51,13 @@ const MANIFEST = /^[{\s"']*(apiVersion|kind)["']?\s*:/m;
 
 type Found = { -readonly [Name in keyof Inputs]: Inputs[Name] };
 
-function takeText(name: string, text: string, found: Found, env: Readonly<Record<string, string | undefined>>): void {
+function takeText(
+  name: string,
+  text: string,
+  found: Found,
+  problems: (FileProblem & { file: string })[],
+  env: Readonly<Record<string, string | undefined>>,
+): void {
   if (!MANIFEST.test(text)) {
     found.configuration = { name, text, lineOffset: 0, columnOffset: 0 };
     return;
@@ -70,9 +76,22 @@ function takeText(name: string, text: string, found: Found, env: Readonly<Record
     if (typeof namespace === 'string') found.namespace ??= namespace;
     switch (contents.get('kind')) {
       case 'ConfigMap': {
-        const key = DATA_KEYS.find((candidate) => contents.hasIn(['data', candidate]));
+        const [key, second] = DATA_KEYS.filter((candidate) => contents.hasIn(['data', candidate]));
         if (key === undefined) break;
         const node = contents.getIn(['data', key], true);
+        if (second !== undefined) {
+          const other = contents.getIn(['data', second], true);
+          const { line, col } = lines.linePos((isScalar(other) ? other.range?.[0] : undefined) ?? 0);
+          problems.push({
+            file: name,
+            severity: 'error',
+            line,
+            column: col,
+            key: `data.${second}`,
+            message: `the ConfigMap has ${key} too (${DATA_KEYS.join(', ')}), and only one can be migrated; remove the one that is not in use`,
+          });
+          break;
+        }
         if (!isScalar(node) || typeof node.value !== 'string') break;
         const isBlock = node.type === 'BLOCK_LITERAL';
         const { line } = lines.linePos(node.range?.[0] ?? 0);

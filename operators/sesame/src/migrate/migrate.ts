@@ -88,8 +88,8 @@ function toResource(inputs: Inputs, options: MigrateOptions): Migration {
   const faults = (flags?.faults ?? []).map(({ flag, problem }) => `${flags?.from ?? ''}: error: ${flag} ${problem}`);
   const errors = [...line('error'), ...faults];
   if (errors.length > 0) return failed(errors, line('warning'));
-  const spec = resourceSpecOf(effective.value, options.isFull);
-  const after = effectiveConfiguration({ given: spec, watchNamespaces });
+  const spec = resourceSpecOf(effective.value, namespace, options.isFull);
+  const after = effectiveConfiguration({ given: spec, watchNamespaces, namespace });
   const different = differences(effective.value, after.value);
   if (after.errors.length > 0 || different.length > 0)
     return failed([
@@ -125,14 +125,14 @@ function resourceNotes(name: string, stays: ReadonlyMap<string, string>, { flags
 
 function toFile({ name, object }: NonNullable<Inputs['resource']>, options: MigrateOptions, inputs: Inputs): Migration {
   const namespace = options.namespace ?? inputs.namespace ?? DEFAULT_NAMESPACE;
-  const before = effectiveConfiguration({ given: specOf(object) });
+  const before = effectiveConfiguration({ given: specOf(object), namespace });
   const warnings = before.warnings.map((problem) => `${name}: warning: ${problemText(problem)}`);
   if (before.errors.length > 0)
     return failed(
       before.errors.map((problem) => `${name}: error: ${problemText(problem)}`),
       warnings,
     );
-  const { content, flags, lost } = fileFormOf(resourceSpecOf(before.value), namespace);
+  const { content, flags, lost } = fileFormOf(resourceSpecOf(before.value, namespace));
   const output = Object.keys(content).length === 0 ? '' : stringify(content, { lineWidth: 0 });
   const after = effectiveOfFile(readConfigurationFile(output), {
     path: 'file',

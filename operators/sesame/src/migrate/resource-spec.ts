@@ -7,10 +7,10 @@ import { LEAVES, valueAt, withValueAt } from '../configuration/fields.ts';
 /** Groups that are given as a whole or not at all. */
 const TOGETHER = ['xdsServer.tls', 'envoy.service', 'leaderElection.configmap'];
 
-/** The smallest spec with this effective value; with `isFull` every value. */
-export function resourceSpecOf(value: EffectiveConfiguration, isFull = false): JsonObject {
+/** The smallest spec with this effective value in the namespace; with `isFull` every value. */
+export function resourceSpecOf(value: EffectiveConfiguration, namespace: string, isFull = false): JsonObject {
   // The default of a leaf depends on whether its group is there at all.
-  const defaults = effectiveConfiguration({ given: groupsOf(value) }).value;
+  const defaults = effectiveConfiguration({ given: groupsOf(value), namespace }).value;
   let spec: JsonObject = {};
   for (const path of LEAVES) {
     const leaf = valueAt(value, path);

@@ -26,7 +26,7 @@ export function ingressEvents({ graph, refusals, loadBalancer }: IngressOptions)
       if (!isServed({ metadata: { annotations: ingress.metadata.annotations }, spec: ingress.spec }, classes.className))
         return plan({});
       const key = `${ingress.metadata.namespace ?? ''}/${ingress.metadata.name ?? ''}`;
-      const problems = read.derived(graph.ingresses, key, problemsOf);
+      const problems = [...read.derived(graph.ingresses, key, problemsOf), ...read.derived(graph.shadowedPaths, key)];
       const refused = refusals ? (read.derived(refusals, '')[`Ingress ${key}`] ?? []) : [];
       const addresses = loadBalancer?.(read);
       return plan({

@@ -50,15 +50,16 @@ export function createSesameConfigurationReconciler({
         const isOthers = leavesOthers || usersOf(read, object).length > 0;
         return plan({ held: isHeld(object) && isOthers, prune: false });
       }
-      const { errors, warnings } = read.derived(inForce, '', problemsOf);
+      const { errors: ofSpec, warnings } = read.derived(inForce, '', problemsOf);
       const instances = liveInstances(read, namespace, name);
+      const errors = [...ofSpec, ...distinct(instances.flatMap(({ record }) => record.errors ?? []))];
       const version = { uid: object.metadata.uid ?? '', generation: object.metadata.generation ?? 0 };
       const nacks = nackWarnings(instances);
       return plan({
         held: true,
         conditions: [
           validCondition(errors, [...warnings, ...referenceWarnings(instances)], nacks),
-          appliedCondition(errors, instances, version),
+          appliedCondition(ofSpec, instances, version),
         ],
         status: { instances: instances.map(statusOf) },
         events: errors
@@ -139,8 +140,11 @@ function subCondition(problem: Problem): SubCondition {
 
 /** All replicas see the same objects, one of them a moment earlier. */
 function referenceWarnings(instances: readonly Instance[]): Problem[] {
-  const all = instances.flatMap(({ record }) => record.warnings ?? []);
-  return [...new Map(all.map((problem) => [problem.path, problem])).values()];
+  return distinct(instances.flatMap(({ record }) => record.warnings ?? []));
+}
+
+function distinct(problems: readonly Problem[]): Problem[] {
+  return [...new Map(problems.map((problem) => [problem.path, problem])).values()];
 }
 
 const MAX_NACKS = 32;

@@ -48,7 +48,7 @@ export const HTTP_PROXY_ADMISSION: AdmissionCheck = admissionCheck({
     );
     const own = [...whole, ...routes].filter(({ reason }) => OWN_REASONS.has(reason)).map(({ message }) => message);
     const names = sameHost.map(keyOf).toSorted().join(', ');
-    const duplicate = `spec.virtualhost.fqdn: ${JSON.stringify(fqdn)} is the host of HTTPProxy ${names}, and then none of them would be served; use another host, or include this one there`;
+    const duplicate = `spec.virtualhost.fqdn: ${JSON.stringify(fqdn)} is the host of HTTPProxy ${names}, which is older and keeps it; use another host, or include this one there`;
     return { errors: [...new Set([...own, ...(sameHost.length > 0 ? [duplicate] : [])])] };
   },
 });
@@ -57,7 +57,7 @@ function problemsOf(proxy: HTTPProxy, others: readonly HTTPProxy[]): readonly Pr
   const isRoot = proxy.spec.virtualhost !== undefined;
   const root = isRoot ? proxy : { ...proxy, spec: { ...proxy.spec, virtualhost: { fqdn: NO_HOST } } };
   const known = new Map([...others, root].map((one) => [keyOf(one), one]));
-  const { findings } = translateRoot(root, lookupOf(proxy, known), defaultConfiguration(), { isDuplicate: false });
+  const { findings } = translateRoot(root, lookupOf(proxy, known), defaultConfiguration());
   return findings.get(keyOf(proxy))?.errors ?? [];
 }
 

@@ -34,9 +34,9 @@ type Conditions = readonly MatchCondition[];
 /** What is wrong with the path conditions of one list, from `conditions` on; undefined when nothing is. */
 export function pathProblem(conditions: Conditions, isInclude: boolean): string | undefined {
   const paths = conditions.flatMap(({ prefix, exact, regex }, index) => [
-    ...(prefix !== undefined ? [[index, 'prefix', prefix] as const] : []),
-    ...(exact !== undefined ? [[index, 'exact', exact] as const] : []),
-    ...(regex !== undefined ? [[index, 'regex', regex] as const] : []),
+    ...(prefix ? [[index, 'prefix', prefix] as const] : []),
+    ...(exact ? [[index, 'exact', exact] as const] : []),
+    ...(regex ? [[index, 'regex', regex] as const] : []),
   ]);
   const other = isInclude ? paths.find(([, kind]) => kind !== 'prefix') : undefined;
   if (other)
@@ -150,12 +150,12 @@ export function mergePath(conditions: Conditions): PathMatch {
   let kind: PathMatch['kind'] = 'prefix';
   let hasRegex = false;
   for (const { prefix, exact, regex } of conditions) {
-    if (prefix !== undefined) value = (value + prefix).replace(/\/{2,}/g, '/');
-    if (exact !== undefined) {
+    if (prefix) value = (value + prefix).replace(/\/{2,}/g, '/');
+    if (exact) {
       value += exact;
       kind = 'exact';
     }
-    if (regex !== undefined) {
+    if (regex) {
       // Within an expression two slashes may be meant; where it follows a prefix they are not.
       value += value.endsWith('/') && regex.startsWith('/') ? regex.slice(1) : regex;
       hasRegex = true;
@@ -257,4 +257,14 @@ function envoyQueryMatch({ name, kind, value, ignoreCase }: QueryMatch): Message
   if (kind === 'present') return { name, present_match: true };
   if (kind === 'regex') return { name, string_match: { safe_regex: { regex: value } } };
   return { name, string_match: { [kind]: value, ...(ignoreCase && { ignore_case: true }) } };
+}
+
+/** Limits a wildcard host to exactly one label, where Envoy's would take several; none for other hosts. */
+export function wildcardHeader(host: string): HeaderMatch[] {
+  if (!host.startsWith('*.')) return [];
+  const rest = host.slice(1).replaceAll('.', '\\.');
+  const value = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?${rest}(:[0-9]+)?`;
+  return [
+    { name: ':authority', kind: 'regex', value, isInverted: false, ignoreCase: false, treatMissingAsEmpty: false },
+  ];
 }

@@ -12,6 +12,7 @@ import {
 } from '../configuration/instance-record.ts';
 import type { Controlled, ControllersReport } from './controllers.ts';
 import type { InForce, Reads } from './in-force.ts';
+import type { ProcessReport } from './process.ts';
 import type { Socket, SocketReport } from './sockets.ts';
 
 export interface HeartbeatOptions {
@@ -29,13 +30,14 @@ export interface HeartbeatOptions {
   readonly sockets: Sink<Socket, SocketReport>;
   readonly socketKeys: Derived<readonly string[]>;
   readonly controllers: Sink<Controlled, ControllersReport>;
+  readonly process: Sink<InForce, ProcessReport>;
 }
 
 /** What the process says of itself: in force is what every part of it has. */
 export function recordDerivation(
   options: Omit<HeartbeatOptions, 'client' | 'namespace' | 'pod'>,
 ): Derived<InstanceRecord> {
-  const { configuration, inForce, sockets, socketKeys, controllers } = options;
+  const { configuration, inForce, sockets, socketKeys, controllers, process } = options;
   return derivation<InstanceRecord>({
     name: 'instance-record',
     compute({ read }) {
@@ -46,7 +48,14 @@ export function recordDerivation(
       const failed = states.find(({ state }) => state === 'failed');
       const nacks = report?.nacks ?? [];
       const warnings = report?.warnings ?? [];
-      const common = { configuration, source: wanted.source, nacks, ...(warnings.length > 0 && { warnings }) };
+      const errors = read.sink(process).report('')?.errors ?? [];
+      const common = {
+        configuration,
+        source: wanted.source,
+        nacks,
+        ...(warnings.length > 0 && { warnings }),
+        ...(errors.length > 0 && { errors }),
+      };
       if (failed !== undefined) return { ...common, state: 'Failed', problem: failed.error?.message };
       if (report === undefined || states.some(({ state }) => state !== 'delivered'))
         return { ...common, state: 'Starting' };

@@ -81,7 +81,7 @@ type Content = ReturnType<typeof contentOf>;
 export function nextInForce(
   object: Content | undefined,
   before: InForce | undefined,
-  { name, flags, watchNamespaces, invalidPolicy }: Omit<ConfigurationChoice, 'namespace' | 'file'>,
+  { namespace, name, flags, watchNamespaces, invalidPolicy }: Omit<ConfigurationChoice, 'file'>,
 ): InForce {
   const given = object === undefined || object.isDeleting ? undefined : object;
   const effective = effectiveConfiguration({
@@ -89,8 +89,14 @@ export function nextInForce(
     source: { from: 'resource', name },
     flags,
     watchNamespaces,
+    namespace,
   });
-  const { errors, warnings, value } = effective;
+  const { errors, warnings } = effective;
+  // The leader must be able to release the configuration that is deleted: it keeps its lock until then.
+  const value =
+    object?.isDeleting === true && before
+      ? { ...effective.value, leaderElection: before.configuration.leaderElection }
+      : effective.value;
   const common = {
     seen: object?.version,
     isDeleting: object?.isDeleting ?? false,
@@ -106,7 +112,8 @@ export function nextInForce(
       version: given?.version,
       warnings: [...warnings, ...(given?.isManaged === true ? [] : rolloutWarnings(common.first, value))],
     };
-  const lastGood = before?.configuration ?? effectiveConfiguration({ flags: withoutErrors(flags, errors) }).value;
+  const lastGood =
+    before?.configuration ?? effectiveConfiguration({ flags: withoutErrors(flags, errors), namespace }).value;
   const isKept = invalidPolicy === 'keep-last-good' && before?.state === 'running';
   return {
     ...common,

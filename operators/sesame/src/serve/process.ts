@@ -1,10 +1,15 @@
 // What an edit changes in the process itself: the log, its level, the Lease that is contended for, and, in two modes, its end.
 import { type Logger } from '@capstan/kube';
 import { type Derived, derivation, type Sink, sink } from '@capstan/reconcile';
-import { changesBetween, type EffectiveConfiguration, problemText } from '../configuration/index.ts';
+import { changesBetween, type EffectiveConfiguration, type Problem, problemText } from '../configuration/index.ts';
 import type { InstanceRecord } from '../configuration/instance-record.ts';
 import { SesameConfiguration } from '../kinds/index.ts';
 import type { InForce, Reads } from './in-force.ts';
+
+/** Errors of the configuration that only the running process can find. */
+export interface ProcessReport {
+  readonly errors: readonly Problem[];
+}
 
 export interface ProcessOptions {
   readonly inForce: Derived<InForce>;
@@ -17,6 +22,8 @@ export interface ProcessOptions {
   /** What is in force, for the debug server. */
   show(inForce: InForce): void;
   useElection(settings: EffectiveConfiguration['leaderElection']): void;
+  /** Calls back with the problem of the lock, and with undefined when it is solved. */
+  onLockProblem(listener: (problem: Problem | undefined) => void): void;
 }
 
 /** Logs what is in force and why, and follows it. */
@@ -28,25 +35,32 @@ export function processSink({
   setKubernetesLogLevel,
   show,
   useElection,
-}: ProcessOptions): Sink<InForce> {
-  return sink<InForce>({
+  onLockProblem,
+}: ProcessOptions): Sink<InForce, ProcessReport> {
+  return sink<InForce, ProcessReport>({
     name: 'process',
     of: derivation<InForce>({ name: 'process', compute: ({ read }) => read.derived(inForce, '') }),
     keys: derivation<readonly string[]>({ name: 'process-key', compute: () => [''] }),
     reads,
     lease: 'none',
-    open: ({ logger }) => ({
-      take({ changes }) {
-        for (const { before, after } of changes) {
-          if (after === undefined) continue;
-          show(after);
-          setLogLevel(after.configuration.debug.logLevel);
-          setKubernetesLogLevel(after.configuration.debug.kubernetesLogLevel);
-          useElection(after.configuration.leaderElection);
-          logTransition(before, after, resource, logger);
-        }
-      },
-    }),
+    open({ logger, report }) {
+      onLockProblem((problem) => {
+        if (problem) logger.error(`SesameConfiguration ${resource}: ${problemText(problem)}`);
+        report('', { errors: problem ? [problem] : [] });
+      });
+      return {
+        take({ changes }) {
+          for (const { before, after } of changes) {
+            if (after === undefined) continue;
+            show(after);
+            setLogLevel(after.configuration.debug.logLevel);
+            setKubernetesLogLevel(after.configuration.debug.kubernetesLogLevel);
+            useElection(after.configuration.leaderElection);
+            logTransition(before, after, resource, logger);
+          }
+        },
+      };
+    },
   });
 }
 

@@ -50,6 +50,7 @@ export interface ServeParts extends Pick<ExitOptions, 'errorMode' | 'changeMode'
   setLogLevel(level: string): void;
   setKubernetesLogLevel(level: number): void;
   useElection: Parameters<typeof processSink>[0]['useElection'];
+  onLockProblem: Parameters<typeof processSink>[0]['onLockProblem'];
 }
 
 export interface ServeOperator {
@@ -78,6 +79,18 @@ export function createServeOperator(parts: ServeParts): ServeOperator {
   });
   const { sink: sockets, keys: socketKeys } = socketsSink({ inForce, reads, answer, bindAddress });
   const controllers = controllersSink(inForce, reads, parts.dataPath);
+  const process = processSink({
+    inForce,
+    reads,
+    resource: `${namespace}/${name}`,
+    setLogLevel: parts.setLogLevel,
+    setKubernetesLogLevel: parts.setKubernetesLogLevel,
+    useElection: parts.useElection,
+    onLockProblem: parts.onLockProblem,
+    show(next) {
+      latest = next;
+    },
+  });
   const heartbeat = {
     client: parts.client,
     namespace,
@@ -89,19 +102,9 @@ export function createServeOperator(parts: ServeParts): ServeOperator {
     sockets,
     socketKeys,
     controllers,
+    process,
   };
   const records = recordDerivation(heartbeat);
-  const process = processSink({
-    inForce,
-    reads,
-    resource: `${namespace}/${name}`,
-    setLogLevel: parts.setLogLevel,
-    setKubernetesLogLevel: parts.setKubernetesLogLevel,
-    useElection: parts.useElection,
-    show(next) {
-      latest = next;
-    },
-  });
   const own = readinessSink(records, reads, (next) => {
     record = next;
   });
@@ -162,7 +165,14 @@ export async function runServe(options: RunServeOptions): Promise<number> {
   const registry = createRegistry();
   const metrics = standardMetrics(registry);
   options.onRequest?.((observation) => metrics.request(observation));
-  const leadership = createSwitchingLeadership({ client, clock, random, logger, identity });
+  const leadership = createSwitchingLeadership({
+    client,
+    clock,
+    random,
+    logger,
+    identity,
+    fallback: { namespace: choice.namespace, name: `leader-elect-${choice.name}-fallback` },
+  });
   const events = createEventRecorder({
     client,
     clock,
@@ -211,6 +221,7 @@ export async function runServe(options: RunServeOptions): Promise<number> {
     registry,
     signal: ending.signal,
     useElection: leadership.use,
+    onLockProblem: leadership.onProblem,
     exit(wanted, reason) {
       logger.warn('ending', { reason });
       code = wanted;

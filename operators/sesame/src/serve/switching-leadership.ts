@@ -1,14 +1,19 @@
-// Leader election whose Lease comes from the configuration: an edit gives the old Lease back and contends for the new one.
+// Leader election whose Lease comes from the configuration: an edit gives the old Lease back and contends for the new one. A Lease that
+// the server refuses (no permission, no such namespace) is reported, and one in Sesame's own namespace takes its place, so that the
+// status of the configuration is written all the same.
 import type { Client, Clock, Logger, Random } from '@capstan/kube';
-import { parseDuration } from '@capstan/kube';
+import { isForbidden, isNotFound, parseDuration, reasonOf } from '@capstan/kube';
 import { alwaysLeader, createLeaderElection, type Leadership } from '@capstan/reconcile';
 import type { EffectiveConfiguration } from '../configuration/index.ts';
+import { errorAt, type Problem } from '../configuration/problem.ts';
 
 type ElectionSettings = EffectiveConfiguration['leaderElection'];
 
 export interface SwitchingLeadership extends Leadership {
   /** Contends as these settings say from now on. */
   use(settings: ElectionSettings): void;
+  /** Calls back with the problem of the configured Lease, and with undefined when it is solved. */
+  onProblem(listener: (problem: Problem | undefined) => void): void;
 }
 
 export interface SwitchingOptions {
@@ -17,12 +22,15 @@ export interface SwitchingOptions {
   readonly random: Random;
   readonly logger: Logger;
   readonly identity: string;
+  /** The Lease in Sesame's own namespace that takes the place of one that cannot be used. */
+  readonly fallback: { readonly namespace: string; readonly name: string };
 }
 
 export function createSwitchingLeadership(options: SwitchingOptions): SwitchingLeadership {
   const listeners = new Set<(holds: boolean) => void>();
   let current: { key: string; leadership: Leadership } | undefined;
   let change = Promise.withResolvers<void>();
+  let tellProblem: (problem: Problem | undefined) => void = () => undefined;
 
   return {
     get holds() {
@@ -31,9 +39,13 @@ export function createSwitchingLeadership(options: SwitchingOptions): SwitchingL
     use(settings) {
       const key = JSON.stringify(settings);
       if (current?.key === key) return;
-      current = { key, leadership: electionOf(settings, options) };
+      tellProblem(undefined);
+      current = { key, leadership: electionOf(settings, options, (problem) => tellProblem(problem)) };
       change.resolve();
       change = Promise.withResolvers<void>();
+    },
+    onProblem(listener) {
+      tellProblem = listener;
     },
     onChange(listener) {
       listeners.add(listener);
@@ -70,22 +82,76 @@ export function createSwitchingLeadership(options: SwitchingOptions): SwitchingL
 
 function electionOf(
   settings: ElectionSettings,
-  { client, clock, random, logger, identity }: SwitchingOptions,
+  options: SwitchingOptions,
+  onProblem: (problem: Problem | undefined) => void,
 ): Leadership {
   // Each its own, so that a change of settings is a change.
   if (settings.disableLeaderElection) return { ...alwaysLeader };
+  const { client, clock, random, logger, identity, fallback } = options;
+  const times = {
+    leaseMs: parseDuration(settings.leaseDuration),
+    renewMs: parseDuration(settings.renewDeadline),
+    retryMs: parseDuration(settings.retryPeriod),
+  };
   const { name, namespace } = settings.configmap;
-  return createLeaderElection({
-    client,
-    clock,
-    random,
-    logger,
-    identity,
+  const common = { client, clock, random, logger, identity, times };
+  const second = createLeaderElection({ ...common, lease: fallback });
+  let isRefused = false;
+  let refuse: (isRefused: boolean) => void = () => undefined;
+  const first = createLeaderElection({
+    ...common,
     lease: { name, namespace },
-    times: {
-      leaseMs: parseDuration(settings.leaseDuration),
-      renewMs: parseDuration(settings.renewDeadline),
-      retryMs: parseDuration(settings.retryPeriod),
+    observe: {
+      changed: () => undefined,
+      slowPath: () => undefined,
+      tried(error) {
+        const isLockError = isForbidden(error) || isNotFound(error);
+        // Another error, or none, says nothing about permissions while it lasts.
+        if (isLockError === isRefused || (error !== undefined && !isLockError)) return;
+        isRefused = isLockError;
+        onProblem(isLockError ? lockProblem(namespace, name, error) : undefined);
+        refuse(isRefused);
+      },
     },
   });
+  return {
+    get holds() {
+      return isRefused ? second.holds : first.holds;
+    },
+    onChange(listener) {
+      const ends = [
+        first.onChange((holds) => isRefused || listener(holds)),
+        second.onChange((holds) => !isRefused || listener(holds)),
+      ];
+      return () => {
+        for (const end of ends) end();
+      };
+    },
+    async run(signal) {
+      let ending = new AbortController();
+      let running: Promise<void> = Promise.resolve();
+      refuse = (isNow) => {
+        const before = running;
+        ending.abort();
+        if (!isNow || signal.aborted) return;
+        ending = new AbortController();
+        const { signal: within } = ending;
+        running = before.then(() => (within.aborted ? undefined : second.run(within)));
+      };
+      try {
+        await first.run(signal);
+      } finally {
+        ending.abort();
+        await running;
+      }
+    },
+  };
+}
+
+function lockProblem(namespace: string, name: string, error: unknown): Problem {
+  return errorAt(
+    'leaderElection.configmap',
+    'LockNotUsable',
+    `names the Lease ${namespace}/${name}, which cannot be used (${reasonOf(error)}); create the namespace and grant Sesame the right to create, get, update and watch leases there, or remove it`,
+  );
 }

@@ -101,7 +101,8 @@ export function matchText(match: Message): string {
         : match['safe_regex'] !== undefined
           ? `regex ${text(at(match, 'safe_regex')['regex'])}`
           : `prefix ${text(match['prefix'])}`;
-  const headers = list(match, 'headers').map(({ name }) => `header ${text(name)}`);
+  // A wildcard host limits it to one label.
+  const headers = list(match, 'headers').flatMap(({ name }) => (name === ':authority' ? [] : `header ${text(name)}`));
   const queries = list(match, 'query_parameters').map(({ name }) => `query ${text(name)}`);
   return [path, ...headers, ...queries].join(', ');
 }

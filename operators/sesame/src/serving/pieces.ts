@@ -9,10 +9,16 @@ import { isSamePiece, Piece } from '../routing/assembly/piece.ts';
 import { isServed } from '../routing/classes.ts';
 import { extensionPiece, type TranslatedExtension } from '../routing/extension/translate-extension.ts';
 import { fingerprint } from '../routing/fingerprint.ts';
-import { ingressHosts, type TranslatedIngress, translateIngress } from '../routing/ingress/translate-ingress.ts';
+import {
+  ingressHosts,
+  ingressPaths,
+  type TranslatedIngress,
+  translateIngress,
+} from '../routing/ingress/translate-ingress.ts';
 import { globalAuthorization } from '../routing/policy/authorization.ts';
 import type { Findings } from '../routing/problems.ts';
 import { translateRoot } from '../routing/proxy/translate-root.ts';
+import { compareBytes } from '../routing/route-order.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { proxyView, readLookup, slicesByService } from '../routing/tracked-lookup.ts';
 import { endpointResources, sliceView } from '../routing/upstream/endpoints.ts';
@@ -24,6 +30,8 @@ export interface RouteGraph {
   /** A root HTTPProxy, by `namespace/name`, with what is wrong with it and all that it includes. */
   readonly roots: Derived<ServedRoot>;
   readonly ingresses: Derived<TranslatedIngress>;
+  /** Messages about the paths of an Ingress, by `namespace/name`, that an older one has for the same host. */
+  readonly shadowedPaths: Derived<readonly string[]>;
   /** An ExtensionService, by `namespace/name`. */
   readonly extensions: Derived<TranslatedExtension>;
   readonly settings: Derived<RoutingSettings>;
@@ -81,10 +89,9 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
       const effective = read.derived(settings, '');
       if (!root?.spec.virtualhost) return NOTHING;
       const fqdn = (root.spec.virtualhost.fqdn ?? '').toLowerCase();
-      const same = fqdn === '' ? [key] : servedRoots(read, hostKey(fqdn), effective);
+      const oldest = fqdn === '' ? key : oldestRoot(read, hostKey(fqdn), effective);
       const translated = translateRoot(root, readLookup(read), effective, {
-        isDuplicate: same.length > 1,
-        duplicates: same,
+        olderRoot: oldest === key ? undefined : oldest,
       });
       const parts = translated.part ? [translated.part] : [];
       return {
@@ -107,23 +114,42 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
     equals: (left, right) => fingerprint(left) === fingerprint(right),
   });
 
+  const shadowedPaths = derivation<readonly string[]>({
+    name: 'shadowed-paths',
+    compute({ key, read }) {
+      const at = key.indexOf('/');
+      const own = read.get(Ingress, { namespace: key.slice(0, at), name: key.slice(at + 1) }, pathsOf);
+      const { className } = read.derived(settings, '').ingress;
+      return Object.entries(own?.paths ?? {}).flatMap(([name, paths]) => {
+        const older = read
+          .by(ingressesByHost, hostKey(name), pathsOf)
+          .filter(({ identity }) => own && isServed(identity, className) && byAge(identity, own.identity) < 0)
+          .toSorted((left, right) => byAge(left.identity, right.identity));
+        return Object.entries(paths).flatMap(([id, path]) => {
+          const winner = older.find((each) => each.paths[name]?.[id] !== undefined)?.identity.metadata;
+          if (!winner) return [];
+          return `spec.rules: the path ${path} of ${name} is that of Ingress ${winner.namespace ?? ''}/${winner.name ?? ''}, which is older and keeps it; use another path or host`;
+        });
+      });
+    },
+  });
+
   const host = (key: string, read: Reader): Piece => {
     const effective = read.derived(settings, '');
     const fqdn = key.slice(HOST.length);
     const older = read
       .by(ingressesByHost, key, ingressIdentity)
       .filter((each) => isServed(each, effective.ingress.className))
+      // Of routes that match the same the last one counts, which is that of the oldest Ingress.
+      .toSorted((left, right) => byAge(right, left))
       .map(({ metadata }) => read.derived(ingresses, `${metadata.namespace ?? ''}/${metadata.name ?? ''}`));
-    const names = servedRoots(read, key, effective);
-    const [only] = names;
-    if (older.length === 0 && names.length === 1 && only !== undefined) return read.derived(roots, only).piece;
+    const name = oldestRoot(read, key, effective);
+    if (older.length === 0) return name === undefined ? NOTHING.piece : read.derived(roots, name).piece;
     // Several objects share the host: their routes are merged.
-    const translated = names.flatMap((name) => {
-      const at = name.indexOf('/');
-      const root = read.get(HTTPProxy, { namespace: name.slice(0, at), name: name.slice(at + 1) }, proxyView);
-      const options = { isDuplicate: names.length > 1, duplicates: names };
-      return root ? [translateRoot(root, readLookup(read), effective, options)] : [];
-    });
+    const at = name?.indexOf('/') ?? -1;
+    const root =
+      name !== undefined && read.get(HTTPProxy, { namespace: name.slice(0, at), name: name.slice(at + 1) }, proxyView);
+    const translated = root ? [translateRoot(root, readLookup(read), effective)] : [];
     const parts = [
       ...older.flatMap(({ parts: found }) => found.get(fqdn) ?? []),
       ...translated.flatMap(({ part }) => part ?? []),
@@ -175,6 +201,7 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
     keys: [Service, ...INDEXES, ...more.flatMap(({ keys }) => keys), settingsKey],
     roots,
     ingresses,
+    shadowedPaths,
     extensions,
     settings,
   };
@@ -188,18 +215,34 @@ function sharedFindings(found: Findings): Findings {
   return found.errors.length + found.warnings.length === 0 ? NO_PROBLEMS : found;
 }
 
-/** Keys of the roots of a host that are ours. */
-function servedRoots(read: Reader, key: string, { ingress }: RoutingSettings): string[] {
-  return read
+/**
+ * Key of the root that has the host: the oldest one that is ours and may be a root. An HTTPProxy that is created later, in any namespace,
+ * cannot take a host away.
+ */
+function oldestRoot(read: Reader, key: string, { ingress, httpproxy }: RoutingSettings): string | undefined {
+  const allowed = httpproxy.rootNamespaces ?? [];
+  const [oldest] = read
     .by(rootsByFqdn, key, proxyIdentity)
     .filter((each) => isServed(each, ingress.className))
-    .map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name ?? ''}`);
+    .filter(({ metadata }) => allowed.length === 0 || allowed.includes(metadata.namespace ?? ''))
+    .toSorted(byAge);
+  return oldest && `${oldest.metadata.namespace ?? ''}/${oldest.metadata.name ?? ''}`;
+}
+
+/** Orders objects by age. Objects of the same second are ordered by their names, as for Contour and the Gateway API. */
+function byAge({ metadata: left }: Identity, { metadata: right }: Identity): number {
+  return (
+    compareBytes(left.creationTimestamp ?? '', right.creationTimestamp ?? '') ||
+    compareBytes(left.namespace ?? '', right.namespace ?? '') ||
+    compareBytes(left.name ?? '', right.name ?? '')
+  );
 }
 
 interface Identity {
   readonly metadata: {
     readonly name?: string | undefined;
     readonly namespace?: string | undefined;
+    readonly creationTimestamp?: string | undefined;
     readonly annotations?: Readonly<Record<string, string>> | undefined;
   };
   readonly spec: { readonly ingressClassName?: string | undefined };
@@ -207,15 +250,23 @@ interface Identity {
 
 function proxyIdentity(proxy: HTTPProxy): Identity {
   const { metadata, spec } = proxyView(proxy);
-  return { metadata, spec: { ingressClassName: spec.ingressClassName } };
+  const { creationTimestamp } = proxy.metadata;
+  return { metadata: { ...metadata, creationTimestamp }, spec: { ingressClassName: spec.ingressClassName } };
 }
 
 function ingressIdentity({ metadata, spec }: Ingress): Identity {
-  const { name, namespace, annotations } = metadata;
+  const { name, namespace, creationTimestamp, annotations } = metadata;
   const classes = Object.fromEntries(
     Object.entries(annotations ?? {}).filter(([key]) => key.endsWith('/ingress.class')),
   );
-  return { metadata: { name, namespace, annotations: classes }, spec: { ingressClassName: spec?.ingressClassName } };
+  return {
+    metadata: { name, namespace, creationTimestamp, annotations: classes },
+    spec: { ingressClassName: spec?.ingressClassName },
+  };
+}
+
+function pathsOf(ingress: Ingress) {
+  return { identity: ingressIdentity(ingress), paths: Object.fromEntries(ingressPaths(ingress)) };
 }
 
 function ingressView({ metadata, spec }: Ingress): Ingress {

@@ -76,6 +76,14 @@ describe('defaults', () => {
     assert.equal(value.envoy.clientCertificate, undefined);
   });
 
+  test('the lock and Envoy’s Service are in the namespace of Sesame unless another one is named', () => {
+    const configmap = { name: 'mine', namespace: 'elsewhere' };
+    const { value } = effectiveConfiguration({ namespace: 'edge' });
+    assert.deepEqual([value.envoy.service.namespace, value.leaderElection.configmap.namespace], ['edge', 'edge']);
+    const named = effectiveConfiguration({ namespace: 'edge', given: { leaderElection: { configmap } } });
+    assert.deepEqual(named.value.leaderElection.configmap, configmap);
+  });
+
   test('are immutable', () => {
     const value = defaultConfiguration() as { xdsServer: { port: number } };
     assert.throws(() => {

@@ -3,6 +3,7 @@ import { changeClassesOf } from '../../src/configuration/change-class.ts';
 import { LEAVES, schemaAt } from '../../src/configuration/fields.ts';
 import { KEY_OF_FIELD } from '../../src/configuration/file/file-keys.ts';
 import { SERVE_FLAGS } from '../../src/configuration/serve-flags.ts';
+import { DEFAULT_NAMESPACE } from '../../src/kinds/group.ts';
 
 export function fieldTable(): string {
   const rows = LEAVES.map((path) => {
@@ -17,6 +18,7 @@ export function fieldTable(): string {
 function defaultOf(path: string): string {
   const value: unknown = schemaAt(path)?.default;
   if (value === undefined) return '';
+  if (value === DEFAULT_NAMESPACE) return 'that of Sesame';
   if (Array.isArray(value) && value.length > 2) return `${value.length} entries`;
   return value === '' ? 'empty' : `\`${JSON.stringify(value)}\``;
 }

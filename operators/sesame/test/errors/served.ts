@@ -11,6 +11,7 @@ import { httpProxyStatus } from '../../src/reconcilers/http-proxy-status.ts';
 import { ingressEvents } from '../../src/reconcilers/ingress-events.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 import { ROUTE_READS } from '../../src/routing/tracked-lookup.ts';
+import { contentOf } from '../../src/serving/dag.ts';
 import { hostKey, routeGraph } from '../../src/serving/pieces.ts';
 import { CONTROLLER } from '../gateway/controller.ts';
 import { NOW } from './secrets.ts';
@@ -20,6 +21,8 @@ export interface Outcome {
   readonly reports: readonly string[];
   /** Paths that a host serves over plain HTTP, and `tls` when it has a filter chain. */
   served(host: string): readonly string[];
+  /** The virtual host, the filter chain and the other resources of a host, as JSON. */
+  content(host: string): string;
   /** What Envoy would refuse of all that is served for these hosts. */
   readonly refused: readonly string[];
 }
@@ -45,6 +48,7 @@ export function outcomeOf(
   });
   const graph = routeGraph(value, [gateways.source]);
   const paths = new Map<string, readonly string[]>();
+  const contents = new Map<string, string>();
   const refused: string[] = [];
   const probe = reconciler({
     name: 'probe',
@@ -57,6 +61,14 @@ export function outcomeOf(
         const piece = read.derived(graph.pieces, hostKey(host));
         const routes = (piece.plain?.fragment.value['routes'] ?? []) as readonly Message[];
         paths.set(host, [...routes.map((route) => pathOf(route['match'] as Message)), ...(piece.chain ? ['tls'] : [])]);
+        contents.set(
+          host,
+          JSON.stringify([
+            piece.plain?.fragment.value,
+            piece.chain?.fragment.value,
+            ...piece.resources.map((each) => contentOf(each)),
+          ]),
+        );
         const hostProblems = piece.plain
           ? validate('envoy.config.route.v3.VirtualHost', piece.plain.fragment.value)
           : [];
@@ -84,7 +96,7 @@ export function outcomeOf(
     if (settled.state === 'suspended') throw new Error(`${name} of ${key} waits for ${settled.waitingFor.join(', ')}`);
     return problemsOf(settled.value).map((problem) => `${resource.kind} ${key}: ${problem}`);
   });
-  return { reports, served: (host) => paths.get(host) ?? [], refused };
+  return { reports, served: (host) => paths.get(host) ?? [], content: (host) => contents.get(host) ?? '', refused };
 }
 
 function pathOf(match: Message): string {

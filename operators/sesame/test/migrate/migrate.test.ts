@@ -82,11 +82,83 @@ default-http-versions: [HTTP/1.1] # no HTTP/2
 
   test('that is empty gives what differs from the defaults of the resource', () => {
     for (const text of ['', '# nothing\n', 'null\n', '{}'])
-      assert.deepEqual(specOf(run(text).output), { envoy: { timeouts: { connectionIdleTimeout: '60s' } } });
-    assert.deepEqual(specOf(run('', { namespace: 'edge' }).output), {
-      envoy: { timeouts: { connectionIdleTimeout: '60s' }, service: { name: 'envoy', namespace: 'edge' } },
-      leaderElection: { configmap: { name: 'leader-elect', namespace: 'edge' } },
+      for (const namespace of [undefined, 'edge'])
+        assert.deepEqual(specOf(run(text, { namespace }).output), {
+          envoy: { timeouts: { connectionIdleTimeout: '60s' } },
+        });
+  });
+
+  test('has the keys of structs that Contour reads, which are in lower case', () => {
+    const { output, errors } = run(`globalExtAuth:
+  extensionService: auth/server
+  serviceType: http
+  httpSettings:
+    pathprefix: /check
+    allowedauthorizationheaders: [{exact: x-key, ignorecase: true}]
+    allowedupstreamheaders: [{prefix: x-}]
+rateLimitService:
+  extensionService: limits/server
+  defaultGlobalRateLimitPolicy:
+    descriptors:
+    - entries:
+      - requestHeaderValueMatch: {headers: [{name: x-a, exact: b, ignorecase: true, treatmissingasempty: true}], value: v}
+      - remoteAddress: {}
+`);
+    assert.deepEqual(errors, []);
+    const { globalExtAuth, rateLimitService } = specOf(output) as Record<string, Record<string, unknown>>;
+    assert.deepEqual(globalExtAuth?.['httpSettings'], {
+      pathPrefix: '/check',
+      allowedAuthorizationHeaders: [{ exact: 'x-key', ignoreCase: true }],
+      allowedUpstreamHeaders: [{ prefix: 'x-' }],
     });
+    const headers = [{ name: 'x-a', exact: 'b', ignoreCase: true, treatMissingAsEmpty: true }];
+    assert.deepEqual(rateLimitService?.['defaultGlobalRateLimitPolicy'], {
+      descriptors: [
+        // A file without expectMatch means false, a resource true.
+        { entries: [{ requestHeaderValueMatch: { headers, value: 'v', expectMatch: false } }, { remoteAddress: {} }] },
+      ],
+    });
+    const back = run(output ?? '', { to: 'file' });
+    assert.deepEqual(back.errors, []);
+    assert.match(back.output ?? '', /treatmissingasempty: true[^]*pathprefix: \/check[^]*ignorecase: true/);
+  });
+
+  test('is refused with the place and the value of what Contour refuses or misreads', () => {
+    for (const [text, error] of [
+      [
+        'globalExtAuth: {httpSettings: {pathPrefix: /a}}',
+        '1:32: error: globalExtAuth.httpSettings.pathPrefix: is not a known key; did you mean pathprefix?',
+      ],
+      [
+        'globalExtAuth:\n  httpSettings:\n    pathprefix: [a]',
+        '3:17: error: globalExtAuth.httpSettings.pathprefix: must be a text (["a"]); correct it',
+      ],
+      [
+        'globalExtAuth:\n  extensionService: a/b/c',
+        '2:3: error: globalExtAuth.extensionService: must be NAMESPACE/NAME ("a/b/c"); correct it',
+      ],
+      [
+        'rateLimitService:\n  extensionService: a/b/c',
+        '2:3: error: rateLimitService.extensionService: must be NAMESPACE/NAME ("a/b/c"); correct it',
+      ],
+      [
+        'network:\n  admin-port: 0777',
+        '2:15: error: network.admin-port: must be a whole number without a leading zero (777); correct it',
+      ],
+      [
+        'network:\n  num-trusted-hops: 4294967296',
+        '2:21: error: network.num-trusted-hops: must be a number of 32 bits (4294967296); correct it',
+      ],
+    ] as const)
+      assert.ok(run(text).errors.includes(`sesame.yaml:${error}`), `${text}: ${run(text).errors.join()}`);
+    assert.match(run('timeouts: *nowhere').errors.join(), /^sesame.yaml:1:11: error: .*nowhere/);
+  });
+
+  test('is refused when a ConfigMap has it twice', () => {
+    const { errors } = run(
+      'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: sesame}\ndata:\n  sesame.yaml: "debug: true"\n  contour.yaml: "debug: false"\n',
+    );
+    assert.match(errors.join(), /^sesame.yaml:6:17: error: data.contour.yaml: the ConfigMap has sesame.yaml too/);
   });
 
   test('is read from a ConfigMap, whose other keys do not count, with the lines of the manifest', () => {
@@ -337,7 +409,7 @@ describe('for every file', () => {
         );
         const { output, errors } = run(text, { namespace, isFull });
         assert.deepEqual(errors, [], text);
-        assert.deepEqual(effectiveConfiguration({ given: specOf(output) }).value, before.effective.value);
+        assert.deepEqual(effectiveConfiguration({ given: specOf(output), namespace }).value, before.effective.value);
         assert.equal(run(output ?? '').output, output);
         const back = run(output ?? '', { to: 'file', namespace });
         assert.deepEqual(back.errors, []);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SesameConfiguration } from '../../src/kinds/index.ts';
 import { runCommand } from '../commands/command-io.ts';
-import { freePorts, ref, served, until } from './fixtures.ts';
+import { freePorts, inDefault, served, until } from './fixtures.ts';
 
 describe('the command sesame serve', () => {
   test('serves by a file, and creates the resource from it once', async () => {
@@ -23,7 +23,7 @@ describe('the command sesame serve', () => {
           (await fetch(`http://127.0.0.1:${health}/readyz`).catch(() => undefined))?.status === 200 ? true : undefined,
         'readiness',
       );
-      const { spec, status } = await cluster.client.get(SesameConfiguration, ref());
+      const { spec, status } = await cluster.client.get(SesameConfiguration, inDefault('sesame'));
       assert.equal(spec?.envoy?.timeouts?.requestTimeout, '4s');
       // The file is in force: the resource is left alone.
       assert.equal(status, undefined);

@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
-import { createClient, type Logger, silentLogger, systemClock } from '@capstan/kube';
+import { createClient, type Logger, Namespace, silentLogger, systemClock } from '@capstan/kube';
 import { operator } from '@capstan/reconcile';
 import { createTestCluster, type TestCluster } from '@capstan/testing';
 import { parseServeFlags } from '../../src/configuration/index.ts';
@@ -9,8 +10,12 @@ import { type DetailedCondition, SesameConfiguration } from '../../src/kinds/ind
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
 import { type RunServeOptions, runServe } from '../../src/serve/serve.ts';
 
-export const NAMESPACE = 'default';
+/** A name that no default knows: the same manifests behave alike in every namespace. */
+export const NAMESPACE = `sesame-${randomBytes(4).toString('hex')}`;
 export const ref = (name = 'sesame') => ({ namespace: NAMESPACE, name });
+
+/** An object in a namespace that is not Sesame's own. */
+export const inDefault = (name: string) => ({ namespace: 'default', name });
 
 export const configuration = (spec: object = {}, name = 'sesame'): SesameConfiguration => ({
   apiVersion: SesameConfiguration.apiVersion,
@@ -59,6 +64,7 @@ const routes = operator({
 /** A real server in this process, on the real clock: sockets and streams are real ones, on the loopback interface. */
 export async function served(check: (stage: ServeStage) => Promise<void>): Promise<void> {
   const cluster = await createTestCluster({ clock: systemClock, random: Math.random, operators: [routes] });
+  await cluster.client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
   const replicas: Replica[] = [];
   const conditionOf = async (type: string, name = 'sesame') => {
     const object = await cluster.client.find(SesameConfiguration, ref(name));
@@ -113,7 +119,6 @@ function startReplica(
     '--xds-address=127.0.0.1',
     '--debug-http-address=127.0.0.1',
     `--debug-http-port=${ports.debug}`,
-    '--leader-election-resource-namespace=default',
     '--leader-election-retry-period=100ms',
     ...more,
   ]);

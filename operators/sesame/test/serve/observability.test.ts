@@ -9,19 +9,19 @@ import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { connectXds } from '../../src/xds/index.ts';
 import { runCommand } from '../commands/command-io.ts';
 import { createAuthority, tlsData } from '../real/certificates.ts';
-import { type Replica, ref, type ServeStage, served, servers, until } from './fixtures.ts';
+import { inDefault, type Replica, type ServeStage, served, servers, until } from './fixtures.ts';
 
 async function service(client: Client, name: string, address: string): Promise<void> {
   await client.create(Service, {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: ref(name),
+    metadata: inDefault(name),
     spec: { ports: [{ name: 'http', port: 80, protocol: 'TCP' }] },
   });
   await client.create(EndpointSlice, {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
-    metadata: { ...ref(name), labels: { 'kubernetes.io/service-name': name } },
+    metadata: { ...inDefault(name), labels: { 'kubernetes.io/service-name': name } },
     addressType: 'IPv4',
     endpoints: [{ addresses: [address], conditions: { ready: true } }],
     ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
@@ -29,7 +29,12 @@ async function service(client: Client, name: string, address: string): Promise<v
 }
 
 async function proxy(client: Client, name: string, spec: HTTPProxy['spec']): Promise<void> {
-  await client.create(HTTPProxy, { apiVersion: HTTPProxy.apiVersion, kind: 'HTTPProxy', metadata: ref(name), spec });
+  await client.create(HTTPProxy, {
+    apiVersion: HTTPProxy.apiVersion,
+    kind: 'HTTPProxy',
+    metadata: inDefault(name),
+    spec,
+  });
 }
 
 async function running(stage: ServeStage): Promise<Replica> {
@@ -114,7 +119,7 @@ test('metrics have the names that dashboards know, with the prefix of Sesame', a
         'sesame_xds_refused_resources',
       ])
         assert.match(text, new RegExp(`^${name}[{ ]`, 'm'), name);
-      await stage.cluster.client.delete(HTTPProxy, ref('orphan'));
+      await stage.cluster.client.delete(HTTPProxy, inDefault('orphan'));
       await metric('sesame_httpproxy{namespace="default"} 2');
       assert.match(await metric('sesame_eventhandler_operation_total{op="delete",kind="HTTPProxy"} 1'), /op="update"/);
     } finally {
@@ -148,7 +153,7 @@ test('sesame explain names the route, why it is taken, its objects, filters and 
     await client.create(Ingress, {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'Ingress',
-      metadata: ref('wild'),
+      metadata: inDefault('wild'),
       spec: {
         rules: [
           {
@@ -200,7 +205,7 @@ test('sesame explain names the route, why it is taken, its objects, filters and 
     await client.create(Secret, {
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata: ref('secure'),
+      metadata: inDefault('secure'),
       type: 'kubernetes.io/tls',
       data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')])),
     });

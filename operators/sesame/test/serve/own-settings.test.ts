@@ -5,7 +5,7 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { createClient, Lease, type Logger, Service, silentLogger, systemClock } from '@capstan/kube';
+import { createClient, Lease, type Logger, Namespace, Service, silentLogger, systemClock } from '@capstan/kube';
 import { createStage, createTestCluster } from '@capstan/testing';
 import { issueXdsCertificates } from '../../src/certificates/issue.ts';
 import { clientLog } from '../../src/commands/serve.ts';
@@ -16,7 +16,7 @@ import type { DataPathReport } from '../../src/serve/controllers.ts';
 import { dataPathParts } from '../../src/serve/data-path.ts';
 import { createSwitchingLeadership } from '../../src/serve/switching-leadership.ts';
 import { connectXds } from '../../src/xds/index.ts';
-import { freePorts, ref, served, servers, until } from './fixtures.ts';
+import { freePorts, inDefault, served, servers, until } from './fixtures.ts';
 
 function configurationOf(given: ConfigurationSpec) {
   const { value, errors } = effectiveConfiguration({ given, source: { from: 'resource', name: 'sesame' } });
@@ -128,20 +128,27 @@ describe('Sesame itself', () => {
     };
     const common = { clock: systemClock, random: Math.random, logger: silentLogger };
     const client = createClient({ transport, ...common, retry: { attempts: 1 } });
-    const leadership = createSwitchingLeadership({ client, ...common, identity: 'one' });
+    const leadership = createSwitchingLeadership({
+      client,
+      ...common,
+      identity: 'one',
+      fallback: { namespace: 'default', name: 'fallback' },
+    });
+    const problems: (string | undefined)[] = [];
+    leadership.onProblem((problem) => problems.push(problem?.message));
     const ending = new AbortController();
     const running = leadership.run(ending.signal);
-    const settings = (name: string, more: object = {}) =>
+    const settings = (name: string, more: object = {}, namespace = 'default') =>
       configurationOf({
         leaderElection: {
-          configmap: { name, namespace: 'default' },
+          configmap: { name, namespace },
           leaseDuration: '4s',
           renewDeadline: '1s',
           retryPeriod: '100ms',
           ...more,
         },
       }).leaderElection;
-    const lease = async (name: string) => (await cluster.client.find(Lease, ref(name)))?.spec;
+    const lease = async (name: string) => (await cluster.client.find(Lease, { namespace: 'default', name }))?.spec;
     const becomes = (what: string, isSo: () => Promise<boolean> | boolean) =>
       until(async () => ((await isSo()) ? true : undefined), what, 5_000);
     try {
@@ -159,6 +166,17 @@ describe('Sesame itself', () => {
       await becomes('the end of the lead', () => !leadership.holds);
       assert.ok(Date.now() - lost > 500, 'not before the renew deadline');
       isDown = false;
+      leadership.use(settings('nowhere', {}, 'missing'));
+      await becomes('the lead by the fallback', async () => (await lease('fallback'))?.holderIdentity === 'one');
+      await becomes('the lead', () => leadership.holds);
+      assert.match(
+        problems.at(-1) ?? '',
+        /^names the Lease missing\/nowhere, which cannot be used .*; create the namespace/,
+      );
+      await cluster.client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'missing' } });
+      await becomes('the end of the problem', () => problems.at(-1) === undefined);
+      await becomes('the lead by its own Lease', () => leadership.holds);
+      await becomes('the end of the fallback', async () => (await lease('fallback'))?.holderIdentity !== 'one');
       leadership.use(settings('third', { disableLeaderElection: true }));
       await becomes('the lead without a Lease', () => leadership.holds);
       assert.equal(await lease('third'), undefined);
@@ -184,14 +202,14 @@ describe('Sesame itself', () => {
           ['edge', '203.0.113.1'],
           ['other', '203.0.113.2'],
         ] as const) {
-          await client.create(Service, { apiVersion: 'v1', kind: 'Service', metadata: ref(name), spec });
+          await client.create(Service, { apiVersion: 'v1', kind: 'Service', metadata: inDefault(name), spec });
           const status = { loadBalancer: { ingress: [{ ip }] } };
-          await client.patch(Service, ref(name), 'merge', { status }, { subresource: 'status' });
+          await client.patch(Service, inDefault(name), 'merge', { status }, { subresource: 'status' });
         }
         await client.create(HTTPProxy, {
           apiVersion: HTTPProxy.apiVersion,
           kind: 'HTTPProxy',
-          metadata: ref('shop'),
+          metadata: inDefault('shop'),
           spec: { virtualhost: { fqdn: 'shop.test' }, routes: [{ services: [{ name: 'edge', port: 80 }] }] },
         });
       },
@@ -199,7 +217,7 @@ describe('Sesame itself', () => {
     context.after(() => stage.end());
     const address = async () => {
       await stage.settle();
-      const { ingress } = (await stage.client.get(HTTPProxy, ref('shop'))).status?.loadBalancer ?? {};
+      const { ingress } = (await stage.client.get(HTTPProxy, inDefault('shop'))).status?.loadBalancer ?? {};
       return ingress?.map(({ ip, hostname }) => ip ?? hostname);
     };
     assert.deepEqual(await address(), ['203.0.113.1']);

@@ -68,6 +68,7 @@ test('everything that the configuration needs is in the Role of its own namespac
     setLogLevel: () => {},
     setKubernetesLogLevel: () => {},
     useElection: () => {},
+    onLockProblem: () => {},
     errorMode: 'wait',
     changeMode: 'apply',
     exit: () => {},

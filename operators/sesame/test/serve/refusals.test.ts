@@ -11,7 +11,7 @@ import { dataPathParts } from '../../src/serve/data-path.ts';
 import { createRefusalMemory } from '../../src/serve/refusal-memory.ts';
 import { connectXds } from '../../src/xds/index.ts';
 import { cluster } from '../../src/xds/xds.test-support.ts';
-import { ref } from './fixtures.ts';
+import { inDefault } from './fixtures.ts';
 
 suite('what an Envoy refuses', () => {
   test('is a warning on the HTTPProxy, ExtensionService, Ingress and Service that it comes from', async (context) => {
@@ -42,13 +42,13 @@ suite('what an Envoy refuses', () => {
           await client.create(Service, {
             apiVersion: 'v1',
             kind: 'Service',
-            metadata: ref(name),
+            metadata: inDefault(name),
             spec: { ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 8080 }] },
           });
           await client.create(EndpointSlice, {
             apiVersion: EndpointSlice.apiVersion,
             kind: EndpointSlice.kind,
-            metadata: { ...ref(name), labels: { 'kubernetes.io/service-name': name } },
+            metadata: { ...inDefault(name), labels: { 'kubernetes.io/service-name': name } },
             addressType: 'IPv4',
             endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: true } }],
             ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
@@ -57,19 +57,19 @@ suite('what an Envoy refuses', () => {
         await client.create(HTTPProxy, {
           apiVersion: HTTPProxy.apiVersion,
           kind: HTTPProxy.kind,
-          metadata: ref('shop'),
+          metadata: inDefault('shop'),
           spec: { virtualhost: { fqdn: 'shop.test' }, routes: [{ services: [{ name: 'web', port: 80 }] }] },
         });
         await client.create(Ingress, {
           apiVersion: Ingress.apiVersion,
           kind: Ingress.kind,
-          metadata: ref('old'),
+          metadata: inDefault('old'),
           spec: { defaultBackend: { service: { name: 'old', port: { number: 80 } } } },
         });
         await client.create(ExtensionService, {
           apiVersion: ExtensionService.apiVersion,
           kind: ExtensionService.kind,
-          metadata: ref('auth'),
+          metadata: inDefault('auth'),
           spec: { protocol: 'h2c', services: [{ name: 'auth', port: 80 }] },
         });
       },
@@ -91,7 +91,7 @@ suite('what an Envoy refuses', () => {
     await client.roundTrip();
     await stage.settle();
     const warnings = async (kind: typeof HTTPProxy | typeof ExtensionService, name: string) => {
-      const { status } = await stage.client.get(kind as typeof HTTPProxy, ref(name));
+      const { status } = await stage.client.get(kind as typeof HTTPProxy, inDefault(name));
       return status?.conditions?.[0]?.warnings?.map(({ reason, message }) => `${reason} ${message}`);
     };
     assert.deepEqual(await warnings(HTTPProxy, 'shop'), ['RefusedByEnvoy envoy-1: no cds pleases it']);

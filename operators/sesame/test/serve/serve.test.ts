@@ -105,19 +105,18 @@ describe('sesame serve', { concurrency: 1 }, () => {
       const generation = await stage.apply({
         ...servers(replica),
         httpproxy: { fallbackCertificate: { namespace: NAMESPACE, name: 'gone' } },
-        rateLimitService: { extensionService: 'default/limits', domain: 'shop' },
+        rateLimitService: { extensionService: `${NAMESPACE}/limits`, domain: 'shop' },
       });
       await stage.becomes('Applied', 'True', generation);
       const warnings = () => stage.condition('Valid').then((valid) => valid?.warnings?.map(({ message }) => message));
-      const fallback =
-        'spec.httpproxy.fallbackCertificate: Secret default/gone cannot be used: it does not exist; create it or correct the name';
+      const fallback = `spec.httpproxy.fallbackCertificate: Secret ${NAMESPACE}/gone cannot be used: it does not exist; create it or correct the name`;
       const found = await until(
         async () => ((await warnings())?.length === 2 ? warnings() : undefined),
         'two warnings',
       );
       assert.deepEqual(found, [
         fallback,
-        'spec.rateLimitService.extensionService: ExtensionService default/limits does not exist; create it or correct the name',
+        `spec.rateLimitService.extensionService: ExtensionService ${NAMESPACE}/limits does not exist; create it or correct the name`,
       ]);
       assert.equal((await stage.condition('Valid'))?.status, 'True');
       await client.create(ExtensionService, {
@@ -144,13 +143,13 @@ describe('sesame serve', { concurrency: 1 }, () => {
       const { replica } = await running(stage, { disabledFeatures: ['extensionservices'] });
       await stage.apply({
         ...servers(replica),
-        rateLimitService: { extensionService: 'default/limits', domain: 'shop' },
+        rateLimitService: { extensionService: `${NAMESPACE}/limits`, domain: 'shop' },
       });
       const valid = await until(async () => {
         const condition = await stage.condition('Valid');
         return condition?.warnings?.length === 1 ? condition : undefined;
       }, 'the warning');
-      assert.match(valid.warnings?.[0]?.message ?? '', /ExtensionService default\/limits does not exist/);
+      assert.match(valid.warnings?.[0]?.message ?? '', /ExtensionService \S+\/limits does not exist/);
       const found = await stage.cluster.client.get(ExtensionService, ref('limits'));
       assert.equal(found.status?.conditions, undefined);
     });
@@ -330,6 +329,35 @@ describe('sesame serve', { concurrency: 1 }, () => {
       await stage.apply({ ...servers(second), enableExternalNameService: true });
       assert.equal(await second.ended, 0);
       assert.ok(object);
+    });
+  });
+
+  test('a lock that cannot be used is an error of the configuration, and its status is written all the same', async () => {
+    await served(async (stage) => {
+      const replica = await stage.start();
+      await stage.apply(servers(replica, { leaderElection: { configmap: { name: 'lock', namespace: 'missing' } } }));
+      const condition = await stage.becomes('Valid', 'False');
+      assert.deepEqual(
+        condition.errors?.map(({ type, reason }) => [type, reason]),
+        [['LeaderElectionError', 'LockNotUsable']],
+      );
+      assert.match(condition.errors?.[0]?.message ?? '', /leaderElection.configmap.*names the Lease missing\/lock/);
+      await stage.becomes('Applied', 'True');
+      const generation = await stage.apply(servers(replica));
+      await stage.becomes('Valid', 'True', generation);
+    });
+  });
+
+  test('a replica that starts with an invalid configuration replaces the error of the one before', async () => {
+    await served(async (stage) => {
+      const first = await stage.start();
+      await stage.apply(servers(first, { debug: { kubernetesLogLevel: 10 } }));
+      await stage.becomes('Valid', 'False');
+      await first.stop();
+      const generation = await stage.apply(servers(first, { envoy: { http: { port: 70_000 } } }));
+      await stage.start();
+      const condition = await stage.becomes('Valid', 'False', generation);
+      assert.match(JSON.stringify(condition.errors), /envoy.http.port/);
     });
   });
 

@@ -8,7 +8,7 @@ import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
 import { dataPathParts } from '../../src/serve/data-path.ts';
-import { freePorts, ref, served, servers, until } from './fixtures.ts';
+import { freePorts, inDefault, served, servers, until } from './fixtures.ts';
 
 const parts = () => {
   const configuration = defaultConfiguration();
@@ -23,13 +23,13 @@ test('an ExtensionService and a TLSCertificateDelegation say what is wrong with 
       await client.create(ExtensionService, {
         apiVersion: ExtensionService.apiVersion,
         kind: 'ExtensionService',
-        metadata: ref('auth'),
+        metadata: inDefault('auth'),
         spec: { protocol: 'h2c', services: [{ name: 'auth', port: 80 }], timeoutPolicy: { idle: '5s' } },
       });
       await client.create(TLSCertificateDelegation, {
         apiVersion: TLSCertificateDelegation.apiVersion,
         kind: 'TLSCertificateDelegation',
-        metadata: ref('shared'),
+        metadata: inDefault('shared'),
         spec: { delegations: [{ secretName: 'wildcard', targetNamespaces: ['*'] }] },
       });
     },
@@ -37,7 +37,7 @@ test('an ExtensionService and a TLSCertificateDelegation say what is wrong with 
   try {
     const valid = async (kind: typeof ExtensionService | typeof TLSCertificateDelegation, name: string) => {
       await stage.settle();
-      const object = await stage.client.get(kind as typeof ExtensionService, ref(name));
+      const object = await stage.client.get(kind as typeof ExtensionService, inDefault(name));
       const found = object.status?.conditions?.find(({ type }) => type === 'Valid');
       return { ...found, text: JSON.stringify(found) };
     };
@@ -63,7 +63,7 @@ test('an ExtensionService and a TLSCertificateDelegation say what is wrong with 
     await stage.client.create(Secret, {
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata: ref('wildcard'),
+      metadata: inDefault('wildcard'),
       type: 'kubernetes.io/tls',
       data: { 'tls.crt': base64(issued.certificate), 'tls.key': base64(issued.key) },
     });
@@ -122,14 +122,14 @@ const COUNT = 1_000;
 
 function service(name: string): Service {
   const spec = { ports: [{ name: 'http', port: 80, protocol: 'TCP' as const }] };
-  return { apiVersion: 'v1', kind: 'Service', metadata: ref(name), spec };
+  return { apiVersion: 'v1', kind: 'Service', metadata: inDefault(name), spec };
 }
 
 async function createProxy(client: Client, index: number): Promise<void> {
   await client.create(HTTPProxy, {
     apiVersion: HTTPProxy.apiVersion,
     kind: 'HTTPProxy',
-    metadata: ref(`proxy-${index}`),
+    metadata: inDefault(`proxy-${index}`),
     spec: { virtualhost: { fqdn: `proxy-${index}.test` }, routes: [{ services: [{ name: 'shop', port: 80 }] }] },
   });
 }

@@ -47,6 +47,8 @@ export interface LeadershipObserver {
   changed(holds: boolean): void;
   /** A renewal could not be made by one write and had to read the lease again. */
   slowPath(): void;
+  /** A try to take or renew the lease ended, with the error that the server answered, if any. */
+  tried?(error: unknown): void;
 }
 
 export interface LeaderElection extends Leadership {
@@ -144,8 +146,10 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
         lose(`held by ${patience.holder}`);
         reportWaiting();
       }
+      observe?.tried?.(undefined);
     } catch (error) {
       if (signal.aborted) return;
+      observe?.tried?.(error);
       logger.warn(holds() ? 'the lease could not be renewed; trying again' : 'the lease could not be taken', { error });
     }
   }

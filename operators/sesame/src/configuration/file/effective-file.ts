@@ -1,4 +1,4 @@
-// The effective configuration of a file. Its defaults differ from the resource's in three places, and a pair may be given in part.
+// The effective configuration of a file. Its defaults differ from the resource's in one place, and a pair may be given in part.
 import type { JsonObject } from '@capstan/kube/values';
 import type { ConfigurationSpec } from '../../kinds/configuration-spec.ts';
 import { type Effective, effectiveConfiguration, type FlagValue } from '../effective.ts';
@@ -7,12 +7,7 @@ import type { FileProblem } from './file-problem.ts';
 import type { FileContent, Place } from './read-file.ts';
 
 /** Defaults of the file, where they are not those of the resource. */
-export function fileDefaults(namespace: string): ConfigurationSpec {
-  return {
-    envoy: { timeouts: { connectionIdleTimeout: '60s' }, service: { namespace } },
-    leaderElection: { configmap: { namespace } },
-  };
-}
+const FILE_DEFAULTS: ConfigurationSpec = { envoy: { timeouts: { connectionIdleTimeout: '60s' } } };
 
 export interface EffectiveFileOptions {
   /** The name of the file, for origins. */
@@ -34,7 +29,8 @@ export function effectiveOfFile(content: FileContent, options: EffectiveFileOpti
   const effective = effectiveConfiguration({
     given: completed(content.spec, namespace),
     source: { from: 'file', path },
-    defaults: fileDefaults(namespace),
+    namespace,
+    defaults: FILE_DEFAULTS,
     watchNamespaces,
     ...(flags && { flags }),
   });

@@ -1,10 +1,14 @@
 // The keys of the configuration file, each with the field that it became. The spelling of every key is fixed (kebab-case and camelCase
 // are mixed, as they always were), and an unknown key is an error, as upstream has it.
 
-export type FileType = 'string' | 'boolean' | 'integer' | 'number' | 'strings' | 'texts' | 'any';
+import { CUSTOM_TAG, HTTP_SETTINGS, RATE_LIMIT_POLICY, type ShapeType, toFileForm } from './struct-shapes.ts';
+
+export type FileType = 'string' | 'boolean' | 'integer' | 'number' | 'strings' | 'texts' | 'struct';
 
 export interface FileKey {
   readonly type: FileType;
+  /** Of a struct: its keys. */
+  readonly shape?: ShapeType;
   /** The field of the resource; undefined for what stays a flag. */
   readonly field?: string;
   /** The flag that it stays. */
@@ -23,6 +27,8 @@ const key = (type: FileType, field: string, more: Omit<FileKey, 'type' | 'field'
   field,
   ...more,
 });
+const struct = (field: string, shape: ShapeType): FileKey =>
+  key('struct', field, { shape, toFile: (value) => toFileForm(value, shape) });
 const stays = (type: FileType, flag: string): FileKey => ({ type, flag });
 
 const upper = (value: unknown): unknown =>
@@ -139,13 +145,16 @@ export const FILE_KEYS: Readonly<Record<string, FileKey>> = {
   'rateLimitService.failOpen': key('boolean', 'rateLimitService.failOpen'),
   'rateLimitService.enableXRateLimitHeaders': key('boolean', 'rateLimitService.enableXRateLimitHeaders'),
   'rateLimitService.enableResourceExhaustedCode': key('boolean', 'rateLimitService.enableResourceExhaustedCode'),
-  'rateLimitService.defaultGlobalRateLimitPolicy': key('any', 'rateLimitService.defaultGlobalRateLimitPolicy'),
+  'rateLimitService.defaultGlobalRateLimitPolicy': struct(
+    'rateLimitService.defaultGlobalRateLimitPolicy',
+    RATE_LIMIT_POLICY,
+  ),
   'globalExtAuth.extensionService': key('string', 'globalExtAuth.extensionRef', {
     toField: referenceOf,
     toFile: referenceText,
   }),
   'globalExtAuth.serviceType': key('string', 'globalExtAuth.serviceType'),
-  'globalExtAuth.httpSettings': key('any', 'globalExtAuth.httpSettings'),
+  'globalExtAuth.httpSettings': struct('globalExtAuth.httpSettings', HTTP_SETTINGS),
   'globalExtAuth.responseTimeout': key('string', 'globalExtAuth.responseTimeout'),
   'globalExtAuth.failOpen': key('boolean', 'globalExtAuth.failOpen'),
   'globalExtAuth.authPolicy.disabled': key('boolean', 'globalExtAuth.authPolicy.disabled'),
@@ -162,7 +171,7 @@ export const FILE_KEYS: Readonly<Record<string, FileKey>> = {
   'tracing.clientSampling': key('string', 'tracing.clientSampling'),
   'tracing.randomSampling': key('string', 'tracing.randomSampling'),
   'tracing.maxPathTagLength': key('integer', 'tracing.maxPathTagLength'),
-  'tracing.customTags': key('any', 'tracing.customTags'),
+  'tracing.customTags': struct('tracing.customTags', [CUSTOM_TAG]),
   'tracing.extensionService': key('string', 'tracing.extensionService'),
   featureFlags: key('strings', 'featureFlags'),
   'omEnforcedHealthListener.address': key('string', 'envoy.omEnforcedHealth.address'),
@@ -203,7 +212,8 @@ function keysBelow(): Map<string, Set<string>> {
 
 function referenceOf(value: unknown): unknown {
   if (typeof value !== 'string') return value;
-  const [namespace = '', name] = value.split('/');
+  const [namespace = '', ...rest] = value.split('/');
+  const name = rest.length === 0 ? undefined : rest.join('/');
   return name === undefined ? { name: namespace, namespace: 'default' } : { name, namespace };
 }
 

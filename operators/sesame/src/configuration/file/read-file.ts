@@ -17,6 +17,7 @@ import { shown } from '../problem.ts';
 import { FILE_KEYS, type FileKey, KEYS_BELOW } from './file-keys.ts';
 import type { FileProblem } from './file-problem.ts';
 import { nearest } from './nearest.ts';
+import { isList, type ShapeType } from './struct-shapes.ts';
 
 export interface Place {
   /** The key in the file. */
@@ -58,6 +59,8 @@ class FileReader implements FileContent {
   readonly #options: ReadFileOptions;
   readonly #lines = new LineCounter();
   #document: Document | undefined;
+  /** Values as they stand in the file. */
+  readonly #written = new Map<string, unknown>();
 
   constructor(text: string, options: ReadFileOptions) {
     this.#text = text;
@@ -113,7 +116,10 @@ class FileReader implements FileContent {
 
   #unknown(at: string, parent: string, name: string, offset: number): void {
     const found = nearest(name, KEYS_BELOW.get(parent) ?? []) ?? elsewhere(name);
-    const hint = found === undefined ? 'remove it' : `did you mean ${found}?`;
+    this.#reportUnknown(at, offset, found === undefined ? 'remove it' : `did you mean ${found}?`);
+  }
+
+  #reportUnknown(at: string, offset: number, hint: string): void {
     if (this.#options.isLenient === true) this.#report('warning', offset, at, 'is not a known key and is dropped');
     else this.#report('error', offset, at, `is not a known key; ${hint}`);
   }
@@ -136,11 +142,12 @@ class FileReader implements FileContent {
       if (existing.key !== at) this.#report('warning', offset, at, `is used instead of ${existing.key}`);
     }
     this.spec = withValueAt(this.spec, field, value);
+    this.#written.set(field, read);
     this.places.set(field, { key: at, ...this.#position(offset) });
   }
 
   /** The value in the type of its key: a version 1.2 is a text here, whatever YAML takes it for. */
-  #value({ type }: FileKey, node: Node, at: string): unknown {
+  #value({ type, shape }: FileKey, node: Node, at: string): unknown {
     const offset = node.range?.[0] ?? 0;
     const wrong = (expected: string) => {
       this.#report(
@@ -157,7 +164,10 @@ class FileReader implements FileContent {
       case 'boolean':
         return (isScalar(node) ? truthOf(node) : undefined) ?? wrong('true or false');
       case 'integer':
-        return isScalar(node) && Number.isSafeInteger(node.value) ? node.value : wrong('a whole number');
+        if (!isScalar(node) || !Number.isSafeInteger(node.value)) return wrong('a whole number');
+        // YAML 1.1 reads it as an octal number, as Go's decoder does, and YAML 1.2 as a decimal one.
+        if (/^[-+]?0\d/.test(node.source ?? '')) return wrong('a whole number without a leading zero');
+        return Math.abs(Number(node.value)) > MAX_INTEGER ? wrong('a number of 32 bits') : node.value;
       case 'number':
         return isScalar(node) && typeof node.value === 'number' ? node.value : wrong('a number');
       case 'strings': {
@@ -178,9 +188,41 @@ class FileReader implements FileContent {
         );
         return texts.length === pairs.length ? Object.fromEntries(texts) : wrong('a map of texts');
       }
-      case 'any':
-        return node.toJS(this.#document as Document) as unknown;
+      case 'struct':
+        return this.#struct(shape ?? {}, node, at);
     }
+  }
+
+  /** Like Contour's decoder, this refuses keys that the struct does not have. */
+  #struct(type: ShapeType, given: Node | null, at: string): unknown {
+    const node = this.#resolved(given);
+    const offset = node?.range?.[0] ?? 0;
+    const wrong = (expected: string) => {
+      const value: unknown = node?.toJS(this.#document as Document);
+      this.#report('error', offset, at, `must be ${expected} (${shown(value)}); correct it`);
+      return undefined;
+    };
+    if (type === 'string') return isScalar(node) ? textOf(node) : wrong('a text');
+    if (type === 'boolean') return (isScalar(node) ? truthOf(node) : undefined) ?? wrong('true or false');
+    if (isList(type))
+      return isSeq(node)
+        ? node.items.map((item, index) => this.#struct(type[0], item as Node, `${at}[${index}]`))
+        : wrong('a list');
+    if (!isMap(node)) return wrong('a map of keys');
+    const result: Record<string, unknown> = {};
+    for (const pair of node.items as Pair<Node, Node | null>[]) {
+      const name = isScalar(pair.key) ? String(pair.key.value) : '';
+      const key = Object.hasOwn(type, name) ? type[name] : undefined;
+      const place = pair.key.range?.[0] ?? 0;
+      if (key === undefined) {
+        const found = Object.keys(type).find((each) => each.toLowerCase() === name.toLowerCase());
+        const near = found ?? nearest(name, new Set(Object.keys(type)));
+        this.#reportUnknown(`${at}.${name}`, place, near === undefined ? 'remove it' : `did you mean ${near}?`);
+      } else if (!isNull(this.#resolved(pair.value)))
+        result[key.field] = this.#struct(key.type, pair.value, `${at}.${name}`);
+    }
+    for (const { field, absent } of Object.values(type)) if (absent !== undefined) result[field] ??= absent;
+    return result;
   }
 
   /** Meanings that the file has and the resource has not. */
@@ -191,6 +233,8 @@ class FileReader implements FileContent {
       this.spec = withValueAt(this.spec, field, '1.2');
       this.#reportAt(field, 'is no longer supported ("1.1") and is used as 1.2');
     }
+    for (const field of ['rateLimitService.extensionService', 'tracing.extensionService', 'globalExtAuth.extensionRef'])
+      this.#checkReference(field);
     for (const group of ['rateLimitService', 'tracing']) {
       const field = `${group}.extensionService`;
       const service = valueAt(this.spec, field);
@@ -210,8 +254,33 @@ class FileReader implements FileContent {
     }
   }
 
+  /** A reference is NAME or NAMESPACE/NAME; Contour would silently drop what follows a second slash. */
+  #checkReference(field: string): void {
+    const value = valueAt(this.spec, field);
+    const text = typeof value === 'string' ? value : undefined;
+    const name = (value as { name?: unknown } | undefined)?.name;
+    const written = text ?? (typeof name === 'string' ? name : '');
+    const slashes = written.split('/').length - 1;
+    const place = this.places.get(field);
+    if (place !== undefined && slashes > (text === undefined ? 0 : 1))
+      this.problems.push({
+        severity: 'error',
+        ...place,
+        message: `must be NAMESPACE/NAME (${shown(text ?? this.#written.get(field))}); correct it`,
+      });
+  }
+
   #resolved(node: Node | null): Node | null {
-    return isAlias(node) ? ((node.resolve(this.#document as Document) as Node | undefined) ?? null) : node;
+    if (!isAlias(node)) return node;
+    const found = node.resolve(this.#document as Document) as Node | undefined;
+    if (found === undefined)
+      this.#report(
+        'error',
+        node.range?.[0] ?? 0,
+        '',
+        `there is no anchor &${node.source} above (*${node.source}); define it, or write the value`,
+      );
+    return found ?? null;
   }
 
   #position(offset: number): { line: number; column: number } {
@@ -228,6 +297,9 @@ class FileReader implements FileContent {
     if (place !== undefined) this.problems.push({ severity: 'warning', ...place, message });
   }
 }
+
+/** Numbers of the file are of 32 bits in Contour. */
+const MAX_INTEGER = 4_294_967_295;
 
 function isNull(node: Node | null): node is null {
   return node === null || (isScalar(node) && node.value === null);

@@ -1,6 +1,5 @@
 // From the resource back to the file, for rolling back: every field that the file has a key for; the others need flags.
 import type { JsonObject } from '@capstan/kube/values';
-import { DEFAULT_NAMESPACE } from '../../kinds/group.ts';
 import { givenLeaves, valueAt, withValueAt } from '../fields.ts';
 import { SERVE_FLAGS } from '../serve-flags.ts';
 import { FILE_KEYS, KEY_OF_FIELD } from './file-keys.ts';
@@ -13,8 +12,8 @@ export interface FileForm {
   readonly lost: readonly string[];
 }
 
-/** The file that means the same in Sesame's namespace; `spec` in its normal form. */
-export function fileFormOf(spec: JsonObject, namespace: string): FileForm {
+/** The file that means the same in the same namespace; `spec` in its normal form. */
+export function fileFormOf(spec: JsonObject): FileForm {
   let content: JsonObject = {};
   const covered: string[] = [];
   for (const [field, name] of KEY_OF_FIELD) {
@@ -24,12 +23,9 @@ export function fileFormOf(spec: JsonObject, namespace: string): FileForm {
     const convert = FILE_KEYS[name]?.toFile;
     content = withValueAt(content, name, convert === undefined ? value : convert(value));
   }
-  // A resource without these has other defaults than the file.
+  // A resource without it has another default than the file.
   if (valueAt(spec, 'envoy.timeouts.connectionIdleTimeout') === undefined)
     content = withValueAt(content, 'timeouts.connection-idle-timeout', '');
-  if (namespace !== DEFAULT_NAMESPACE)
-    for (const [field, name] of NAMESPACES)
-      if (valueAt(spec, field) === undefined) content = withValueAt(content, name, DEFAULT_NAMESPACE);
   const flags: string[] = [];
   const lost: string[] = [];
   for (const [path, value] of givenLeaves(spec)) {
@@ -40,11 +36,6 @@ export function fileFormOf(spec: JsonObject, namespace: string): FileForm {
   }
   return { content, flags, lost };
 }
-
-const NAMESPACES = [
-  ['envoy.service.namespace', 'envoy-service-namespace'],
-  ['leaderElection.configmap.namespace', 'leaderelection.configmap-namespace'],
-] as const;
 
 /** The flag of a field, if it sets nothing else to another value. */
 function flagOf(path: string, spec: JsonObject): string | undefined {

@@ -57,8 +57,15 @@ export function hostPiece(
   return new Piece({ resources: [...resources.values()], plain, chain, fallback });
 }
 
+/**
+ * The last part decides about the certificate, clients and filters. TLS versions are the strictest of all parts: an object that allows an
+ * old version must not weaken another one of the same host.
+ */
 function mergeSecure(parts: readonly HostPart[]): SecurePart | undefined {
   const all = parts.flatMap(({ secure }) => secure ?? []);
   const last = all.at(-1);
-  return last && { ...last, routes: last.tcp ? [] : all.flatMap(({ routes }) => routes) };
+  if (!last) return undefined;
+  const isStrict = all.some(({ tls }) => tls?.minimumVersion === '1.3');
+  const tls = last.tls && isStrict ? { ...last.tls, minimumVersion: '1.3', maximumVersion: '1.3' } : last.tls;
+  return { ...last, tls, routes: last.tcp ? [] : all.flatMap(({ routes }) => routes) };
 }

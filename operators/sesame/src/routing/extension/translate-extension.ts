@@ -10,6 +10,7 @@ import { type Findings, ProblemLog, reporterOf } from '../problems.ts';
 import { upstreamValidation } from '../proxy/proxy-services.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { envoyTimeout } from '../timeouts.ts';
+import { clientCertificate } from '../upstream/client-certificate.ts';
 import type { SliceView } from '../upstream/endpoints.ts';
 import { circuitBreakers, findPort, protocolOptions, transport, type UpstreamProtocol } from '../upstream/upstream.ts';
 
@@ -52,6 +53,11 @@ export function extensionPiece(
       'IgnoredField',
       'spec.timeoutPolicy.idle: it has no effect on an ExtensionService; remove it',
     );
+  const idle = envoyTimeout(spec.timeoutPolicy?.idleConnection);
+  if ('problem' in idle)
+    reporter.error('SpecError', 'TimeoutPolicyNotValid', `spec.timeoutPolicy.idleConnection: ${idle.problem}`);
+  const isTls = protocol === 'h2';
+  const certificate = isTls ? clientCertificate(settings, lookup, reporter) : undefined;
   const validation =
     spec.validation && protocol === 'h2'
       ? upstreamValidation(spec.validation, namespace, protocol, lookup, reporter, 'spec')
@@ -95,7 +101,15 @@ export function extensionPiece(
   const findings = log.visit(ref);
   if (findings.errors.length > 0 || validation === 'broken') return { piece: new Piece({}), findings };
   const breakers = circuitBreakers(undefined, spec.circuitBreakerPolicy ?? settings.envoy.cluster.circuitBreakers);
-  const { lbPolicy } = loadBalancing(spec.loadBalancerPolicy, reporter, 'spec');
+  const strategy = spec.loadBalancerPolicy?.strategy;
+  const isHashed = strategy === 'Cookie' || strategy === 'RequestHash';
+  if (isHashed)
+    reporter.warn(
+      'SpecError',
+      'IgnoredField',
+      `spec.loadBalancerPolicy.strategy: ${strategy} has no effect on an ExtensionService, and RoundRobin is used; use RoundRobin, WeightedLeastRequest or Random`,
+    );
+  const { lbPolicy } = loadBalancing(isHashed ? undefined : spec.loadBalancerPolicy, reporter, 'spec');
   const cluster = createResource({
     type: 'cds',
     name,
@@ -108,8 +122,16 @@ export function extensionPiece(
       lb_policy: lbPolicy,
       common_lb_config: { healthy_panic_threshold: { value: 0 }, locality_weighted_lb_config: {} },
       ...(breakers && { circuit_breakers: breakers }),
-      ...protocolOptions({ protocol }, settings),
-      ...transport({ protocol, validation: validation ?? undefined, sni: validation?.subjectNames[0] ?? '' }, settings),
+      ...protocolOptions({ protocol, idleTimeout: 'value' in idle ? idle.value : undefined }, settings),
+      ...transport(
+        {
+          protocol,
+          validation: validation ?? undefined,
+          clientCertificate: certificate?.name,
+          sni: validation?.subjectNames[0] ?? '',
+        },
+        settings,
+      ),
     },
     requires: [resourceKey('eds', name)],
     origins: [`ExtensionService ${namespace}/${ref.name}`],
@@ -129,5 +151,8 @@ export function extensionPiece(
     value: { cluster_name: name, endpoints: localities },
     origins: cluster.origins,
   });
-  return { piece: new Piece({ resources: [cluster], endpoints: [assignment] }), findings };
+  return {
+    piece: new Piece({ resources: [cluster, ...(certificate ? [certificate] : [])], endpoints: [assignment] }),
+    findings,
+  };
 }

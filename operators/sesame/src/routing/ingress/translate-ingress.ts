@@ -3,8 +3,7 @@ import type { Ingress } from '@capstan/kube';
 import type { Message } from '../../envoy/index.ts';
 import { regexProblem } from '../../envoy/index.ts';
 import type { Resource } from '../../xds/index.ts';
-import type { HeaderMatch, PathMatch } from '../conditions.ts';
-import { notRegex } from '../conditions.ts';
+import { notRegex, type PathMatch, wildcardHeader } from '../conditions.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
 import { globalAuthorization, globalAuthorizationPolicy } from '../policy/authorization.ts';
 import { envoyHeaders, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
@@ -28,6 +27,21 @@ export const ANY_HOST = '*';
 export function ingressHosts({ spec }: Pick<Ingress, 'spec'>): string[] {
   const hosts = (spec?.rules ?? []).map(({ host }) => (host ? host.toLowerCase() : ANY_HOST));
   return [...new Set([...(spec?.defaultBackend ? [ANY_HOST] : []), ...hosts])];
+}
+
+/** Paths by host, each by an id that is the same for paths that match the same. */
+export function ingressPaths({ spec }: Pick<Ingress, 'spec'>): Map<string, Record<string, string>> {
+  const found = new Map<string, Record<string, string>>();
+  const add = (host: string, path: string, type: string | undefined) => {
+    const paths = found.get(host) ?? {};
+    paths[JSON.stringify(pathMatch(path, type))] = path;
+    found.set(host, paths);
+  };
+  if (spec?.defaultBackend) add(ANY_HOST, '/', undefined);
+  for (const { host, http } of spec?.rules ?? [])
+    for (const { path, pathType } of http?.paths ?? [])
+      add(host ? host.toLowerCase() : ANY_HOST, path ? path : '/', pathType);
+  return found;
 }
 
 export function translateIngress(ingress: Ingress, lookup: Lookup, settings: RoutingSettings): TranslatedIngress {
@@ -86,7 +100,7 @@ class IngressTranslation {
         fqdn: host,
         plain,
         secure: tls && { routes: entries, tls, tcp: undefined, jwt: undefined, authorization },
-        perFilter: globalAuthorizationPolicy(this.#settings),
+        perFilter: {},
         rateLimits: [],
         origins: [`Ingress ${this.#namespace}/${this.#ingress.metadata.name ?? ''}`],
       });
@@ -234,9 +248,16 @@ class IngressTranslation {
         envoyHeaders(withDefaultHeaders(NO_HEADERS, requestHeaders, { direction: 'request' }), 'request')),
       ...(applyToIngress &&
         envoyHeaders(withDefaultHeaders(NO_HEADERS, responseHeaders, { direction: 'response' }), 'response')),
+      ...this.#authorization(),
       ...this.#metadata(),
     };
     return { value, clusters: [cluster] };
+  }
+
+  /** On each route: on the host it would also hold for routes of an HTTPProxy with the same host. */
+  #authorization(): Message {
+    const policy = globalAuthorizationPolicy(this.#settings);
+    return Object.keys(policy).length > 0 ? { typed_per_filter_config: policy } : {};
   }
 
   #metadata(): Message {
@@ -276,14 +297,4 @@ function pathMatch(path: string, type: string | undefined): PathMatch | { proble
   if (!/[\^+*[\]%]/.test(path)) return { kind: 'prefix', value: path };
   const problem = regexProblem(path);
   return problem === undefined ? { kind: 'regex', value: path } : { problem };
-}
-
-/** A wildcard stands for exactly one label, where Envoy's would take several. */
-function wildcardHeader(host: string): HeaderMatch[] {
-  if (!host.startsWith('*.')) return [];
-  const rest = host.slice(1).replaceAll('.', '\\.');
-  const value = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?${rest}(:[0-9]+)?`;
-  return [
-    { name: ':authority', kind: 'regex', value, isInverted: false, ignoreCase: false, treatMissingAsEmpty: false },
-  ];
 }

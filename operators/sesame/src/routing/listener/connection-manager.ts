@@ -128,16 +128,26 @@ function firstFilters(settings: RoutingSettings): Message[] {
   ];
 }
 
-/** Envoy's own list and the types of gRPC-Web. */
+/** The types that Contour compresses: Envoy's own list and those of gRPC-Web. */
 const COMPRESSED_TYPES = [
-  'application/javascript',
-  'application/json',
-  'application/xhtml+xml',
-  'image/svg+xml',
-  'text/css',
   'text/html',
   'text/plain',
+  'text/css',
+  'application/javascript',
+  'application/x-javascript',
+  'text/javascript',
+  'text/x-javascript',
+  'text/ecmascript',
+  'text/js',
+  'text/jscript',
+  'text/x-js',
+  'application/ecmascript',
+  'application/x-json',
+  'application/xml',
+  'application/json',
+  'image/svg+xml',
   'text/xml',
+  'application/xhtml+xml',
   'application/grpc-web',
   'application/grpc-web+proto',
   'application/grpc-web+json',

@@ -117,6 +117,8 @@ export function listenerOptions({ envoy }: RoutingSettings, address: string): Me
   };
 }
 
+const ENFORCED_HEALTH = 'health-om-enforced';
+
 /** Clusters of Envoy's bootstrap. */
 const STATS_CLUSTER = 'envoy-admin';
 
@@ -133,7 +135,7 @@ export function ownListeners(settings: RoutingSettings): Resource[] {
     add('stats', metrics.address, metrics.port, [STATS], hasTls ? metricsTransport(metrics.tls ?? {}) : {});
     add('health', health.address, health.port, [READY]);
   }
-  if (omEnforcedHealth?.port) add('health-om-enforced', omEnforcedHealth.address, omEnforcedHealth.port, [READY]);
+  if (omEnforcedHealth?.port) add(ENFORCED_HEALTH, omEnforcedHealth.address, omEnforcedHealth.port, [READY]);
   if (network.adminPort > 0)
     add(
       'envoy-admin',
@@ -190,6 +192,8 @@ function ownListener(
       { filters: [{ name: 'envoy.filters.network.http_connection_manager', typed_config: manager }], ...transport },
     ],
     socket_options: [],
+    // Probes and scrapers are served at the limit too. The one that enforces it is the exception.
+    ...(name !== ENFORCED_HEALTH && { ignore_global_conn_limit: true }),
   };
   return createResource({ type: 'lds', name, value });
 }

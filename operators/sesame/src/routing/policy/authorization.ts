@@ -11,13 +11,16 @@ import { FILTER } from './filter-names.ts';
 export type AuthorizationSpec = NonNullable<ProxyVirtualHost['authorization']>;
 
 const TYPE = 'envoy.extensions.filters.http.ext_authz.v3';
+const OWN = 'spec.virtualhost.authorization';
+export const GLOBAL = 'globalExtAuth of the SesameConfiguration';
 
-/** The filter; undefined after an error was reported. */
+/** The filter; undefined after an error was reported. `at` names the settings in messages. */
 export function authorizationFilter(
   spec: AuthorizationSpec,
   namespace: string,
   lookup: Lookup,
   reporter: Reporter,
+  at: string = OWN,
 ): { filter: Message; cluster: string } | undefined {
   const ref = spec.extensionRef ?? {};
   const where = `${ref.namespace ?? namespace}/${ref.name ?? ''}`;
@@ -25,7 +28,7 @@ export function authorizationFilter(
     reporter.error(
       'AuthError',
       'AuthBadResourceVersion',
-      `spec.virtualhost.authorization.extensionRef.apiVersion: ${JSON.stringify(ref.apiVersion)} is not known; use projectsesame.io/v1alpha1`,
+      `${at}.extensionRef.apiVersion: ${JSON.stringify(ref.apiVersion)} is not known; use projectsesame.io/v1alpha1`,
     );
     return undefined;
   }
@@ -33,7 +36,7 @@ export function authorizationFilter(
     reporter.error(
       'AuthError',
       'AuthServiceTypeNotValid',
-      `spec.virtualhost.authorization.serviceType: ${JSON.stringify(spec.serviceType)} is not known; use grpc or http`,
+      `${at}.serviceType: ${JSON.stringify(spec.serviceType)} is not known; use grpc or http`,
     );
     return undefined;
   }
@@ -42,7 +45,7 @@ export function authorizationFilter(
     reporter.error(
       'AuthError',
       'ExtensionServiceNotFound',
-      `spec.virtualhost.authorization.extensionRef: ExtensionService ${where} does not exist; create it or correct the name`,
+      `${at}.extensionRef: ExtensionService ${where} does not exist; create it or correct the name`,
     );
     return undefined;
   }
@@ -50,11 +53,7 @@ export function authorizationFilter(
   const own = envoyTimeout(extension.spec.timeoutPolicy?.response);
   const timeout = spec.responseTimeout || 'problem' in own ? envoyTimeout(spec.responseTimeout) : own;
   if ('problem' in timeout) {
-    reporter.error(
-      'AuthError',
-      'AuthResponseTimeoutInvalid',
-      `spec.virtualhost.authorization.responseTimeout: ${timeout.problem}`,
-    );
+    reporter.error('AuthError', 'AuthResponseTimeoutInvalid', `${at}.responseTimeout: ${timeout.problem}`);
     return undefined;
   }
   const cluster = extensionClusterName(ref.namespace ?? namespace, ref.name ?? '');
@@ -63,12 +62,12 @@ export function authorizationFilter(
     reporter.error(
       'AuthError',
       'AuthContextForHTTP',
-      'spec.virtualhost.authorization.authPolicy.context: a service of the type http gets none; remove it, or use serviceType grpc',
+      `${at}.authPolicy.context: a service of the type http gets none; remove it, or use serviceType grpc`,
     );
     return undefined;
   }
   const service = isHttp
-    ? httpService(spec, cluster, timeout.value, reporter)
+    ? httpService(spec, cluster, timeout.value, reporter, at)
     : grpcService(cluster, timeout.value, extension.spec.validation?.subjectName);
   if (!service) return undefined;
   const body = spec.withRequestBody;
@@ -96,11 +95,74 @@ export function authorizationFilter(
  */
 export function globalAuthorization({ globalExtAuth }: RoutingSettings, lookup: Lookup): Message | undefined {
   if (globalExtAuth?.extensionRef === undefined) return undefined;
-  const asked: Lookup = {
+  return authorizationFilter(globalExtAuth, '', askedAllTheSame(lookup), SILENT)?.filter;
+}
+
+/** Finds every ExtensionService. Envoy cannot reach one that does not exist, and refuses. */
+function askedAllTheSame(lookup: Lookup): Lookup {
+  return {
     ...lookup,
     extensionService: (namespace, name) => lookup.extensionService(namespace, name) ?? ABSENT,
   };
-  return authorizationFilter(globalExtAuth, '', asked, SILENT)?.filter;
+}
+
+/** How the routes of an HTTPProxy's host are authorized. */
+export interface HostAuthorization {
+  /** Undefined: no service is asked where TLS ends here. */
+  readonly filter: Message | undefined;
+  /** Default for routes that have no `authPolicy`. */
+  readonly isDisabled: boolean;
+  readonly context: Readonly<Record<string, string>>;
+}
+
+/**
+ * Combines the host's own `authorization` with `globalExtAuth`. A host that names a service of its own inherits nothing: a global
+ * `failOpen`, timeout or `disabled` would weaken what the host asks for. A host that names none has the global settings whole and only
+ * decides about its own routes (`authPolicy`). Undefined after an error was reported.
+ */
+export function hostAuthorization(
+  own: AuthorizationSpec | undefined,
+  { isSecure, namespace }: { readonly isSecure: boolean; readonly namespace: string },
+  settings: RoutingSettings,
+  lookup: Lookup,
+  reporter: Reporter,
+): HostAuthorization | undefined {
+  const { globalExtAuth: shared } = settings;
+  const policy = own ? own.authPolicy : shared?.authPolicy;
+  const isDisabled = policy?.disabled ?? false;
+  const decided = { isDisabled, context: policy?.context ?? {} };
+  if (own?.extensionRef?.name) {
+    if (!isSecure) {
+      reporter.error(
+        'AuthError',
+        'AuthNotPermitted',
+        `${OWN}: requests are only authorized where TLS ends here; set spec.virtualhost.tls.secretName, or globalExtAuth in the SesameConfiguration`,
+      );
+      return undefined;
+    }
+    const found = authorizationFilter(own, namespace, isDisabled ? askedAllTheSame(lookup) : lookup, reporter);
+    return found && { filter: found.filter, ...decided };
+  }
+  if (own && !isDisabled && !shared) {
+    reporter.error(
+      'AuthError',
+      'ExtensionServiceNotFound',
+      `${OWN}.extensionRef: it is empty, and the SesameConfiguration has no globalExtAuth; name an ExtensionService, or set authPolicy.disabled`,
+    );
+    return undefined;
+  }
+  for (const field of ['serviceType', 'httpSettings', 'responseTimeout', 'failOpen', 'withRequestBody'] as const)
+    if (own?.[field] !== undefined)
+      reporter.warn(
+        'SpecError',
+        'IgnoredField',
+        `${OWN}.${field}: it is ignored, because the host has no extensionRef and ${shared ? `is authorized by ${GLOBAL}` : 'is not authorized'}; add extensionRef, or remove it`,
+      );
+  if (!isSecure || !shared) return { filter: undefined, ...decided };
+  // A host that opted out does not depend on the global service.
+  if (isDisabled) return { filter: globalAuthorization(settings, lookup), ...decided };
+  const found = authorizationFilter(shared, namespace, lookup, reporter, GLOBAL);
+  return found && { filter: found.filter, ...decided };
 }
 
 /** What hosts of objects that have no policy of their own say about it: they cannot turn on what is off for all. */
@@ -139,6 +201,7 @@ function httpService(
   cluster: string,
   timeout: string | undefined,
   reporter: Reporter,
+  at: string,
 ): Message | undefined {
   const patterns = (field: 'allowedUpstreamHeaders' | 'allowedAuthorizationHeaders'): Message[] | undefined => {
     const found: Message[] = [];
@@ -152,7 +215,7 @@ function httpService(
         reporter.error(
           'AuthError',
           'AuthBadAllowedHeader',
-          `spec.virtualhost.authorization.httpSettings.${field}[${index}]: it has ${given.length} of exact, prefix, suffix and contains; set exactly one of them`,
+          `${at}.httpSettings.${field}[${index}]: it has ${given.length} of exact, prefix, suffix and contains; set exactly one of them`,
         );
         return undefined;
       }
@@ -165,7 +228,7 @@ function httpService(
     reporter.error(
       'AuthError',
       'AuthPathPrefixInvalid',
-      `spec.virtualhost.authorization.httpSettings.pathPrefix: ${JSON.stringify(pathPrefix)} does not start with "/"; write ${JSON.stringify(`/${pathPrefix}`)}`,
+      `${at}.httpSettings.pathPrefix: ${JSON.stringify(pathPrefix)} does not start with "/"; write ${JSON.stringify(`/${pathPrefix}`)}`,
     );
     return undefined;
   }

@@ -109,7 +109,7 @@ function descriptorAction(entry: Entry): Message {
     return {
       header_value_match: {
         descriptor_value: requestHeaderValueMatch.value,
-        expect_match: requestHeaderValueMatch.expectMatch,
+        expect_match: requestHeaderValueMatch.expectMatch ?? true,
         headers: headers.map(envoyHeaderMatch),
       },
     };

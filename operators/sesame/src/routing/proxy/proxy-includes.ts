@@ -1,9 +1,11 @@
 // The routes of a root: its own, and those of the proxies that it includes, along the tree of includes.
 import type { HTTPProxy, MatchCondition } from '../../kinds/http-proxy.ts';
-import { conditionId, mergeHeaders, mergePath, mergeQuery, pathProblem } from '../conditions.ts';
+import { conditionId, mergeHeaders, mergePath, mergeQuery, pathProblem, wildcardHeader } from '../conditions.ts';
 import { directResponse, type RouteEntry, routeMetadata } from '../route-entry.ts';
 import { namesOf, type RootContext, reporterFor } from './proxy-context.ts';
 import { translateRoute } from './proxy-route.ts';
+
+const ALWAYS = conditionId([]);
 
 /** Deeper trees are refused: they are cycles through generated names, or mistakes. */
 const MAX_DEPTH = 32;
@@ -22,9 +24,10 @@ export function collectRoutes(
     const at = `spec.includes[${index}]`;
     const own = include.conditions ?? [];
     const conditions = [...inherited, ...own];
-    const failed = (): RouteEntry[] => (own.length === 0 ? [] : [badGateway(proxy, conditions)]);
+    const failed = (): RouteEntry[] => (own.length === 0 ? [] : [badGateway(context, proxy, conditions)]);
     const id = conditionId(own);
-    if (own.length > 0 && seen.has(id)) {
+    // Conditions that every request meets may repeat, as with Contour.
+    if (id !== ALWAYS && seen.has(id)) {
       reporterFor(context, proxy).error(
         'IncludeError',
         'DuplicateMatchConditions',
@@ -94,9 +97,13 @@ export function findInclude(
   return child;
 }
 
-function badGateway(proxy: HTTPProxy, conditions: readonly MatchCondition[]): RouteEntry {
+function badGateway(context: RootContext, proxy: HTTPProxy, conditions: readonly MatchCondition[]): RouteEntry {
   return {
-    match: { path: mergePath(conditions), headers: mergeHeaders(conditions), query: mergeQuery(conditions) },
+    match: {
+      path: mergePath(conditions),
+      headers: [...mergeHeaders(conditions), ...wildcardHeader(context.fqdn)],
+      query: mergeQuery(conditions),
+    },
     value: { ...directResponse(502), ...routeMetadata({ kind: 'HTTPProxy', ...namesOf(proxy) }) },
     clusters: [],
     permitInsecure: false,

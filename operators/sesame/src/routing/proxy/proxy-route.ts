@@ -12,6 +12,7 @@ import {
   pathProblem,
   queryProblem,
   type RouteMatch,
+  wildcardHeader,
 } from '../conditions.ts';
 import { authorizationContext, authorizationDisabled } from '../policy/authorization.ts';
 import { cookieProblem, cookieRewriteFilter } from '../policy/cookie-rewrite.ts';
@@ -57,7 +58,7 @@ export function translateRoute(
   }
   const match: RouteMatch = {
     path: mergePath(conditions),
-    headers: mergeHeaders(conditions),
+    headers: [...mergeHeaders(conditions), ...wildcardHeader(context.fqdn)],
     query: mergeQuery(conditions),
   };
   const permitInsecure = route.permitInsecure === true && !context.settings.httpproxy.disablePermitInsecure;
@@ -191,7 +192,8 @@ class RouteTranslation {
     const { jwt, hasAuthorization, isAuthorizationDisabled } = this.#context;
     const filters: Record<string, Message> = {};
     if (hasAuthorization) {
-      const isDisabled = route.authPolicy?.disabled ?? isAuthorizationDisabled;
+      // A route with a policy of its own decides by it alone, as with Contour.
+      const isDisabled = route.authPolicy ? (route.authPolicy.disabled ?? false) : isAuthorizationDisabled;
       const merged = { ...this.#context.authorizationContext, ...route.authPolicy?.context };
       if (isDisabled) filters[FILTER.authorization] = authorizationDisabled();
       else if (Object.keys(merged).length > 0) filters[FILTER.authorization] = authorizationContext(merged);

@@ -39,8 +39,8 @@ function lookup(others: readonly HTTPProxy[] = []): Lookup {
 }
 
 /** What is reported on the root, as `Type/Reason`. */
-function problems(spec: Spec, others: readonly HTTPProxy[] = [], isDuplicate = false): string[] {
-  const { findings } = translateRoot(proxy('root', spec), lookup(others), testSettings(), { isDuplicate });
+function problems(spec: Spec, others: readonly HTTPProxy[] = [], olderRoot?: string): string[] {
+  const { findings } = translateRoot(proxy('root', spec), lookup(others), testSettings(), { olderRoot });
   const { errors = [], warnings = [] } = findings.get('default/root') ?? {};
   return [
     ...errors.map(({ type, reason }) => `${type}/${reason}`),
@@ -412,14 +412,14 @@ suite('problems of a root HTTPProxy', () => {
   }
 
   test('two roots of one host: DuplicateVhost', () => {
-    assert.deepEqual(problems(withRoute({}), [], true), ['VirtualHostError/DuplicateVhost']);
+    assert.deepEqual(problems(withRoute({}), [], 'other/older'), ['VirtualHostError/DuplicateVhost']);
   });
 
   test('a cycle of includes is reported where it closes, and the rest is served', () => {
     const b = child('b', { includes: [{ name: 'c' }], routes: [{ ...route, conditions: [{ prefix: '/b' }] }] });
     const c = child('c', { includes: [{ name: 'b' }], routes: [{ ...route, conditions: [{ prefix: '/c' }] }] });
     const root = proxy('root', { virtualhost: host, includes: [{ name: 'b' }] });
-    const { part, findings } = translateRoot(root, lookup([b, c]), testSettings(), { isDuplicate: false });
+    const { part, findings } = translateRoot(root, lookup([b, c]), testSettings());
     assert.deepEqual(
       findings.get('default/c')?.errors.map(({ reason }) => reason),
       ['IncludeCreatesCycle'],
@@ -434,7 +434,7 @@ suite('problems of a root HTTPProxy', () => {
       virtualhost: host,
       includes: [{ name: 'b', conditions: [{ prefix: '/api/' }, { header: { name: 'x', present: true } }] }],
     });
-    const { part } = translateRoot(root, lookup([b]), testSettings(), { isDuplicate: false });
+    const { part } = translateRoot(root, lookup([b]), testSettings());
     assert.deepEqual(
       part?.plain.map(({ match }) => [match.path, match.headers.length]),
       [
@@ -456,7 +456,7 @@ suite('problems of a root HTTPProxy', () => {
       ],
     });
     const root = proxy('root', { virtualhost: host, includes: [{ name: 'b', conditions: [{ prefix: '/api' }] }] });
-    const { part } = translateRoot(root, lookup([b]), testSettings(), { isDuplicate: false });
+    const { part } = translateRoot(root, lookup([b]), testSettings());
     assert.deepEqual(
       part?.plain.map(({ match, value }) => [
         match.path.value,

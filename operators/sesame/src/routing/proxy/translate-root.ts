@@ -3,7 +3,7 @@ import { type Message, type Violation, validate } from '../../envoy/index.ts';
 import type { HTTPProxy, ProxySpec, ProxyVirtualHost } from '../../kinds/http-proxy.ts';
 import type { Resource } from '../../xds/index.ts';
 import type { Lookup } from '../lookup.ts';
-import { type AuthorizationSpec, authorizationFilter } from '../policy/authorization.ts';
+import { type HostAuthorization, hostAuthorization } from '../policy/authorization.ts';
 import { corsPolicy } from '../policy/cors.ts';
 import { FILTER } from '../policy/filter-names.ts';
 import { tcpHealthCheck } from '../policy/health-check.ts';
@@ -13,8 +13,8 @@ import { loadBalancing } from '../policy/load-balancing.ts';
 import { type RateLimitSpec, rateLimit } from '../policy/rate-limit.ts';
 import { type Findings, ProblemLog, type Reporter, reporterOf } from '../problems.ts';
 import { type RouteEntry, upgradeToHttps, type WeightedUpstream } from '../route-entry.ts';
-import type { AuthorizationSettings, RoutingSettings } from '../settings.ts';
-import { NO_SECRET, secretResource, tlsSecretProblem } from '../upstream/tls-secret.ts';
+import type { RoutingSettings } from '../settings.ts';
+import { clientCertificate } from '../upstream/client-certificate.ts';
 import { namesOf, type RootContext } from './proxy-context.ts';
 import { collectRoutes, findInclude } from './proxy-includes.ts';
 import { originsOf, resolveServices } from './proxy-services.ts';
@@ -50,16 +50,15 @@ export interface TranslatedRoot {
 }
 
 export interface RootOptions {
-  /** Other objects have the same fqdn: none of them is served. */
-  readonly isDuplicate: boolean;
-  readonly duplicates?: readonly string[];
+  /** Another HTTPProxy with the same fqdn, `namespace/name`, that is older and keeps it. */
+  readonly olderRoot?: string | undefined;
 }
 
 export function translateRoot(
   root: HTTPProxy,
   lookup: Lookup,
   settings: RoutingSettings,
-  options: RootOptions,
+  options: RootOptions = {},
 ): TranslatedRoot {
   const log = new ProblemLog();
   log.visit(namesOf(root));
@@ -87,7 +86,7 @@ class RootTranslation {
     this.#reporter = reporter;
   }
 
-  isRootValid({ isDuplicate, duplicates = [] }: RootOptions): boolean {
+  isRootValid({ olderRoot }: RootOptions): boolean {
     const { namespace } = namesOf(this.#root);
     const { fqdn } = this.#host;
     const roots = this.#settings.httpproxy.rootNamespaces ?? [];
@@ -115,11 +114,11 @@ class RootTranslation {
       );
       return false;
     }
-    if (isDuplicate) {
+    if (olderRoot !== undefined) {
       this.#reporter.error(
         'VirtualHostError',
         'DuplicateVhost',
-        `spec.virtualhost.fqdn: ${JSON.stringify(fqdn)} is the host of several HTTPProxies (${duplicates.toSorted().join(', ')}) and none is served; keep one of them, which may include the others`,
+        `spec.virtualhost.fqdn: ${JSON.stringify(fqdn)} is the host of HTTPProxy ${olderRoot}, which is older and keeps it; use another host, or let that HTTPProxy include this one`,
       );
       return false;
     }
@@ -159,10 +158,10 @@ class RootTranslation {
     const jwt = this.#jwt(isSecure);
     if (jwt === 'broken') return undefined;
     const authorization = this.#authorization(isSecure);
-    if (authorization === 'broken') return undefined;
+    if (!authorization) return undefined;
     const vhost = this.#hostPolicies(fqdn);
     if (!vhost) return undefined;
-    this.#clientCertificate = this.#ownCertificate();
+    this.#clientCertificate = clientCertificate(this.#settings, this.#lookup, this.#reporter);
     const context: RootContext = {
       root: this.#root,
       fqdn,
@@ -171,13 +170,9 @@ class RootTranslation {
       log: this.#log,
       isSecure,
       jwt,
-      hasAuthorization: authorization !== undefined || this.#settings.globalExtAuth !== undefined,
-      authorizationContext: {
-        ...this.#settings.globalExtAuth?.authPolicy?.context,
-        ...this.#host.authorization?.authPolicy?.context,
-      },
-      isAuthorizationDisabled:
-        this.#host.authorization?.authPolicy?.disabled ?? this.#settings.globalExtAuth?.authPolicy?.disabled ?? false,
+      hasAuthorization: authorization.filter !== undefined || this.#settings.globalExtAuth !== undefined,
+      authorizationContext: authorization.context,
+      isAuthorizationDisabled: authorization.isDisabled,
       clientCertificate: this.#clientCertificate?.name,
       clusters: new Map(),
     };
@@ -195,12 +190,19 @@ class RootTranslation {
       if (!tcp) return undefined;
     }
     const routes = collectRoutes(context, this.#root);
-    const isPlainOnly = !isSecure || tcp !== undefined;
     return {
       fqdn,
-      plain: isPlainOnly ? routes : routes.map(upgradeToHttps),
+      plain: tls ? routes.map(upgradeToHttps) : routes,
       secure:
-        tls && (tcp || isSecure) ? { routes: tcp ? [] : routes, tls: termination, tcp, jwt, authorization } : undefined,
+        tls && (tcp || isSecure)
+          ? {
+              routes: tcp ? [] : routes,
+              tls: termination,
+              tcp,
+              jwt,
+              authorization: authorization.filter && { filter: authorization.filter },
+            }
+          : undefined,
       ...vhost,
       origins: originsOf(this.#root),
     };
@@ -261,39 +263,22 @@ class RootTranslation {
     return 'broken';
   }
 
-  #authorization(isSecure: boolean): { filter: Message } | 'broken' | undefined {
-    const spec: AuthorizationSpec | AuthorizationSettings | undefined =
-      this.#host.authorization ?? (isSecure ? this.#settings.globalExtAuth : undefined);
-    if (!spec) return undefined;
-    const own = this.#host.authorization;
-    if (own && !isSecure) {
-      this.#reporter.error(
-        'AuthError',
-        'AuthNotPermitted',
-        'spec.virtualhost.authorization: requests are only authorized where TLS ends here; set spec.virtualhost.tls.secretName, or globalExtAuth in the SesameConfiguration',
-      );
-      return 'broken';
-    }
-    if (own && this.#host.tls?.enableFallbackCertificate === true) {
+  #authorization(isSecure: boolean): HostAuthorization | undefined {
+    const { authorization: own, tls } = this.#host;
+    if (own && isSecure && tls?.enableFallbackCertificate === true) {
       this.#reporter.error(
         'TLSError',
         'TLSIncompatibleFeatures',
         'spec.virtualhost.tls.enableFallbackCertificate: it cannot be combined with authorization; remove one of them',
       );
-      return 'broken';
+      return undefined;
     }
-    // Of a host that only has a policy, the service is the global one.
-    const effective = {
-      ...this.#settings.globalExtAuth,
-      ...spec,
-      ...(!spec.extensionRef && { extensionRef: this.#settings.globalExtAuth?.extensionRef }),
-    };
-    const found = authorizationFilter(effective, namesOf(this.#root).namespace, this.#lookup, this.#reporter);
-    if (!found) return 'broken';
-    const [refused] = filterViolations(found.filter);
+    const { namespace } = namesOf(this.#root);
+    const found = hostAuthorization(own, { isSecure, namespace }, this.#settings, this.#lookup, this.#reporter);
+    const [refused] = found?.filter ? filterViolations(found.filter) : [];
     if (!refused) return found;
     this.#reporter.error('AuthError', 'RefusedByEnvoy', `spec.virtualhost.authorization: ${refusal(refused)}`);
-    return 'broken';
+    return undefined;
   }
 
   #hostPolicies(fqdn: string): Pick<HostPart, 'perFilter' | 'rateLimits'> | undefined {
@@ -310,7 +295,7 @@ class RootTranslation {
       }
       perFilter[FILTER.cors] = cors;
     }
-    const limits = rateLimit(this.#host.rateLimitPolicy ?? this.#defaultRateLimit(), `vhost.${fqdn}`);
+    const limits = rateLimit(this.#rateLimits(), `vhost.${fqdn}`);
     if ('problem' in limits) {
       this.#reporter.error(
         'VirtualHostError',
@@ -333,24 +318,12 @@ class RootTranslation {
     return { perFilter, rateLimits: limits.rateLimits };
   }
 
-  #defaultRateLimit(): RateLimitSpec | undefined {
-    const policy = this.#settings.rateLimitService?.defaultGlobalRateLimitPolicy;
-    return policy === undefined ? undefined : { global: policy };
-  }
-
-  /** The certificate that Envoy shows to services; a problem with it is reported and TLS goes on without. */
-  #ownCertificate(): Resource | undefined {
-    const { name, namespace } = this.#settings.envoy.clientCertificate ?? {};
-    if (!name || !namespace) return undefined;
-    const secret = this.#lookup.secret(namespace, name);
-    const problem = secret ? tlsSecretProblem(secret) : NO_SECRET;
-    if (secret && problem === undefined) return secretResource(secret);
-    this.#reporter.warn(
-      'TLSError',
-      'SecretNotValid',
-      `envoy.clientCertificate of the SesameConfiguration: Secret ${namespace}/${name} cannot be used: ${problem ?? ''}`,
-    );
-    return undefined;
+  /** The global limits of all hosts hold for a host that has none of its own and did not disable them; local limits are added. */
+  #rateLimits(): RateLimitSpec | undefined {
+    const own = this.#host.rateLimitPolicy;
+    const shared = this.#settings.rateLimitService?.defaultGlobalRateLimitPolicy;
+    if (shared === undefined || own?.global !== undefined) return own;
+    return own && own.local === undefined ? own : { ...own, global: shared };
   }
 
   #tcp(
