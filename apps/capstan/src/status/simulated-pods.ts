@@ -10,6 +10,10 @@ export interface SimulatedPods {
   readonly others: number;
 }
 
+export function isSimulated({ metadata }: Pod): boolean {
+  return metadata.annotations?.[SIMULATED] === 'true';
+}
+
 /** Pods that an embedded cluster's nodes only simulate; undefined where there is no such node, or it may not be asked about. */
 export async function simulatedPods(
   client: Client,
@@ -25,7 +29,7 @@ export async function simulatedPods(
     for (const { metadata } of nodes) {
       const where = { fieldSelector: `spec.nodeName=${metadata.name}`, ...(namespace !== undefined && { namespace }) };
       for await (const page of client.pages(Pod, { ...where, signal })) {
-        const simulated = page.items.filter((pod) => pod.metadata.annotations?.[SIMULATED] === 'true');
+        const simulated = page.items.filter(isSimulated);
         pods.push(...simulated.map(keyOfObject));
         others += page.items.length - simulated.length;
       }

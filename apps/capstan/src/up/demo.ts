@@ -3,6 +3,7 @@
 //   demo/*.yaml            manifests for the first logical cluster
 //   demo/NAME/*.yaml       manifests for the logical cluster NAME, which is there because of this folder
 //   demo/prepare.ts        starts what the manifests need besides a cluster (a registry, an account elsewhere)
+//   demo/request.txt       a request to try when the cluster is ready, as JSON (first-request.ts)
 //
 // Manifests may say ${NAME} wherever a text stands: `prepare` shows what it is.
 import { dirname, join, resolve } from 'node:path';

@@ -2,7 +2,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pasteable } from '../cli/help.ts';
+import type { FirstRequest } from './first-request.ts';
 import type { UpSettings } from './up-options.ts';
+
+const DOCS = fileURLToPath(new URL('../../../../docs/', import.meta.url));
 
 /** What the event `ready` carries. */
 export interface ReadyFields {
@@ -11,6 +14,8 @@ export interface ReadyFields {
   /** The contexts in the user's own kubeconfig, and its path; only with --merge-kubeconfig. */
   readonly merged?: { readonly file: string; readonly contexts: readonly string[] };
   readonly demo: readonly DemoObjects[];
+  /** Only where a demonstration has one. */
+  readonly request?: FirstRequest;
 }
 
 /** What a demonstration applied, and what the user can look at. */
@@ -33,65 +38,97 @@ export interface ReadyTextOptions {
 }
 
 const PODS: Readonly<Record<UpSettings['unknownImages'], string>> = {
-  simulate:
-    'Pods whose image this machine cannot run are simulated; kubectl get pods -o wide marks them (--unknown-images=fail: they wait).',
-  fail: 'Pods whose image this machine cannot run wait with ImagePullBackOff (--unknown-images=simulate: they are simulated).',
+  simulate: 'Pods that this machine cannot run are simulated; capstan status names them.',
+  fail: 'Pods whose image this machine cannot run wait with ImagePullBackOff.',
 };
 
-const DOCS = fileURLToPath(new URL('../../../../docs/', import.meta.url));
+/** The screen fits a small terminal. Paths of the user may be longer. */
+const COLUMNS = 80;
 
-/** What people see when the cluster is ready: where it is, what is in it, and what to type next. */
+/** What people see when the cluster is ready: where it is, what is in it, a request, and what to type next. */
 export function readyText(fields: ReadyFields, { settings, env, detached }: ReadyTextOptions): string {
-  const { clusters, demo, kubeconfig, merged } = fields;
-  const width = Math.max(...clusters.map(({ name }) => name.length));
-  const parts = [
-    `Capstan is ready.\n${clusters.map(({ name, url }) => `  ${name.padEnd(width)}  ${url}`).join('\n')}`,
-    ...demoPart(demo),
-    PODS[settings.unknownImages],
-    `${detached === undefined ? 'In another terminal' : 'Try'}:\n${commands(fields)
-      .map((line) => `  ${pasteable(line, env)}`)
-      .join('\n')}`,
-    merged === undefined
-      ? `The kubeconfig is ${kubeconfig}.`
-      : `The contexts ${merged.contexts.join(', ')} are in ${merged.file}; ${merged.contexts[0]} is the current one.`,
-    detached === undefined
-      ? `Ctrl-C stops it; everything is kept in ${settings.data}.`
-      : `It runs in the background (pid ${detached.pid}); its log is ${detached.log}. ${pasteable(`capstan down --data ${settings.data}`, env)} stops it.`,
+  const { clusters, demo, request, merged } = fields;
+  const [first, ...others] = clusters;
+  const lines = [
+    'Capstan is ready.',
+    `  ${first?.name ?? ''}  ${first?.url ?? ''}`,
+    ...(others.length === 0 ? [] : [cut(`  other contexts: ${others.map(({ name }) => name).join(', ')}`)]),
+    ...demoLines(demo),
+    ...requestLines(request),
+    `${detached === undefined ? 'In another terminal' : 'Try'}:`,
+    ...commands(fields).map((line) => `  ${pasteable(line, env)}`),
+    cut(PODS[settings.unknownImages]),
+    ...(merged === undefined
+      ? []
+      : [
+          `The contexts ${merged.contexts.join(', ')} are in ${merged.file}; ${merged.contexts[0]} is the current one.`,
+        ]),
+    ...(detached === undefined
+      ? [`Ctrl-C stops it; everything is kept in ${settings.data}.`]
+      : [
+          `It runs in the background (pid ${detached.pid}); its log is ${detached.log}.`,
+          `${pasteable(`capstan down --data ${settings.data}`, env)} stops it.`,
+        ]),
   ];
-  return `${parts.join('\n\n')}\n`;
+  return `${lines.join('\n')}\n`;
 }
 
-function demoPart(demo: readonly DemoObjects[]): string[] {
+function demoLines(demo: readonly DemoObjects[]): string[] {
   const shown = demo.filter(({ objects }) => objects.length > 0);
   if (shown.length === 0) return [];
   const width = Math.max(...shown.map(({ name }) => name.length));
-  const lines = shown.flatMap(({ name, objects }) => {
-    const tutorial = join(DOCS, `${name}.md`);
-    return [
-      `  ${name.padEnd(width)}  ${shortened(objects)}`,
-      ...(existsSync(tutorial) ? [`  ${' '.repeat(width)}  tutorial: ${tutorial}`] : []),
-    ];
-  });
-  return [`The demonstration:\n${lines.join('\n')}`];
+  const tutorials = shown.some(({ name }) => existsSync(join(DOCS, `${name}.md`)));
+  return [
+    'The demonstration:',
+    ...shown.map(({ name, objects }) => `  ${name.padEnd(width)}  ${shortened(objects, COLUMNS - width - 4)}`),
+    ...(tutorials ? [`  tutorials: ${join(DOCS, 'NAME.md')}`] : []),
+  ];
 }
 
-const MAX_OBJECTS = 4;
+/** As many as fit, and how many there are besides. */
+function shortened(objects: readonly string[], room: number): string {
+  for (let count = objects.length; count > 1; count--) {
+    const rest = objects.length - count;
+    const text = `${objects.slice(0, count).join(', ')}${rest === 0 ? '' : ` and ${rest} more`}`;
+    if (text.length <= room) return text;
+  }
+  return `${objects[0]}${objects.length > 1 ? ` and ${objects.length - 1} more` : ''}`;
+}
 
-function shortened(objects: readonly string[]): string {
-  const shown = objects.slice(0, MAX_OBJECTS).join(', ');
-  return objects.length <= MAX_OBJECTS ? shown : `${shown} and ${objects.length - MAX_OBJECTS} more`;
+function requestLines(request: FirstRequest | undefined): string[] {
+  if (request === undefined) return [];
+  return 'curl' in request
+    ? ['A request to try:', `  ${request.curl}`]
+    : [cut(`No request to try: ${request.problem}`)];
+}
+
+function cut(line: string): string {
+  return line.length <= COLUMNS ? line : `${line.slice(0, COLUMNS - 1)}…`;
 }
 
 /** Three commands that work as they stand, after the one that shows where the cluster is. */
 function commands({ kubeconfig, merged, demo }: ReadyFields): string[] {
-  const resources = [...new Set(demo.flatMap((one) => one.resources))];
   const first = demo.find(({ objects }) => objects.length > 0);
   return [
     ...(merged === undefined ? [`export KUBECONFIG=${kubeconfig}`] : []),
-    resources.length === 0 ? 'kubectl get all -A' : `kubectl get ${resources.join(',')} -A`,
+    fitting([...new Set(demo.flatMap((one) => one.resources))]),
     'capstan status',
-    first === undefined
-      ? 'kubectl get events -A'
-      : `capstan plan -f ${first.folder} --operators ${first.name} --delete`,
+    first === undefined ? 'kubectl get events -A' : treeOf(first.objects[0] ?? ''),
   ];
+}
+
+/** As many kinds as fit beside the name of the command. */
+function fitting(resources: readonly string[]): string {
+  for (let count = resources.length; count > 0; count--) {
+    const line = `kubectl get ${resources.slice(0, count).join(',')} -A`;
+    if (line.length <= COLUMNS - 2) return line;
+  }
+  return 'kubectl get all -A';
+}
+
+/** `Kind namespace/name`, as the command takes it. */
+function treeOf(object: string): string {
+  const [kind = '', path = ''] = object.split(' ');
+  const [namespace, name] = path.includes('/') ? path.split('/') : [undefined, path];
+  return `capstan tree ${kind.toLowerCase()}/${name}${namespace === undefined ? '' : ` -n ${namespace}`}`;
 }

@@ -25,6 +25,7 @@ import type { LocalCables } from '@capstan/submariner/local';
 import { CliErrors } from '../cli/errors.ts';
 import type { Io } from '../cli/io.ts';
 import { applyDemo, type Demo, type DemoCluster, demoName } from './demo.ts';
+import { type FirstRequest, firstRequest } from './first-request.ts';
 import { knownImages } from './known-images.ts';
 import { mergeKubeconfig } from './merge-kubeconfig.ts';
 import { connectOperator, connectReader, grantOperator, grantReader } from './operator-account.ts';
@@ -81,8 +82,9 @@ export async function runUp(options: RunUpOptions): Promise<void> {
     const merged = await mergedKubeconfig(settings, cluster.kubeconfig);
     const addresses = cluster.clusters.map(({ name, url }) => ({ name, url }));
     announce('started', { clusters: addresses, data, operators: options.operators.map(({ name }) => name) });
-    await runParts(cluster, nodes, { ...options, cables }, (demo) => {
-      const ready: ReadyFields = { kubeconfig: settings.kubeconfig, clusters: addresses, ...merged, demo };
+    await runParts(cluster, nodes, { ...options, cables }, (demo, request) => {
+      const shown = { demo, ...(request && { request }) };
+      const ready: ReadyFields = { kubeconfig: settings.kubeconfig, clusters: addresses, ...merged, ...shown };
       announce('ready', ready);
     });
   } finally {
@@ -124,7 +126,7 @@ async function runParts(
   cluster: Cluster,
   nodes: Map<string, LocalNode>,
   options: RunPartsOptions,
-  announceReady: (demo: readonly DemoObjects[]) => void,
+  announceReady: (demo: readonly DemoObjects[], request: FirstRequest | undefined) => void,
 ): Promise<void> {
   const { operators, demos, io, clock, progress } = options;
   const stopping = new AbortController();
@@ -170,7 +172,11 @@ async function runParts(
       if (applied !== undefined) shown.push(applied);
     }
     if (demos.length > 0) for (const one of running) one.poke();
-    if (!signal.aborted) announceReady(shown);
+    const answered = await progress.phase(
+      'Waiting for the answer to a first request',
+      Promise.race([answeredRequest(shown, admin, options, signal), over]),
+    );
+    if (!signal.aborted) announceReady(shown, answered ?? undefined);
     await over;
     if (!io.signal.aborted) throw CliErrors.PartEnded();
   } catch (error) {
@@ -181,6 +187,20 @@ async function runParts(
     await Promise.allSettled(parts);
     await Promise.all(clients.map((client) => client.close()));
   }
+}
+
+/** The first request that a demonstration has. */
+async function answeredRequest(
+  demos: readonly DemoObjects[],
+  client: Client,
+  { clock, io }: Pick<RunPartsOptions, 'clock' | 'io'>,
+  signal: AbortSignal,
+): Promise<FirstRequest | undefined> {
+  for (const { folder } of demos) {
+    const answered = await firstRequest({ folder, client, clock, io, signal });
+    if (answered !== undefined) return answered;
+  }
+  return undefined;
 }
 
 /** A cluster that joins a broker needs its own operator, whatever else the first cluster runs. */

@@ -1,0 +1,67 @@
+// The request of a demonstration that a user can try as soon as the cluster is ready: `demo/request.txt` names pods, a host and a path.
+// It is shown when it was answered once; where the pods behind it are simulated, the ready screen says so in one line.
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { type Client, type Clock, Pod, sleep } from '@capstan/kube';
+import type { Io } from '../cli/io.ts';
+import { isSimulated } from '../status/simulated-pods.ts';
+
+/** What to type, or why there is nothing to type yet. */
+export type FirstRequest = { readonly curl: string } | { readonly problem: string };
+
+interface DemoRequest {
+  readonly namespace: string;
+  /** The program that answers, for people. */
+  readonly name: string;
+  /** A label selector. */
+  readonly pods: string;
+  readonly port: number;
+  readonly host: string;
+  readonly path: string;
+  /** How the pods become real ones. */
+  readonly remedy: string;
+}
+
+const FILE = 'request.txt';
+const LIMIT_MS = 20_000;
+const POLL_MS = 100;
+
+export interface FirstRequestOptions {
+  /** The folder of a demonstration. */
+  folder: string;
+  client: Client;
+  clock: Clock;
+  io: Pick<Io, 'files'>;
+  signal: AbortSignal;
+}
+
+/** Waits until the request is answered. Undefined for a demonstration that has none. */
+export async function firstRequest(options: FirstRequestOptions): Promise<FirstRequest | undefined> {
+  const { folder, client, clock, io, signal } = options;
+  const text = await io.files.read(join(folder, FILE)).catch(() => undefined);
+  if (text === undefined) return undefined;
+  const asked = JSON.parse(text) as DemoRequest;
+  const { namespace, name, host, port, path } = asked;
+  const deadline = clock.now() + LIMIT_MS;
+  for (;;) {
+    const { items } = await client.list(Pod, { namespace, labelSelector: asked.pods, signal });
+    if (items.some(isSimulated)) return { problem: `${name} is simulated here; ${asked.remedy}` };
+    for (const { status } of items)
+      if (status?.podIP !== undefined && (await isAnswered(status.podIP, asked)))
+        return { curl: `curl -H 'host: ${host}' http://${status.podIP}:${port}${path}` };
+    if (clock.now() >= deadline) return { problem: `${name} does not answer yet; capstan status shows the reason` };
+    await sleep(clock, POLL_MS, signal);
+  }
+}
+
+function isAnswered(address: string, { port, host, path }: DemoRequest): Promise<boolean> {
+  return new Promise((resolve) => {
+    const sent = request({ host: address, port, path, headers: { host }, timeout: 1000 }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode === 200);
+    });
+    sent.on('error', () => resolve(false));
+    sent.on('timeout', () => sent.destroy());
+    sent.end();
+  });
+}
