@@ -99,7 +99,7 @@ function foldersOf(readme: string): string[] {
 }
 
 function isSource(file: string): boolean {
-  return file.endsWith('.ts') && !file.endsWith('.test.ts') && !file.endsWith('.test-support.ts');
+  return /\.tsx?$/.test(file) && !/\.test(?:-support)?\.tsx?$/.test(file);
 }
 
 /** The folder directly under src that a file is in; undefined for a file beside the folders. */

@@ -8,7 +8,7 @@ import { filesOfWorkspace, type Manifest, readManifest, root } from './workspace
 test('no part of the workspace imports what it may not', () => {
   const files = filesOfWorkspace();
   const read = (file: string) => readFileSync(join(root, file), 'utf8');
-  const sources = files.filter((file) => file.endsWith('.ts'));
+  const sources = files.filter((file) => /\.tsx?$/.test(file));
   assert.ok(sources.length > 20, 'the sources were found');
   const manifests = files
     .filter((file) => file.endsWith('package.json'))

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import type { Manifest } from './workspace-files.ts';
 
 /** Each may import those before it. */
-export const PACKAGE_ORDER = ['kube', 'reconcile', 'apiserver', 'node', 'testing'];
+export const PACKAGE_ORDER = ['kube', 'reconcile', 'console', 'apiserver', 'node', 'testing'];
 
 export interface Workspace {
   /** Text of every TypeScript file by its path from the root. */
@@ -85,7 +85,7 @@ function problemOfName(
   const name = parts.slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
   const folder = folders.get(name);
   // What only tests use counts as test: `x.test-support.ts` beside the code, and everything in a `test/` folder.
-  const isTest = /\.test(-support)?\.ts$|\/test\//.test(file);
+  const isTest = /\.test(-support)?\.tsx?$|\/test\//.test(file);
   const isTestTool = isTest && name === '@capstan/testing';
   if (folder !== undefined) {
     const entry = `.${specifier.slice(name.length)}`;

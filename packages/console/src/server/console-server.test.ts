@@ -1,0 +1,292 @@
+// The whole server over HTTP, on a program with Secrets of random content.
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { after, before, describe, it } from 'node:test';
+import { conditions, defineKind, type KindOf, object, Secret, silentLogger, string, systemClock } from '@capstan/kube';
+import { conditionType, operator, plan, reading, reconciler } from '@capstan/reconcile';
+import { createRandom, createStage } from '@capstan/testing';
+import { type ConsoleServer, startConsole } from './console-server.ts';
+import type { ConsoleSource } from './source.ts';
+
+const GROUP = 'console.capstan.dev';
+const Page = defineKind({
+  group: GROUP,
+  version: 'v1',
+  kind: 'Page',
+  scope: 'Namespaced',
+  spec: object({ secret: string() }),
+  status: object({ conditions: conditions() }),
+});
+type Page = KindOf<typeof Page>;
+const ready = conditionType<'Done' | 'Missing'>('Ready');
+const pages = reconciler<Page>({
+  name: 'page',
+  resource: Page,
+  reads: [reading(Secret, 'referenced')],
+  reconcile({ object: { metadata, spec }, read }) {
+    const secret = read.get(Secret, { namespace: metadata.namespace ?? '', name: spec.secret });
+    const message = `Secret ${spec.secret} is not there; <img src=x onerror=alert(1)>`;
+    return plan({ conditions: [secret === undefined ? ready.isFalse('Missing', message) : ready.isTrue('Done', '')] });
+  },
+});
+const operators = [operator({ name: 'pages', kinds: [Page], reconcilers: [pages] })];
+const at = (name: string) => ({ name, namespace: 'default' });
+const random = createRandom(31);
+/** Long enough that none is in an answer by chance. */
+const VALUES = Array.from(
+  { length: 40 },
+  (_, index) => `v${index}-${Array.from({ length: 24 }, () => random.integer(0, 35).toString(36)).join('')}`,
+);
+
+type Stage = Awaited<ReturnType<typeof createStage>>;
+let stage: Stage;
+let server: ConsoleServer;
+
+before(async () => {
+  stage = await createStage({
+    operators,
+    async given(client) {
+      for (const [index, value] of VALUES.entries()) {
+        const name = `token-${index}`;
+        const annotations = {
+          'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify({ stringData: { value } }),
+        };
+        const metadata = { ...at(name), annotations };
+        await client.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { value } });
+        await client.create(Page, {
+          apiVersion: Page.apiVersion,
+          kind: Page.kind,
+          metadata: at(`page-${index}`),
+          spec: { secret: name },
+        });
+      }
+    },
+  });
+  await stage.settle();
+  await stage.client.delete(Secret, at('token-7'));
+  await stage.settle();
+  const source: ConsoleSource = {
+    runtime: stage.program.runtime,
+    operators,
+    writes: false,
+    session: { context: 'test', version: '0' },
+    healthOf(one) {
+      const condition = (one as Page).status?.conditions?.[0];
+      const { reason = '', message = '', lastTransitionTime: since } = condition ?? {};
+      return { state: condition?.status === 'True' ? 'ready' : 'broken', reason, message, ...(since && { since }) };
+    },
+    fetch: (id, kind, signal) => {
+      const [namespace = '', name = ''] = id.key.split('/');
+      return stage.client.find(kind, { namespace, name }, { signal });
+    },
+  };
+  server = await startConsole({ source, clock: systemClock, logger: silentLogger, host: '127.0.0.1', port: 0 });
+});
+
+after(async () => {
+  await server.close();
+  await stage.end();
+});
+
+interface Reply {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: NodeJS.Dict<string | string[]>;
+}
+
+/** `fetch` sets Host and Origin itself, and cleans paths: this sends what it is given. */
+function send(
+  path: string,
+  options: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<Reply> {
+  const { method = 'GET', headers = {}, body } = options;
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port: server.port, path, method, headers, agent: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => (text += chunk));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }));
+    });
+    sent.once('error', reject);
+    sent.end(body);
+  });
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const exchange = (code: string) =>
+  send('/api/login', { method: 'POST', headers: JSON_TYPE, body: JSON.stringify({ code }) });
+
+async function login(): Promise<Record<string, string>> {
+  const reply = await exchange(server.createCode());
+  assert.equal(reply.status, 200, reply.text);
+  return { 'capstan-token': (JSON.parse(reply.text) as { token: string }).token };
+}
+
+async function get<T>(path: string): Promise<T> {
+  const reply = await send(path, { headers: await login() });
+  assert.equal(reply.status, 200, `${path}: ${reply.text}`);
+  return JSON.parse(reply.text) as T;
+}
+
+const PATHS = [
+  '/api/session',
+  '/api/overview',
+  '/api/objects',
+  '/api/objects?q=is:unready',
+  '/api/objects?q=reads:Secret/default/token-1',
+  '/api/changes',
+  ...VALUES.flatMap((_, index) =>
+    index === 7 ? [] : [`/api/object/-/Secret/default/token-${index}`, `/api/graph/-/Secret/default/token-${index}`],
+  ),
+  `/api/object/-/Page.${GROUP}/default/page-1`,
+  `/api/graph/-/Page.${GROUP}/default/page-7?dir=reads`,
+];
+
+describe('the server of the console', () => {
+  it('costs nothing before a page is open', () => assert.equal(server.isFollowing, false));
+
+  it('refuses to listen where other machines reach it', async () => {
+    const source = {} as ConsoleSource;
+    for (const host of ['0.0.0.0', '::', '192.0.2.1', 'example.com'])
+      await assert.rejects(
+        startConsole({ source, clock: systemClock, logger: silentLogger, host, port: 0 }),
+        /other machines/,
+      );
+  });
+
+  it('exchanges a code once, and answers nothing without a token', async () => {
+    const code = server.createCode();
+    assert.equal((await exchange(code)).status, 200);
+    assert.equal((await exchange(code)).status, 401);
+    for (const path of PATHS.slice(0, 4)) assert.equal((await send(path)).status, 401);
+    const rebound = await send('/api/overview', {
+      headers: { ...(await login()), host: `rebound.example:${server.port}` },
+    });
+    assert.equal(rebound.status, 421);
+    assert.equal(rebound.headers['access-control-allow-origin'], undefined);
+  });
+
+  it('has no path to files', async () => {
+    const headers = await login();
+    for (const path of [
+      '/../package.json',
+      '/%2e%2e/package.json',
+      '/api/../../etc/passwd',
+      '//etc/passwd',
+      '/api/object/-/..%2f/a/b',
+      '/api/object/%',
+      '/api/nothing',
+      '/',
+    ])
+      assert.ok([400, 404].includes((await send(path, { headers })).status), path);
+  });
+
+  it('shows the absent Secret as the root cause', async () => {
+    const { roots, rootCount } = await get<{
+      roots: { id: string; state: string; affects: string[] }[];
+      rootCount: number;
+    }>('/api/overview');
+    assert.equal(rootCount, 1);
+    assert.deepEqual(
+      roots.map(({ id, state, affects }) => ({ id, state, affects })),
+      [{ id: 'Secret default/token-7', state: 'absent', affects: [`Page.${GROUP} default/page-7`] }],
+    );
+  });
+
+  it('filters objects, by what they read too', async () => {
+    type Found = { rows: { id: string }[]; total: number; facets: { state: Record<string, number> } };
+    const unready = await get<Found>('/api/objects?q=is:unready');
+    assert.deepEqual(
+      unready.rows.map(({ id }) => id),
+      [`Page.${GROUP} default/page-7`],
+    );
+    const readers = await get<Found>('/api/objects?q=reads:Secret/default/token-1');
+    assert.deepEqual(
+      readers.rows.map(({ id }) => id),
+      [`Page.${GROUP} default/page-1`],
+    );
+    const first = await get<Found>('/api/objects?q=kind:page&limit=10');
+    assert.deepEqual([first.total, first.rows.length, first.facets.state['broken']], [40, 10, 1]);
+    const second = await get<Found>(
+      `/api/objects?q=kind:page&limit=10&after=${encodeURIComponent(first.rows.at(-1)?.id ?? '')}`,
+    );
+    assert.equal(new Set([...first.rows, ...second.rows].map(({ id }) => id)).size, 20);
+  });
+
+  it('draws an absent object as absent', async () => {
+    const { nodes } = await get<{ nodes: { id: string; state: string }[] }>(
+      `/api/graph/-/Page.${GROUP}/default/page-7?dir=reads`,
+    );
+    assert.deepEqual(
+      nodes.map(({ id, state }) => [id, state]),
+      [
+        [`Page.${GROUP} default/page-7`, 'broken'],
+        ['Secret default/token-7', 'absent'],
+      ],
+    );
+  });
+
+  it('streams a change, and no value of a Secret leaves the process in any byte', async () => {
+    const headers = await login();
+    const streamed = await new Promise<string>((resolve, reject) => {
+      const sent = request(
+        { host: '127.0.0.1', port: server.port, path: '/api/events', headers, agent: false },
+        (response) => {
+          let text = '';
+          response.setEncoding('utf8');
+          response.on('data', (chunk: string) => {
+            const isFirst = text === '';
+            text += chunk;
+            if (isFirst) {
+              void stage.client
+                .patch(Secret, at('token-1'), 'merge', { stringData: { value: VALUES[2] ?? '' } })
+                .then(() => stage.client.delete(Secret, at('token-3')))
+                .then(() => stage.settle())
+                .catch(reject);
+            }
+            if (!text.includes('event: roots')) return;
+            resolve(text);
+            sent.destroy();
+          });
+        },
+      );
+      sent.once('error', reject);
+      sent.end();
+    });
+    assert.match(streamed, /event: objects/);
+    assert.match(streamed, /"key":"default\/token-3".*"verb":"deleted"/);
+    const replies = await Promise.all(PATHS.map(async (path) => send(path, { headers })));
+    const all = [streamed, ...replies.map(({ text }) => text)].join('\n');
+    for (const value of VALUES) {
+      for (const form of [
+        value,
+        Buffer.from(value).toString('base64'),
+        Buffer.from(value).toString('hex'),
+        encodeURIComponent(value),
+      ])
+        assert.ok(!all.includes(form), 'an answer has a value of a Secret');
+    }
+    assert.ok(all.includes('"keys":[{"name":"value"'));
+    assert.ok(all.includes('last-applied-configuration'));
+  });
+
+  it('changes nothing by any GET', async () => {
+    const headers = await login();
+    const revision = async () => (await stage.client.list(Secret, {})).resourceVersion;
+    const writes = stage.transport.writes.length;
+    const start = await revision();
+    for (const path of PATHS) await send(path, { headers });
+    for (const path of PATHS) assert.ok((await send(path, { headers, method: 'DELETE' })).status === 405);
+    assert.equal(await revision(), start);
+    assert.equal(stage.transport.writes.length, writes);
+  });
+
+  it('blocks after ten wrong tokens, also for the right one', async () => {
+    const headers = await login();
+    const statuses: number[] = [];
+    for (let attempt = 0; attempt < 11; attempt++)
+      statuses.push((await send('/api/session', { headers: { 'capstan-token': `wrong-${attempt}` } })).status);
+    assert.deepEqual([statuses[0], statuses.at(-1)], [401, 429]);
+    assert.equal((await send('/api/session', { headers })).status, 429);
+  });
+});

@@ -1,0 +1,162 @@
+// The server of the console: loopback only, guarded, and idle until a page is open.
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Clock, isForbidden, type Logger, reasonOf } from '@capstan/kube';
+import { createAccess } from './access.ts';
+import { type Api, createApi } from './api.ts';
+import { ConsoleErrors } from './errors.ts';
+import { answerHeaders, LOGIN_PATH, refusalOf } from './guard.ts';
+import type { ConsoleSource } from './source.ts';
+
+export interface ConsoleServerOptions {
+  readonly source: ConsoleSource;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** A loopback address; port 0 takes any that is free. */
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface ConsoleServer {
+  /** Without a code. */
+  readonly url: string;
+  readonly port: number;
+  /** A new one-time code, for `url#code=…`. */
+  createCode(): string;
+  /** Whether a page was opened: from then on the console follows every wave. */
+  readonly isFollowing: boolean;
+  close(): Promise<void>;
+}
+
+const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
+const MAX_BODY = 64 * 1024;
+
+export async function startConsole(options: ConsoleServerOptions): Promise<ConsoleServer> {
+  const { source, clock, logger, host } = options;
+  if (!LOOPBACK.has(host)) throw ConsoleErrors.NotLoopback(host);
+  const access = createAccess(() => clock.now());
+  let api: Api | undefined;
+  let port = options.port;
+  const follow = () => (api ??= createApi(source, clock));
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', headers } = request;
+    const url = parsed(request.url);
+    const path = url?.pathname ?? '';
+    const isApi = path.startsWith('/api');
+    for (const [name, value] of Object.entries(answerHeaders(isApi, randomBytes(16).toString('base64'))))
+      response.setHeader(name, value);
+    if (url === undefined) return answer(response, 400, { message: 'the path of the request is not valid' });
+    const refusal = refusalOf({ method, path, headers }, port, access);
+    if (refusal !== undefined) return answer(response, refusal.status, { message: refusal.message });
+    if (path === LOGIN_PATH) return login(request, response);
+    if (method !== 'GET') return answer(response, 404, { message: `there is no ${path}` });
+    if (path === '/api/events') return openStream(request, response);
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const found = isApi ? await follow().answer(path, url.searchParams, gone.signal) : undefined;
+    answer(response, found?.status ?? 404, found?.body ?? { message: `there is no ${path}` });
+  }
+
+  async function login(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await bodyOf(request);
+    const code = (body as { code?: unknown } | undefined)?.code;
+    const token = typeof code === 'string' ? access.redeem(code) : undefined;
+    if (token === undefined) {
+      const message = 'the code is not valid any more; open the address that capstan console --code prints';
+      return answer(response, access.isBlocked ? 429 : 401, { message });
+    }
+    answer(response, 200, { token });
+  }
+
+  function openStream(request: IncomingMessage, response: ServerResponse): void {
+    const lastId = request.headers['last-event-id'];
+    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
+    const leave = follow().stream.open(
+      {
+        write(text) {
+          response.write(text);
+          return response.writableLength;
+        },
+        end: () => response.destroy(),
+      },
+      typeof lastId === 'string' ? lastId : undefined,
+    );
+    response.once('close', leave);
+  }
+
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    void handle(request, response).catch((error: unknown) => {
+      if (response.headersSent || response.destroyed) return;
+      if (isForbidden(error)) return answer(response, 403, { message: reasonOf(error) });
+      logger.error('the console could not answer; this is a bug', { error });
+      answer(response, 500, { message: 'the console could not answer; its log has the reason' });
+    });
+  };
+  const servers: Server[] = [];
+  const listen = async (at: string) => {
+    const server = createServer({ maxHeaderSize: 16 * 1024 }, onRequest);
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host: at, port, exclusive: true }, resolve);
+    });
+    servers.push(server);
+    ({ port } = server.address() as AddressInfo);
+  };
+  const first = host === 'localhost' ? '127.0.0.1' : host;
+  await listen(first);
+  // A browser may look localhost up as either of the two. A machine without IPv6 has one.
+  await listen(first === '::1' ? '127.0.0.1' : '::1').catch(() => undefined);
+  return {
+    url: `http://${first === '::1' ? '[::1]' : first}:${port}/`,
+    port,
+    createCode: () => access.createCode(),
+    get isFollowing() {
+      return api !== undefined;
+    },
+    async close() {
+      api?.close();
+      await Promise.all(
+        servers.map(async (server) => {
+          const closed = new Promise((resolve) => server.close(resolve));
+          server.closeAllConnections();
+          await closed;
+        }),
+      );
+    },
+  };
+}
+
+function answer(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
+  response.end(JSON.stringify(body));
+}
+
+function parsed(target: string | undefined): URL | undefined {
+  // A target that is no path would name another host.
+  if (target === undefined || !target.startsWith('/') || target.startsWith('//')) return undefined;
+  try {
+    const url = new URL(target, 'http://localhost');
+    url.pathname = decodeURI(url.pathname);
+    return url;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined for a body that is too large or no JSON. */
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY) return undefined;
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+  } catch {
+    return undefined;
+  }
+}
