@@ -120,6 +120,44 @@ suite('a real Envoy', { skip, concurrency: 2 }, () => {
     });
   }
 
+  for (const mode of ['grpc', 'delta-ads'] as const satisfies EnvoyMode[])
+    test(`${mode}: no request fails when all clusters are renamed at once`, async (context) => {
+      const target = await backend(context, 'here');
+      const port = await freePort();
+      const store = createResourceStore();
+      const server = await startXdsServer({ store, address: '127.0.0.1', port: 0 });
+      context.after(() => server.close());
+      const ids = Array.from({ length: 120 }, (_, at) => at);
+      const name = (at: number, version: string) => `c${at}-${version}`;
+      const hosts = (version: string) => shared(ids.map((at) => host(`h${at}.test`, name(at, version))));
+      const clusters = (version: string) => ids.map((at) => cluster(name(at, version), 2, `e${at}`));
+      put(
+        store,
+        runtime(),
+        listener('ingress_http', port, 'ingress_http'),
+        ...ids.map((at) => endpoints(`e${at}`, target)),
+      );
+      put(store, ...clusters('old'), ...hosts('old'));
+      const envoy = await startEnvoy({ xdsPort: server.port, mode });
+      context.after(() => envoy.stop());
+      await waitFor(async () => (await fetchBy(port, 'h119.test')).status === 200, 'the first answer');
+      let isOver = false;
+      const failed: string[] = [];
+      const traffic = (async () => {
+        for (let at = 0; !isOver; at = (at + 1) % ids.length)
+          if ((await fetchBy(port, `h${at}.test`)).status !== 200) failed.push(`h${at}.test`);
+      })();
+      store.take([
+        ...clusters('old').map(({ key }) => [key, undefined] as const),
+        ...[...clusters('new'), ...hosts('new')].map((each) => [each.key, each] as const),
+      ]);
+      await waitFor(async () => !(await envoy.admin('/clusters')).includes('-old::'), 'the old clusters to go');
+      isOver = true;
+      await traffic;
+      assert.deepEqual(failed, []);
+      assert.equal(server.statistics().overdue, 0);
+    });
+
   for (const mode of ['grpc', 'delta-ads'] as const satisfies EnvoyMode[]) {
     test(`${mode}: a filter chain that Envoy refuses does not hold up those of other hosts`, async (context) => {
       const { store, assembly, server, refused } = await servedHosts(context, 'https');

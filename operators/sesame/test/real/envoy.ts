@@ -159,6 +159,8 @@ function bootstrap(xdsPort: number, mode: EnvoyMode, adminSocket: string): objec
           name: 'sesame',
           type: 'STATIC',
           connect_timeout: '5s',
+          // As sesame bootstrap has it: on separate streams there is one for each cluster, and 1,024 are the default.
+          circuit_breakers: { thresholds: [{ max_requests: 60_000_000, max_pending_requests: 100_000 }] },
           typed_extension_protocol_options: {
             'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
               '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
