@@ -5,6 +5,7 @@ import { certManager } from './setup-real/cert-manager.ts';
 import { clients } from './setup-real/clients.ts';
 import { contour } from './setup-real/contour.ts';
 import { controllerRuntime } from './setup-real/controller-runtime.ts';
+import { crossplane } from './setup-real/crossplane.ts';
 import { e2e } from './setup-real/e2e.ts';
 import { realEnvoy } from './setup-real/envoy.ts';
 import { gatewayConformance } from './setup-real/gateway-conformance.ts';
@@ -23,6 +24,7 @@ const PEERS: Record<string, Peer> = {
   'cert-manager': certManager,
   contour,
   'controller-runtime': controllerRuntime,
+  crossplane,
   envoy: realEnvoy,
   'gateway-conformance': gatewayConformance,
   helm: realHelm,
