@@ -24,6 +24,7 @@ describe('a file', () => {
     const { output, errors, warnings, notes } = run(example);
     assert.deepEqual(errors, []);
     assert.deepEqual(specOf(output), {
+      xdsServer: { address: '127.0.0.1' },
       metrics: { port: 8003 },
       envoy: {
         listener: { tls: { minimumProtocolVersion: '1.3' } },
@@ -84,6 +85,7 @@ default-http-versions: [HTTP/1.1] # no HTTP/2
     for (const text of ['', '# nothing\n', 'null\n', '{}'])
       for (const namespace of [undefined, 'edge'])
         assert.deepEqual(specOf(run(text, { namespace }).output), {
+          xdsServer: { address: '127.0.0.1' },
           envoy: { timeouts: { connectionIdleTimeout: '60s' } },
         });
   });
@@ -218,7 +220,7 @@ rateLimitService:
     });
     const { output, notes } = migrate([...fileOf('debug: true\n'), ...fileOf(deployment, 'deployment.yaml')], OPTIONS);
     const spec = specOf(output) as unknown as { xdsServer: unknown; envoy: { service: unknown } };
-    assert.deepEqual(spec.xdsServer, { port: 9001 });
+    assert.deepEqual(spec.xdsServer, { address: '127.0.0.1', port: 9001 });
     assert.deepEqual(spec.envoy.service, { name: 'edge', namespace: 'projectsesame' });
     assert.deepEqual(notes, [
       '--incluster stays a flag',
@@ -440,7 +442,11 @@ describe('back to the file', () => {
     );
     assert.deepEqual(errors, []);
     assert.deepEqual(parse(output ?? ''), { debug: true, timeouts: { 'connection-idle-timeout': '' } });
-    assert.deepEqual(notes, ['needs the flag --xds-port=9001', 'needs the flag --root-namespaces=a,b']);
+    assert.deepEqual(notes, [
+      'needs the flag --xds-address=0.0.0.0',
+      'needs the flag --xds-port=9001',
+      'needs the flag --root-namespaces=a,b',
+    ]);
   });
 
   test('goes nothing that the file cannot say', () => {

@@ -1,4 +1,4 @@
-// The effective configuration of a file. Its defaults differ from the resource's in one place, and a pair may be given in part.
+// The effective configuration of a file. Its defaults differ from the resource's in two places, and a pair may be given in part.
 import type { JsonObject } from '@capstan/kube/values';
 import type { ConfigurationSpec } from '../../kinds/configuration-spec.ts';
 import { type Effective, effectiveConfiguration, type FlagValue } from '../effective.ts';
@@ -7,7 +7,12 @@ import type { FileProblem } from './file-problem.ts';
 import type { FileContent, Place } from './read-file.ts';
 
 /** Defaults of the file, where they are not those of the resource. */
-const FILE_DEFAULTS: ConfigurationSpec = { envoy: { timeouts: { connectionIdleTimeout: '60s' } } };
+export const FILE_XDS_ADDRESS = '127.0.0.1';
+const FILE_DEFAULTS: ConfigurationSpec = {
+  // As Contour: other machines reach xDS only where a flag says so.
+  xdsServer: { address: FILE_XDS_ADDRESS },
+  envoy: { timeouts: { connectionIdleTimeout: '60s' } },
+};
 
 export interface EffectiveFileOptions {
   /** The name of the file, for origins. */

@@ -1,7 +1,8 @@
 // From the resource back to the file, for rolling back: every field that the file has a key for; the others need flags.
 import type { JsonObject } from '@capstan/kube/values';
-import { givenLeaves, valueAt, withValueAt } from '../fields.ts';
+import { givenLeaves, schemaAt, valueAt, withValueAt } from '../fields.ts';
 import { SERVE_FLAGS } from '../serve-flags.ts';
+import { FILE_XDS_ADDRESS } from './effective-file.ts';
 import { FILE_KEYS, KEY_OF_FIELD } from './file-keys.ts';
 
 export interface FileForm {
@@ -28,7 +29,10 @@ export function fileFormOf(spec: JsonObject): FileForm {
     content = withValueAt(content, 'timeouts.connection-idle-timeout', '');
   const flags: string[] = [];
   const lost: string[] = [];
+  const address = valueAt(spec, 'xdsServer.address') ?? schemaAt('xdsServer.address')?.default;
+  if (address !== FILE_XDS_ADDRESS) flags.push(`--xds-address=${String(address)}`);
   for (const [path, value] of givenLeaves(spec)) {
+    if (path === 'xdsServer.address') continue;
     if (covered.some((field) => path === field || path.startsWith(`${field}.`))) continue;
     const flag = flagOf(path, spec);
     if (flag === undefined) lost.push(path);
