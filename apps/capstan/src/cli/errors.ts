@@ -72,6 +72,10 @@ export const CliErrors = errorMakers(
       message: `${object} cannot be applied here: only ${tool} can do that, or the server could not be asked by a dry run`,
       remedy: 'apply it with that tool, or leave it out; nothing has been written',
     }),
+    NotSeen: (count: string) => ({
+      message: `the plan is not applied: you may not read ${count} that it depends on`,
+      remedy: 'apply it with a user who may read them; nothing has been written',
+    }),
     PlanRefused: (count: string) => ({
       message: `the plan is not applied: the server would refuse ${count} of the operators`,
       remedy: 'correct the manifests; nothing has been written',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import {
+  ApiError,
   ConfigMap,
   conditions,
   Deployment,
@@ -272,6 +273,33 @@ describe('a plan', () => {
     assert.match(out, /- delete Site default\/home {2}by kubectl delete\n/);
     assert.match(out, /- delete Deployment default\/home \(stops pods\)/);
     assert.ok(await cluster.client.find(Deployment, home));
+  });
+
+  test('names kinds that the user may not read, and ends with 1', async () => {
+    const body = { kind: 'Status', status: 'Failure', code: 403, reason: 'Forbidden', message: 'not for you' } as const;
+    const isHidden = ({ path }: { path: string }) => path.includes('/configmaps');
+    const refused403 = () =>
+      new ApiError({ code: 403, status: body, method: 'GET', path: '/api/v1/configmaps', address: 'test' });
+    const hiding = (own = cluster.transport()): typeof own => ({
+      address: own.address,
+      request: (request) =>
+        isHidden(request)
+          ? Promise.resolve({ status: 403, headers: { 'content-type': 'application/json' }, body })
+          : own.request(request),
+      watch: (request) => (isHidden(request) ? Promise.reject(refused403()) : own.watch(request)),
+      close: () => own.close(),
+    });
+    const { code, out } = await planned(manifest('a:2'), () => hiding());
+    assert.match(
+      out,
+      /Not known:\n {2}\? ConfigMap: you may not read objects of this kind; what depends on them is not known/,
+    );
+    assert.doesNotMatch(out, /change ConfigMap|Nothing follows/);
+    assert.equal(code, 1);
+    const applied = await planned(manifest('a:2'), () => hiding(), '--apply');
+    assert.equal(applied.code, 1);
+    assert.match(applied.err, /the plan is not applied: you may not read 1 kind that it depends on/);
+    assert.equal((await cluster.client.get(Site, home)).spec.image, 'a:1');
   });
 
   test('reports of kinds that no reconciler reads that nothing can follow', async () => {

@@ -34,6 +34,8 @@ import { coloursFor } from '../text/colours.ts';
 
 /** With --exit-code. */
 const DIFFERS = 3;
+/** Parts of the cluster could not be seen. */
+const INCOMPLETE = 1;
 
 export default command({
   usage: 'plan -f FILE… | -k FOLDER [--delete] [--apply] [--show-status] [--exit-code] [-o FORMAT]',
@@ -138,7 +140,7 @@ export default command({
       }
       const instances = await findInstances(operators, { client, clock, signal, given, timeoutMs });
       const all = [...operators, ...instances.operators];
-      const { runtime, notes, stop } = await warmRuntime({
+      const { runtime, notes, unseen, stop } = await warmRuntime({
         operators,
         instances: instances.operators,
         client,
@@ -171,6 +173,7 @@ export default command({
         const report: PlanReport = {
           given: given.map(({ verb, object, tool, paths, changes }) => ({ verb, object, tool, paths, changes })),
           ...previewed,
+          unknowns: [...unseen, ...previewed.unknowns],
           refusals: refused,
           notes: [
             ...new Set([
@@ -205,6 +208,7 @@ export default command({
         // A machine reads one document, with the end.
         if (!isApplied || isText) await print(report);
         if (isApplied) {
+          if (unseen.length > 0) throw CliErrors.NotSeen(count(unseen.length, 'kind'));
           if (refused.length > 0) throw CliErrors.PlanRefused(count(refused.length, 'write'));
           const outcome = await applyAndFollow({
             client,
@@ -221,6 +225,7 @@ export default command({
           else await print({ ...report, outcome });
           return outcome.asPredicted ? 0 : DIFFERS;
         }
+        if (unseen.length > 0) return INCOMPLETE;
         const differs = changes.length > 0 || result.writes.length > 0 || result.deliveries.length > 0;
         return flags['exit-code'] && differs ? DIFFERS : 0;
       } finally {

@@ -48,6 +48,8 @@ export interface WarmRuntime {
   readonly runtime: Runtime;
   /** What had to be assumed. */
   readonly notes: readonly string[];
+  /** Kinds that the user may not read: nothing is known of what depends on them. */
+  readonly unseen: readonly string[];
   stop(): Promise<void>;
 }
 
@@ -91,29 +93,35 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
     const assumed = await filled(world, kindsOf(operators), options, deadline);
     const optional = optionalKinds(operators);
     // What an operator can do without is not missed.
-    notes.push(...[...assumed].flatMap(([id, note]) => (optional.has(id) ? [] : [note])));
+    const missed = [...assumed].filter(([id]) => !optional.has(id));
+    const isForbidden = (id: string) => world.access.peek(id) === 'forbidden';
+    const hidden = [...assumed.keys()].filter(isForbidden);
+    const unseen = missed.filter(([id]) => isForbidden(id)).map(([, note]) => note);
+    notes.push(...missed.filter(([id]) => !isForbidden(id)).map(([, note]) => note));
     const isFilling = () => [...runtime.worlds.values()].some((other) => other !== world && !other.isSynced);
     // Referenced objects and facts are fetched once something reads them; what does not come is an unknown of the preview.
     for (
       await runtime.settle();
-      (isSuspended(runtime) || isFilling()) && clock.now() < deadline;
+      (isSuspended(runtime, hidden) || isFilling()) && clock.now() < deadline;
       await runtime.settle()
     ) {
       await sleep(clock, POLL_MS, signal);
     }
-    return { runtime, notes, stop };
+    return { runtime, notes, unseen, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-/** Returns true while a reconciler waits for a result that may still come. Facts that a plan does not perform never come. */
-function isSuspended(runtime: Runtime): boolean {
+/** Returns true while a reconciler waits for a result that may still come. Facts that a plan does not perform and hidden kinds never come. */
+function isSuspended(runtime: Runtime, hidden: readonly string[]): boolean {
   if (runtime.suspended === 0) return false;
-  const never = runtime.facts
+  const tables = hidden.flatMap((id) => [id, `our ${id}`]).flatMap((name) => [`${name}/`, `${name}[`]);
+  const facts = runtime.facts
     .filter(({ fact }) => runtime.performedFacts === 'none' || fact.readOnly !== true)
     .map(({ table }) => `${table.name}/`);
+  const never = [...facts, ...tables];
   if (never.length === 0) return true;
   const waiting = runtime.status().reconcilers.flatMap(({ suspended }) => suspended);
   return waiting.some(({ waitingFor }) => waitingFor.some((what) => !never.some((name) => what.startsWith(name))));
@@ -128,7 +136,8 @@ async function filled(world: World, kinds: readonly Kind[], options: WarmRuntime
     for (const kind of missing) {
       const id = kindId(kind);
       const access = world.access.peek(id);
-      if (access === 'forbidden') notes.set(id, `you may not read ${id}: what depends on it is not known`);
+      if (access === 'forbidden')
+        notes.set(id, `${id}: you may not read objects of this kind; what depends on them is not known`);
       if (access !== 'not-served') continue;
       notes.set(id, `${id} is not installed in this cluster: taken as if there were none`);
       world.readTable(kind)?.synced();
