@@ -93,10 +93,11 @@ test('a return that cannot restore a weight says so and ends with another code',
     await stage.edit({ clusterStatus: 'Maintenance' });
     const ref = { namespace: 'default', name: 'shop' };
     const shop = structuredClone(await client.get(HTTPProxy, ref)) as unknown as {
-      spec: { routes: { services: { name: string }[] }[] };
+      spec: { routes: { services: { name: string; port: number }[] }[] };
     };
     const [entry] = shop.spec.routes[0]?.services ?? [];
-    if (entry !== undefined) entry.name = 'east-new';
+    // With another name and another port it may be anything.
+    if (entry !== undefined) Object.assign(entry, { name: 'east-new', port: entry.port + 1 });
     await client.update(HTTPProxy, shop as never);
     const east = await found(stage);
     const { code, lines } = await ran(stage, (context) => resumeBackend(east, context, { waitMs: 60_000 }));
