@@ -206,6 +206,14 @@ export const ReadErrors = catalogue('read', {
     message: `${reader} reads ${kind} in a world of role ${role}, which it does not declare`,
     remedy: `add reading(${kind.split('.')[0]}, …, { in: '${role}' }) to its reads`,
   }),
+  UndeclaredName: (reader: string, kind: string, name: string, declared: readonly string[]) => ({
+    message: `${reader} reads ${kind} ${name}, and only ${declared.join(', ')} is declared`,
+    remedy: "add the name to `names` of the reconciler's reading(…), or leave `names` out",
+  }),
+  NamesOnly: (reader: string, kind: string, declared: readonly string[]) => ({
+    message: `${reader} lists ${kind}, and only ${declared.join(', ')} is declared`,
+    remedy: "read them one by one, or leave `names` of the reconciler's reading(…) out",
+  }),
   NoReconciler: (reader: string, reconciler: string) => ({
     message: `${reader} reads the problems of ${reconciler}, and its operator has no reconciler of that name in this world`,
     remedy: 'give the name of a reconciler of the same operator and role',

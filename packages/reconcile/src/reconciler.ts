@@ -97,6 +97,8 @@ export interface ReadDeclaration {
   readonly labels?: LabelSelector;
   /** The only namespaces in which it is read; all by default. Rules are Roles there, and no others are watched. */
   readonly namespaces?: readonly string[];
+  /** The only names that are read, by `get`; all by default. Rules hold for these names alone, and no others are watched. */
+  readonly names?: readonly string[];
 }
 
 /**
@@ -166,7 +168,7 @@ export function concernsOthers({ by }: Pick<WriteDeclaration, 'by'>): boolean {
 export function reading(
   kind: Kind,
   reach: Reach,
-  options: Pick<ReadDeclaration, 'in' | 'optional' | 'fields' | 'labels' | 'namespaces'> = {},
+  options: Pick<ReadDeclaration, 'in' | 'optional' | 'fields' | 'labels' | 'namespaces' | 'names'> = {},
 ): ReadDeclaration {
   // A path that is not one is a mistake of the author: it is reported where it is written.
   for (const path of options.fields ?? []) parsePath(path);

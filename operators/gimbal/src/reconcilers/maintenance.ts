@@ -45,7 +45,11 @@ export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals:
     reads: [
       ...routeKinds.map((kind) => reading(kind, 'everywhere', { optional: true })),
       // Kinds of routes may be installed at any time.
-      reading(CustomResourceDefinition, 'everywhere', { optional: true, fields: DEFINITION_FIELDS }),
+      reading(CustomResourceDefinition, 'everywhere', {
+        optional: true,
+        fields: DEFINITION_FIELDS,
+        names: routeKinds.map(({ plural, group }) => `${plural}.${group}`),
+      }),
       ...SERVICE_READS,
     ],
     primary: false,

@@ -105,18 +105,20 @@ function ofResource(kind: Kind, { writes, release, finalizer, writesStatus = tru
 
 const isMetadata = (path: string) => path === 'metadata' || path.startsWith('metadata.');
 
-function ofRead({ kind, reach, fields, labels, namespaces }: ReadDeclaration): readonly Privilege[] {
+function ofRead({ kind, reach, fields, labels, namespaces, names }: ReadDeclaration): readonly Privilege[] {
   // Single objects and our own are looked up under the kind's own name alone.
   const kinds = reach === 'referenced' || reach === 'owned' ? [kind] : writtenKinds(kind);
   const because: Excess[] = [];
-  if (reach === 'referenced')
-    because.push({ reason: 'MetadataOnly', verbs: WATCH }, { reason: 'ReferencedNames', verbs: ['get'] });
-  else if (fields !== undefined) because.push({ reason: fields.every(isMetadata) ? 'MetadataOnly' : 'FieldsOnly' });
+  if (reach === 'referenced') {
+    because.push({ reason: 'MetadataOnly', verbs: WATCH });
+    if (names === undefined) because.push({ reason: 'ReferencedNames', verbs: ['get'] });
+  } else if (fields !== undefined) because.push({ reason: fields.every(isMetadata) ? 'MetadataOnly' : 'FieldsOnly' });
   if (reach === 'owned' || labels !== undefined) because.push({ reason: 'SelectedByLabel' });
   return kinds.map((written) => {
     const isOwn = reach === 'inNamespace' && written.scope === 'Namespaced';
     const verbs = reach === 'referenced' ? ['get', ...WATCH] : WATCH;
-    return { ...placed(written, '', namespaces), ...(isOwn ? { place: 'own' as const } : {}), verbs, because };
+    const place = { ...placed(written, '', namespaces), ...(isOwn ? { place: 'own' as const } : {}) };
+    return { ...place, ...(names && { names: [...new Set(names)].toSorted() }), verbs, because };
   });
 }
 

@@ -90,6 +90,14 @@ describe('an operator may', () => {
     assert.deepEqual(lines(named['certs']), [`/secrets: ${GET},create,update,delete`, `/services: ${READ}`]);
   });
 
+  test('read no other names than those that it declares', () => {
+    const { everywhere } = rulesFor({
+      reads: [reading(Secret, 'referenced', { names: ['b', 'a'] }), reading(Service, 'everywhere', { names: ['c'] })],
+    });
+    assert.ok(lines(everywhere).includes(`/secrets: ${GET} [a,b]`), lines(everywhere).join('\n'));
+    assert.ok(lines(everywhere).includes(`/services: ${READ} [c]`), lines(everywhere).join('\n'));
+  });
+
   test('hold what it grants, and grant nothing beyond that', () => {
     const namespaced = [
       { apiGroups: ['apps'], resources: ['deployments', 'deployments/scale'], verbs: ['get', 'update'] },

@@ -124,6 +124,9 @@ export class WorldReader implements Reader {
     const { tracker } = this.#run;
     if (kind.scope === 'Namespaced' && !ref.namespace)
       throw ReadErrors.NoNamespace(this.#run.name, kindId(kind), ref.name);
+    const names = this.#world.readsOnly(kind);
+    if (names?.includes(ref.name) === false)
+      throw ReadErrors.UndeclaredName(this.#run.name, kindId(kind), ref.name, names);
     const key = keyOf(kind.scope === 'Cluster' ? { name: ref.name } : ref);
     this.#waitUnlessCovered(kind, ref.namespace, key);
     const found =
@@ -137,6 +140,7 @@ export class WorldReader implements Reader {
   list<T extends KubeObject, P = T>(kind: Kind<T>, where: Where = {}, project?: Projection<T, P>): readonly P[] {
     const table = this.#table(kind);
     const { tracker } = this.#run;
+    this.#refuseNames(kind);
     this.#waitUnlessCovered(kind, where.namespace, where.namespace ?? '');
     const found =
       project === undefined
@@ -148,6 +152,7 @@ export class WorldReader implements Reader {
 
   by<T extends KubeObject, P = T>(index: KindIndex<T>, key: string, project?: Projection<T, P>): readonly P[] {
     this.#table(index.kind);
+    this.#refuseNames(index.kind);
     this.#defined('index', index, index.keysOf);
     const bound = this.#world.indexOf(index);
     if (bound === undefined) throw this.#undeclared(index.kind);
@@ -287,6 +292,12 @@ export class WorldReader implements Reader {
     read.known.add(definition);
   }
 
+  /** A list of single names would leave out every other object without a sign. */
+  #refuseNames(kind: Kind): void {
+    const names = this.#world.readsOnly(kind);
+    if (names !== undefined) throw ReadErrors.NamesOnly(this.#run.name, kindId(kind), names);
+  }
+
   /** Absent always means that the server said so: of a namespace that is not watched it says nothing. */
   #waitUnlessCovered(kind: Kind, namespace: string | undefined, key: string): void {
     if (this.#world.covers(kind, namespace)) return;
@@ -400,6 +411,8 @@ function bindAggregate<R>(
   const { how, definition } = aggregated.aggregate;
   const table = world.readTable(definition.kind);
   if (table === undefined) throw ReadErrors.Undeclared(aggregated.name, kindId(definition.kind));
+  const names = world.readsOnly(definition.kind);
+  if (names !== undefined) throw ReadErrors.NamesOnly(aggregated.name, kindId(definition.kind), names);
   const { part } = definition;
   const bound = typeof part === 'function' ? part : bindDerived(sources, world, operator, part);
   if (how === 'chunked') {

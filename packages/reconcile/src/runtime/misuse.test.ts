@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConfigMap, findCondition, type LogFields, type Logger, Pod, Service } from '@capstan/kube';
+import { ConfigMap, findCondition, type LogFields, type Logger, Pod, Secret, Service } from '@capstan/kube';
 import { operator } from '../operator.ts';
 import { apply, createOnly, type Plan, plan } from '../plan/index.ts';
 import { derivation, index } from '../read/index.ts';
@@ -42,6 +42,14 @@ const cases: Record<string, { misuse: Misuse; message: RegExp }> = {
   'that writes in another namespace than it declares': {
     misuse: () => plan({ children: [apply(Service, { metadata: ref('p') })] }),
     message: /plans a Service in the namespace default, which is not one of those that it declares/,
+  },
+  'that reads another name than it declares': {
+    misuse: ({ read }) => plan({ status: { seen: String(read.get(Secret, ref('other'))) } }),
+    message: /misuser reads Secret other, and only known is declared; add the name to `names`/,
+  },
+  'that lists what it declares by name': {
+    misuse: ({ read }) => plan({ status: { seen: String(read.list(Secret).length) } }),
+    message: /misuser lists Secret, and only known is declared; read them one by one/,
   },
   'that plans a promise': {
     misuse: () => plan({ children: [Promise.resolve() as never] }),
@@ -120,7 +128,7 @@ describe('a reconciler', () => {
       const misuser = reconciler<Thing>({
         name: 'misuser',
         resource: Thing,
-        reads: [reading(ConfigMap, 'everywhere')],
+        reads: [reading(ConfigMap, 'everywhere'), reading(Secret, 'referenced', { names: ['known'] })],
         writes: [ConfigMap, writing(Service, 'apply', { namespaces: ['other'] })],
         reconcile: (context) =>
           context.object.spec.value === 'misused' ? (misuse(context) as Plan) : plan({ status: { seen: 'yes' } }),

@@ -234,3 +234,41 @@ test('of a cluster that is gone nothing is said to be absent', async () => {
     assert.ok(!seen.includes(0));
   });
 });
+
+for (const reach of ['referenced', 'everywhere'] as const)
+  test(`a read by name (${reach}) sees the objects of that name alone, and its requests name it`, async () => {
+    const seen: string[] = [];
+    const naming = reconciler<Thing>({
+      name: 'naming',
+      resource: Thing,
+      reads: [reading(ConfigMap, reach, { names: ['known', 'absent'] })],
+      reconcile({ read }) {
+        const known = read.get(ConfigMap, ref('known'))?.data?.['x'] ?? 'none';
+        return plan({ status: { seen: `${known} ${read.get(ConfigMap, ref('absent')) === undefined}` } });
+      },
+    });
+    const operators = [operator({ name: 'test', kinds: [Thing], reconcilers: [naming] })];
+    const through = (client: Client) =>
+      new Proxy(client, {
+        get(real, name, receiver) {
+          const value = Reflect.get(real, name, receiver) as unknown;
+          if (typeof value !== 'function') return value;
+          return (...args: unknown[]) => {
+            if (args[0] === ConfigMap && (name === 'list' || name === 'watch')) seen.push(JSON.stringify(args[1]));
+            return (value as (...given: unknown[]) => unknown).apply(real, args);
+          };
+        },
+      });
+    await onRuntime({ operators, through }, async ({ client, clock }) => {
+      await client.create(ConfigMap, configMap('known', { x: '1' }));
+      await client.create(ConfigMap, configMap('other', { x: '1' }));
+      await client.create(Thing, thing('a'));
+      await clock.advance(5000);
+      assert.equal((await client.get(Thing, ref('a'))).status?.seen, '1 true');
+      await client.patch(ConfigMap, ref('known'), 'merge', { data: { x: '2' } });
+      await clock.advance(5000);
+      assert.equal((await client.get(Thing, ref('a'))).status?.seen, '2 true');
+    });
+    const isNamed = (options: string) => /metadata\.name=(known|absent)"/.test(options);
+    assert.ok(seen.length > 0 && seen.every(isNamed), seen.join('\n'));
+  });

@@ -141,9 +141,9 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
         labels: (object) => object.metadata.labels,
         ...(kind.sensitive ? { sensitive: true } : {}),
       });
-    const isCovered = reads === 'all';
+    const isCovered = isWhole(requirement);
     // What is referenced is opened here: its table knows what is read of it, and metadata alone is cached meanwhile.
-    const referenced = reads === 'referenced' ? openReferenced(kind, namespacesFor(requirement)) : undefined;
+    const referenced = reads === 'referenced' ? openReferenced(requirement) : undefined;
     const read = referenced?.feed.table ?? (reads === undefined ? undefined : tableFor(tableName(kind)));
     const own = requirement.children && !isCovered ? tableFor(`our ${tableName(kind)}`) : undefined;
     return {
@@ -158,8 +158,12 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
     };
   }
 
-  function openReferenced(kind: Kind, namespaces: readonly (string | undefined)[]) {
-    const metadata = openInformers(kind, { metadataOnly: true }, namespaces).map(({ informer }) => informer);
+  function openReferenced(requirement: KindRequirement) {
+    const { kind } = requirement;
+    const places = namespacesFor(requirement);
+    const metadata = selectionsOf(requirement)
+      .flatMap((selection) => openInformers(kind, { ...selection, metadataOnly: true }, places))
+      .map(({ informer }) => informer);
     const common = {
       engine,
       name: tableName(kind),
@@ -210,7 +214,10 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
     const { read, children } = state.tables;
     if (read !== undefined && reads !== 'referenced') {
       const view = (object: KubeObject) => views.viewOf(kind, object);
-      const shared = openInformers(kind, {}, namespacesFor(state.requirement), writtenKinds(kind));
+      const places = namespacesFor(state.requirement);
+      const shared = selectionsOf(state.requirement).flatMap((selection) =>
+        openInformers(kind, selection, places, writtenKinds(kind)),
+      );
       state.read = feed(read, shared, view);
     }
     if (children !== undefined && children !== read) {
@@ -345,6 +352,16 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
       await informers.close();
     },
   };
+}
+
+/** Whether every object of a kind is read, so that our own children are among them. */
+export function isWhole({ reads, names }: KindRequirement): boolean {
+  return reads === 'all' && names === undefined;
+}
+
+/** One for all objects, or one for each name. */
+function selectionsOf({ names }: KindRequirement): readonly Selection[] {
+  return names === undefined ? [{}] : names.map((name) => ({ fieldSelector: `metadata.name=${name}` }));
 }
 
 function same(object: KubeObject): KubeObject {

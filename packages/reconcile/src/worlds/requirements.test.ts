@@ -65,6 +65,16 @@ describe('a world caches', () => {
     assert.deepEqual(needOf(Service, { reads: [reading(Service, 'inNamespace')], writes })?.namespaces, ['', 'b']);
   });
 
+  test('the names that all who read it declare, and all where one declares none', () => {
+    const named = (...names: string[]) => reading(Service, 'everywhere', { names });
+    assert.deepEqual(needOf(Service, { reads: [named('a')] }, { reads: [named('b', 'a')] })?.names, ['a', 'b']);
+    assert.equal(needOf(Service, { reads: [named('a')] }, { reads: [Service] })?.names, undefined);
+    // Children are found by their label, whatever is read by name.
+    const written = needOf(Service, { reads: [named('a')], writes: [Service] });
+    assert.deepEqual([written?.names, written?.children], [['a'], true]);
+    assert.equal(needOf(Service, { reads: [named('a')], writes: [writing(Service, 'patch')] })?.names, undefined);
+  });
+
   test('what is reconciled only where it is installed, if the reconciler says so among its reads', () => {
     const reads = [reading(ConfigMap, 'everywhere', { optional: true })];
     assert.equal(needOf(ConfigMap, { reads })?.optional, true);

@@ -20,6 +20,8 @@ export interface KindRequirement {
   readonly children: boolean;
   /** The only namespaces in which it is read or written, the empty one being the operator's own; undefined: all. */
   readonly namespaces?: readonly string[];
+  /** The only names that are read; undefined: all. */
+  readonly names?: readonly string[];
   readonly optional: boolean;
   /** Needed only by parts that can be switched off: cached while one of them is on. */
   readonly conditional: boolean;
@@ -67,6 +69,7 @@ export function requirementsOf(declaring: readonly Declaring[], role: Role = LOC
       fields: known === undefined ? wanted.fields : united(known.fields, wanted.fields),
       ...managersOf(known, wanted),
       ...(known !== undefined && known.namespaces === undefined ? {} : namespacesOf(known, wanted)),
+      ...namesOf(known, wanted),
     });
   };
   for (const one of declaring) {
@@ -84,8 +87,9 @@ export function requirementsOf(declaring: readonly Declaring[], role: Role = LOC
     };
     if (resource !== undefined) need(resource, { reads: 'all', optional: isOptional(resource), ...fieldsOf(resource) });
     for (const read of reads) {
-      const { kind, reach, optional, namespaces } = read;
-      const common = { ...(optional ? { optional } : {}), ...(namespaces && { namespaces }), ...needOf(read) };
+      const { kind, reach, optional, namespaces, names } = read;
+      const within = { ...(namespaces && { namespaces }), ...(names && { names }) };
+      const common = { ...(optional ? { optional } : {}), ...within, ...needOf(read) };
       if (reach === 'owned') need(kind, { children: true, ...common });
       else need(kind, { reads: READS[reach], ...(reach === 'inNamespace' ? OWN : {}), ...common });
     }
@@ -110,6 +114,13 @@ function namespacesOf(
 ): Pick<KindRequirement, 'namespaces'> {
   if (namespaces === undefined) return {};
   return { namespaces: [...new Set([...(known?.namespaces ?? []), ...namespaces])] };
+}
+
+/** Those of both; none where one of them reads and names none, which is all. */
+function namesOf(...needs: readonly (Partial<KindRequirement> | undefined)[]): Pick<KindRequirement, 'names'> {
+  const reading = needs.filter((need) => need?.reads !== undefined);
+  if (reading.length === 0 || reading.some((need) => need?.names === undefined)) return {};
+  return { names: [...new Set(reading.flatMap((need) => need?.names ?? []))] };
 }
 
 function managersOf(...needs: readonly (Pick<KindRequirement, 'managers'> | undefined)[]) {

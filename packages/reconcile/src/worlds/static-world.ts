@@ -91,6 +91,7 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     },
     beyond: engine.table<KubeObject>({ name: BEYOND }),
     covers: () => true,
+    readsOnly: () => undefined,
     originOf: (kind, view) => views.originOf(view) ?? originAmong(kind, view, [written.get(writtenId(kind, view))]),
     readTable: tableOf,
     childTable: tableOf,

@@ -9,7 +9,7 @@ import {
   SHARED_ANNOTATION_PREFIX,
 } from '../marks.ts';
 import type { Access, KindIndex, WatchProblem } from '../read/index.ts';
-import { createKindCaches, type KindCache, type KindCachesOptions } from './kind-caches.ts';
+import { createKindCaches, isWhole, type KindCache, type KindCachesOptions } from './kind-caches.ts';
 import { type Origin, originAmong } from './views.ts';
 
 export interface WorldOptions extends KindCachesOptions {
@@ -27,6 +27,8 @@ export interface World extends Target {
   originOf(kind: Kind, view: KubeObject): Origin;
   /** The table that reads of a kind go to; undefined when no reconciler declares reading it. */
   readTable(kind: Kind): Table<KubeObject> | undefined;
+  /** The only names of a kind that are read; undefined: all. */
+  readsOnly(kind: Kind): readonly string[] | undefined;
   /** Whether reads of a kind reach into a namespace: where none do, nothing may be said to be absent. */
   covers(kind: Kind, namespace: string | undefined): boolean;
   /** Never known: what reads outside the watched namespaces wait for. */
@@ -115,12 +117,13 @@ export function createWorld(options: WorldOptions): World {
       const places = caches.namespacesOf(found);
       return places.includes(undefined) || places.includes(namespace);
     },
+    readsOnly: (kind) => of(kind)?.requirement.names,
     readTable: (kind) => of(kind)?.tables.read,
     childTable: (kind) => of(kind)?.tables.children,
     keepsWhole: (kind) => of(kind)?.requirement.fields === undefined,
     markIndex(kind) {
       const found = of(kind);
-      if (found?.requirement.reads !== 'all' || found.tables.read === undefined) return undefined;
+      if (found === undefined || !isWhole(found.requirement) || found.tables.read === undefined) return undefined;
       return indexIn(found, found.tables.read, 'inventory marks', inventoriesMarked);
     },
     indexOf(index) {
