@@ -44,7 +44,7 @@ const cases: Record<string, { misuse: Misuse; message: RegExp }> = {
     message: /plans a Service in the namespace default, which is not one of those that it declares/,
   },
   'that reads another name than it declares': {
-    misuse: ({ read }) => plan({ status: { seen: String(read.get(Secret, ref('other'))) } }),
+    misuse: ({ read }) => plan({ status: { seen: String(read.get(Secret, ref('other'))?.type) } }),
     message: /misuser reads Secret other, and only known is declared; add the name to `names`/,
   },
   'that lists what it declares by name': {
