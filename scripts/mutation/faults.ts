@@ -62,18 +62,19 @@ export const FAULTS: readonly PlantedFault[] = [
   },
   {
     name: 'why names inputs that are the same',
-    file: `${RECONCILE}/why/cause.ts`,
-    from: `from !== 'unknown' && from !== after);`,
-    to: `from !== 'unknown');`,
+    file: `${RECONCILE}/why/inputs.ts`,
+    from: `if (whole !== '' && whole === known.whole) return undefined;
+  const from = known.digests.find((digest) => !digests.includes(digest));
+  const to = digests.find((digest) => !known.digests.includes(digest));`,
+    to: `const from = known.digests[0] ?? whole;
+  const to = digests[0];`,
     tests: [`${RECONCILE}/why/inputs.test.ts`],
   },
   {
     name: 'the cause of a retried write is replaced',
-    file: `${RECONCILE}/runtime/writer/api-writer.ts`,
-    from: `if (!causes.has(key) || changesChildren(after)) {
-      causes.set(key, mergeCauses(causes.get(key) ?? [], change.causes));`,
-    to: `if (!causes.has(key) || changesChildren(after)) {
-      causes.set(key, change.causes);`,
+    file: `${RECONCILE}/runtime/writer/causes.ts`,
+    from: `{ content, causes: mergeCauses(earlier?.causes ?? [], fresh) }`,
+    to: `{ content, causes: fresh }`,
     tests: [`${RECONCILE}/runtime/cause-faults.test.ts`],
   },
   {
@@ -521,8 +522,8 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     name: 'the oldest entries of the history are first',
     file: `${RECONCILE}/why/history.ts`,
-    from: '[JSON.stringify(entry), ...before.slice(0, ENTRIES - 1)]',
-    to: '[...before.slice(0, ENTRIES - 1), JSON.stringify(entry)]',
+    from: '[JSON.stringify(entry), ...linesOf(before).slice(0, ENTRIES - 1)]',
+    to: '[...linesOf(before).slice(0, ENTRIES - 1), JSON.stringify(entry)]',
     tests: [`${RECONCILE}/why/history.test.ts`],
   },
   {
