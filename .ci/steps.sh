@@ -15,12 +15,12 @@ step() {
   summary+=("$(printf '%-28s %5d s  %s' "$title" $((SECONDS - started)) "$result")")
 }
 
-# bring NAME: fetches a real peer for the tests. What this machine cannot fetch, or not within a quarter of an hour, is no
-# failure: its tests are left out, and the summary says so.
+# bring NAME [SECONDS]: fetches a real peer for the tests. What this machine cannot fetch, or not within a quarter of an hour (or the given
+# time), is no failure: its tests are left out, and the summary says so.
 bring() {
   local title="setup:real -- $1" started=$SECONDS
   printf '\n== %s\n' "$title"
-  if timeout 900 npm run --silent setup:real -- "$1"; then
+  if timeout "${2:-900}" npm run --silent setup:real -- "$1"; then
     summary+=("$(printf '%-28s %5d s  %s' "$title" $((SECONDS - started)) 'ok')")
   else
     left_out "$title" 'it could not be fetched; its tests are left out'
@@ -33,6 +33,17 @@ with_peer() {
   local peer=$1
   shift
   bring "$peer" && step "npm test, $peer" npm test --silent -- --peer="$peer" "$@"
+}
+
+# within_budget SECONDS NAME [OPTION...]: the same, if the tests of the peer, which take so long, still fit into BUDGET.
+within_budget() {
+  local takes=$1 peer=$2 left=$((BUDGET - SECONDS - $1))
+  shift 2
+  if [ "$left" -lt 5 ]; then
+    left_out "npm test, $peer" "no time is left for its $takes s; another commit, or .ci/full, runs it"
+    return
+  fi
+  bring "$peer" "$((left < 900 ? left : 900))" && step "npm test, $peer" npm test --silent -- --peer="$peer" "$@"
 }
 
 # left_out TITLE REASON
