@@ -119,6 +119,6 @@ function runIn(root: string, argv: readonly string[]) {
     'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec chroot --userspec=65532:65532 "$0" "$@"';
   // As in a container: without what npm sets for a checkout.
   const env = { PATH: process.env['PATH'] ?? '' };
-  const options = { encoding: 'utf8', timeout: 60_000, env } as const;
+  const options = { encoding: 'utf8', timeout: 60_000, maxBuffer: 16 * 1024 * 1024, env } as const;
   return spawnSync('unshare', ['--mount', 'sh', '-c', script, root, ...argv], options);
 }
