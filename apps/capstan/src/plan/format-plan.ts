@@ -58,7 +58,7 @@ export function formatPlan(report: PlanReport, options: FormatPlanOptions): stri
   return `${lines.join('\n')}\n`;
 }
 
-/** What happened after the plan was applied. */
+/** The outcome of an applied plan, as text. */
 export function formatOutcome(
   { asPredicted, differences, notKnown }: PlanOutcome,
   { bold, red, yellow }: Colours,

@@ -69,7 +69,7 @@ async function isAbsent(
   try {
     return (await client.find(kind, ref, { signal })) === undefined;
   } catch (error) {
-    // What may not be read is not known, and that is not absent.
+    // An object that may not be read is not known to be absent.
     if (isForbidden(error) || isNotFound(error)) return false;
     throw error;
   }

@@ -1,4 +1,4 @@
-// Which of several unhealthy objects depend on which, as far as the objects show it: messages of conditions that name the other
+// Finds the dependencies between unhealthy objects that the objects themselves show: messages of conditions that name the other
 // object, owner references, and references in the spec. `rootCauses` of the runtime finds the roots among them.
 import { isRecord, type KubeObject } from '@capstan/kube/cluster';
 

@@ -147,7 +147,7 @@ function connect(
       const candidates = [...kinds]
         .map(([id, one]) => ({ id, one, rank: kind === undefined ? fit(word, one.kind) : one.kind === kind ? 100 : 0 }))
         .filter(({ rank }) => rank > 0)
-        // Of two that fit equally well, the one of the same group.
+        // The one of the same group comes first if two fit equally well.
         .toSorted((a, b) => b.rank - a.rank || Number(b.one.group === group) - Number(a.one.group === group));
       const keys = candidates.map(({ id, one }) => ({
         kind: id,

@@ -7,7 +7,7 @@ export interface Branch extends Node {
 }
 
 export interface TreeReport {
-  /** Whether the object and everything that it depends on or owns is. */
+  /** True if the object, everything that it depends on and everything that it owns is healthy. */
   readonly healthy: boolean;
   readonly object: Node;
   readonly belongsTo: readonly Branch[];

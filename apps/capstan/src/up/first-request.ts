@@ -6,7 +6,7 @@ import { type Client, type Clock, Pod, sleep } from '@capstan/kube';
 import type { Io } from '../cli/io.ts';
 import { isSimulated } from '../status/simulated-pods.ts';
 
-/** What to type, or why there is nothing to type yet. */
+/** The command for a first request, or the reason why there is none yet. */
 export type FirstRequest = { readonly curl: string } | { readonly problem: string };
 
 interface DemoRequest {

@@ -45,7 +45,7 @@ const PODS: Readonly<Record<UpSettings['unknownImages'], string>> = {
 /** The screen fits a small terminal. Paths of the user may be longer. */
 const COLUMNS = 80;
 
-/** What people see when the cluster is ready: where it is, what is in it, a request, and what to type next. */
+/** The ready screen: the address of the cluster, its content, a request to try, and the next commands. */
 export function readyText(fields: ReadyFields, { settings, env, detached }: ReadyTextOptions): string {
   const { clusters, demo, request, merged } = fields;
   const [first, ...others] = clusters;

@@ -145,7 +145,7 @@ for (const version of VERSIONS)
     assert.deepEqual(different, []);
   });
 
-/** What a user of 1.20 has: most fields of a ControllerConfig. */
+/** A ControllerConfig as a user of 1.20 has it, with most of its fields. */
 const CONTROLLER_CONFIG: JsonObject = {
   apiVersion: 'pkg.crossplane.io/v1alpha1',
   kind: 'ControllerConfig',

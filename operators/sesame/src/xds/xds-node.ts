@@ -556,7 +556,7 @@ export class XdsNode {
 
   /** Lets routes go that have what they need. */
   #review(keys: Iterable<ResourceKey>): void {
-    // What still waits is held anew, behind all others.
+    // A route that still waits is held again, behind all others.
     const reviewed = [...keys];
     for (const key of reviewed) {
       const held = this.#held.get(key);

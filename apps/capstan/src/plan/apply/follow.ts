@@ -8,7 +8,7 @@ import { changesOf, disturbanceOf, type Observation, observe } from './observed.
 
 export interface PlanOutcome {
   readonly asPredicted: boolean;
-  /** What happened and was not predicted, or was predicted and did not happen. */
+  /** A line for each event that was not predicted, and for each prediction that did not come true. */
   readonly differences: readonly string[];
   /** Differences of objects that the plan lists as not known. */
   readonly notKnown: readonly string[];
@@ -113,7 +113,7 @@ export function compare(
   return { asPredicted: found.length === 0, differences: found, notKnown: differences.filter(isNotKnown) };
 }
 
-/** What people see of a plan, without the values: times in statuses move. */
+/** The text of a plan without values: times in statuses move. */
 function textOf({ writes, later, deliveries, unknowns }: PreviewResult): string {
   const shown = ({ verb, object, by, for: owner, paths, disturbs }: PreviewWrite) => [
     verb,

@@ -62,7 +62,7 @@ export function changesOf(before: Observation, after: Observation): Map<string, 
   return changes;
 }
 
-/** What happened to the pods of a workload, in the words of a plan; undefined when nothing did. */
+/** The disturbance of the pods of a workload, in the words of a plan; undefined when there was none. */
 export function disturbanceOf(before: Observed | undefined, after: Observed | undefined): string | undefined {
   const [old, next] = [before?.workload?.replicas ?? 0, after?.workload?.replicas ?? 0];
   if (old === 0) return next === 0 ? undefined : 'starts pods';
