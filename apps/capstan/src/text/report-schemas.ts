@@ -127,6 +127,8 @@ const plan = object({
     'What the server would refuse of the operators, as Kind namespace/name by operator.reconciler: message.',
   ),
   notes: strings('What had to be assumed.'),
+  mayFollow: array(string()),
+  undecided: array(string()),
   levels: integer(),
   outcome: object(
     {

@@ -56,6 +56,7 @@ export function createPkiMinter({ now }: { now(): number }): PkiMinter {
   };
   return {
     name: 'sesame-pki',
+    readOnly: true,
     valid: (existing, inputs, time) => {
       const pki = known(existing);
       return pki !== undefined && step(pki, inputs, time) === 'none';

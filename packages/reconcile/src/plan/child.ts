@@ -73,6 +73,11 @@ export interface Minter<I = never, T extends KubeObject = KubeObject> {
   readonly name: string;
   /** Whether what exists still serves. Time comes in by `reached`, which wakes when the instant comes: renewal needs nothing else. */
   valid(existing: T, inputs: I, time: { reached(instant: number | string): boolean }): boolean;
+  /**
+   * Whether `make` changes nothing outside: previews call it too, to see what follows once there is content. What it makes for a preview is
+   * never written or shown. False by default.
+   */
+  readonly readOnly?: true;
   /** One `make` may last so long; 60,000 by default. */
   readonly timeoutMs?: number;
   /** Creates or renews it. Never compared, printed or logged. */

@@ -10,13 +10,14 @@ import {
   optional,
   Secret,
   string,
+  systemClock,
 } from '@capstan/kube';
 import { createStage, type Stage } from '@capstan/testing';
 import { operator } from '../operator.ts';
 import { apply, conditionType, type Minter, mint, plan } from '../plan/index.ts';
 import { derivation, fact } from '../read/index.ts';
 import { reconciler, writing } from '../reconciler.ts';
-import { type PreviewChange, preview } from './preview.ts';
+import { type PreviewChange, type PreviewResult, preview } from './preview.ts';
 
 const Leaf = defineKind({
   group: 'test.capstan.dev',
@@ -65,6 +66,8 @@ const key: Minter<object, Secret> = {
   valid: ({ data }) => data?.['key'] !== undefined,
   make: () => Promise.resolve({ apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { key: 'c2VjcmV0' } }),
 };
+
+const local: typeof key = { ...key, name: 'local-key', readOnly: true };
 
 const tree = reconciler<Tree>({
   name: 'tree',
@@ -183,8 +186,9 @@ describe('a preview', () => {
     });
     try {
       const dry = await stage.client.patch(Tree, ref('tree'), 'merge', { spec: { leaf: 'closed' } }, { dryRun: true });
-      const { writes, unknowns } = await preview(stage.program.runtime, [{ kind: Tree, object: dry }]);
+      const { writes, unknowns, mayFollow } = await preview(stage.program.runtime, [{ kind: Tree, object: dry }]);
       assert.deepEqual(unknowns, ['Tree default/tree: rollout waits for the maintenance window']);
+      assert.deepEqual(mayFollow, ['ConfigMap default/tree-config', 'Tree default/tree']);
       assert.deepEqual(
         summary(writes).filter((line) => line.includes('ConfigMap')),
         [],
@@ -236,6 +240,48 @@ describe('a preview', () => {
       assert.deepEqual(unknowns, ['Secret default/k: its content is created when it is written']);
     }));
 
+  test('opens a gate that waits for content which a minter can make without effect, and shows none of it', async () => {
+    const gated = reconciler<Tree>({
+      name: 'gated',
+      resource: Tree,
+      reads: [Secret],
+      writes: [ConfigMap, writing(Secret, 'mint')],
+      reconcile({ object: { metadata, spec }, read }) {
+        const secret = ref(`${metadata.name}-key`);
+        const content = read.get(Secret, secret, ({ data }) => data?.['key']);
+        const minter = spec.leaf === 'outside' ? key : local;
+        const children = content === undefined ? [] : [apply(ConfigMap, { metadata: ref(`${metadata.name}-config`) })];
+        return plan({
+          groups: [
+            { children: [mint(Secret, secret, minter, {})] },
+            { name: 'config', open: content !== undefined, waitingFor: 'the key', children },
+          ],
+        });
+      },
+    });
+    const stage = await createStage({
+      operators: [operator({ name: 'test', kinds: [Tree], reconcilers: [gated] })],
+    });
+    try {
+      const previewed = async (leaf: string) => {
+        const object = await stage.client.create(Tree, treeOf({ leaf }), { dryRun: true });
+        const fetching = { clock: systemClock, signal: new AbortController().signal };
+        return preview(stage.program.runtime, [{ kind: Tree, object }], fetching);
+      };
+      const objects = ({ writes }: PreviewResult) => summary(writes.filter(({ verb }) => verb !== 'status'));
+      const opened = await previewed('here');
+      assert.deepEqual(objects(opened), ['mint Secret default/tree-key', 'apply ConfigMap default/tree-config']);
+      assert.deepEqual(opened.unknowns, ['Secret default/tree-key: its content is created when it is written']);
+      assert.deepEqual(opened.mayFollow, []);
+      assert.ok(!JSON.stringify(opened).includes('c2VjcmV0'));
+      const closed = await previewed('outside');
+      assert.deepEqual(objects(closed), ['mint Secret default/tree-key']);
+      assert.deepEqual(closed.mayFollow, ['Secret default/tree-key', 'Tree default/tree']);
+    } finally {
+      await stage.end();
+    }
+  });
+
   test('of a deletion shows what goes with it', () =>
     staged(async ({ program }) => {
       const { writes } = await preview(program.runtime, [{ kind: Tree, ref: ref('tree'), gone: true }]);
@@ -247,8 +293,10 @@ describe('a preview', () => {
 
   test('lists what depends on the outside as unknown', () =>
     staged(async ({ program }, changed) => {
-      const { writes, unknowns } = await preview(program.runtime, [await changed({ value: '2', asks: 'weather' })]);
+      const asking = await changed({ value: '2', asks: 'weather' });
+      const { writes, unknowns, undecided } = await preview(program.runtime, [asking]);
       assert.deepEqual(writes, []);
+      assert.deepEqual(undecided, ['Leaf default/leaf', 'Tree default/tree']);
       assert.deepEqual(unknowns, [
         'outside of weather: finding it out may change something outside, so that a preview does not; what follows from it is not known',
       ]);

@@ -7,16 +7,14 @@ import {
   type KubeObject,
   keyOf,
   keyOfObject,
-  kindId,
   type ObjectRef,
   type ValueChange,
 } from '@capstan/kube/cluster';
 import { nextStep } from '../apply/index.ts';
 import { type ChildWrite, describe, isSettled, type WriteSet } from '../diff/index.ts';
-import { plainDigest } from '../digest.ts';
-import type { Change, Fork } from '../engine/index.ts';
+import type { Change } from '../engine/index.ts';
 import { FIELD_MANAGER_PREFIX } from '../inventory.ts';
-import { INVENTORY_LABEL, PREVIEWED_ANNOTATION } from '../marks.ts';
+import { INVENTORY_LABEL } from '../marks.ts';
 import { placeOf } from '../plan/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { PRUNE_FRESH_MS } from '../runtime/writer/api-writer.ts';
@@ -24,8 +22,9 @@ import type { Binding } from '../runtime/writer/binding.ts';
 import { type PreviewDelivery, previewDeliveries } from './deliveries.ts';
 import { disturbanceOf } from './disturbance.ts';
 import { createFetcher, describeUnknown, type FetchOptions } from './fetched.ts';
+import { createMints, type Mints } from './minted.ts';
+import { createOverlay, type Overlay } from './overlay.ts';
 import { newAlerts, newConditionProblems, type PreviewProblem } from './problems.ts';
-import { whenAccepted, whenReady } from './ready.ts';
 import {
   VIRTUAL_UID,
   virtuallyApplied,
@@ -55,6 +54,10 @@ export interface PreviewResult {
   readonly problems: readonly PreviewProblem[];
   /** What the preview cannot know: facts not fetched, content not created yet, gates that wait. */
   readonly unknowns: readonly string[];
+  /** The objects, as `Kind namespace/name`, that may be written besides: behind a gate that waits, or with content that is created first. */
+  readonly mayFollow: readonly string[];
+  /** The objects whose reconcilers wait for something that is not known: everything that is written for them may differ. */
+  readonly undecided: readonly string[];
   /** How many levels followed one from the other. */
   readonly levels: number;
   /** What would be sent to the server, as far as it is known beforehand: for a dry run. Never Secrets. */
@@ -115,12 +118,17 @@ export async function preview(
 ): Promise<PreviewResult> {
   // The fork is tied to one wave: take in what is pending first, and let nothing in before it is evaluated.
   await runtime.settle();
-  let result = previewRaw(runtime, changes);
+  const mints = createMints(fetching);
+  let result = previewRaw(runtime, changes, mints);
   if (fetching === undefined) return described(runtime, result);
   const fetcher = createFetcher(runtime, fetching);
   try {
-    for (let round = 0; round < MAX_ROUNDS && (await fetcher.fetch(result.unknowns)); round++)
-      result = previewRaw(runtime, changes);
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const isMade = await mints.make();
+      if (!(await fetcher.fetch(result.unknowns)) && !isMade) break;
+      await runtime.settle();
+      result = previewRaw(runtime, changes, mints);
+    }
     return described(runtime, result);
   } finally {
     fetcher.stop();
@@ -129,7 +137,7 @@ export async function preview(
 
 /** The same on the graph as it is; synchronous, so that no wave can come between. */
 export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]): PreviewResult {
-  return described(runtime, previewRaw(runtime, changes));
+  return described(runtime, previewRaw(runtime, changes, createMints()));
 }
 
 function described(runtime: Runtime, result: PreviewResult): PreviewResult {
@@ -137,7 +145,7 @@ function described(runtime: Runtime, result: PreviewResult): PreviewResult {
 }
 
 /** With unknowns as the engine names them. */
-function previewRaw(runtime: Runtime, changes: readonly PreviewChange[]): PreviewResult {
+function previewRaw(runtime: Runtime, changes: readonly PreviewChange[], mints: Mints): PreviewResult {
   const overlay = createOverlay(runtime);
   for (const change of changes) {
     const world = change.world ?? [...runtime.worlds.keys()][0] ?? '';
@@ -150,13 +158,14 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[]): Previe
       );
   }
   const bodies: PreviewBody[] = [];
-  const minted = new Set<string>();
+  const minted = new Map<string, readonly string[]>();
   const bindingOf = new Map<unknown, Binding>(runtime.bindings.map((binding) => [binding.writes, binding]));
   const reported = new Map<string, { binding: Binding; key: string }>();
   // Of the last evaluation.
   const removals = new Map<string, readonly PreviewRemoval[]>();
   const alerts = new Map<string, readonly PreviewProblem[]>();
-  const gates = new Set<string>();
+  const gates = new Map<string, readonly string[]>();
+  const undecided = new Set<string>();
   let level = 0;
   let collectedSoFar = 0;
 
@@ -166,7 +175,7 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[]): Previe
     const seen = new Set<string>();
     for (const last = level + MAX_LEVELS; level < last; level++) {
       let hasMoved = false;
-      for (const map of [removals, alerts, gates]) map.clear();
+      for (const map of [removals, alerts, gates, undecided]) map.clear();
       for (const change of overlay.fork.evaluate()) {
         const binding = bindingOf.get(change.derivation);
         if (binding === undefined) continue;
@@ -176,10 +185,11 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[]): Previe
           id,
           newAlerts(change.before, change.after).map((message) => problemOf(binding, change.key, message)),
         );
+        if (change.after?.state === 'suspended') undecided.add(`${binding.reconciler.resource.kind} ${change.key}`);
         const pending = pendingWrites(change);
         if (pending === undefined) continue;
-        for (const step of stepsOf(pending, { minted, gates }, binding, change.key)) {
-          const created = carryOutVirtually(step, binding, change.key, overlay);
+        for (const step of stepsOf(pending, { minted, gates, mints }, binding, change.key)) {
+          const created = carryOutVirtually(step, binding, change.key, overlay, mints);
           if (created === undefined) continue;
           if (created.verb === 'status') reported.set(id, { binding, key: change.key });
           const written = JSON.stringify([binding.id, change.key, created.verb, created.object, created.paths]);
@@ -218,7 +228,9 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[]): Previe
     later,
     deliveries,
     problems: problemsOf(reported.values(), overlay, alerts.values()),
-    unknowns: [...new Set([...minted, ...gates, ...overlay.fork.unknowns])].toSorted(),
+    unknowns: [...new Set([...minted.keys(), ...gates.keys(), ...overlay.fork.unknowns])].toSorted(),
+    mayFollow: [...new Set([...minted.values(), ...gates.values()].flat())].toSorted(),
+    undecided: [...undecided].toSorted(),
     levels,
     bodies,
   };
@@ -299,7 +311,7 @@ function pendingWrites(change: Change): WriteSet | undefined {
 /** What the API writer would do next, with quiet periods taken as over, and the status. */
 function* stepsOf(
   writes: WriteSet,
-  unknowns: { readonly minted: Set<string>; readonly gates: Set<string> },
+  unknowns: Readonly<Record<'minted' | 'gates', Map<string, readonly string[]>>> & { readonly mints: Mints },
   binding: Binding,
   key: string,
 ): Generator<VirtualStep> {
@@ -308,13 +320,19 @@ function* stepsOf(
   // A finalizer goes on with a request of its own, and what follows it is known already.
   const group = next?.what === 'group' || next?.what === 'finalizer' ? writes.groups[0] : undefined;
   if (group !== undefined && !group.open) {
-    unknowns.gates.add(
-      `${binding.reconciler.resource.kind} ${key}: ${group.name} waits for ${group.waitingFor ?? 'its gate'}`,
-    );
+    const owner = `${binding.reconciler.resource.kind} ${key}`;
+    const behind = [...writes.groups.flatMap((each) => each.writes), ...writes.prune];
+    unknowns.gates.set(`${owner}: ${group.name} waits for ${group.waitingFor ?? 'its gate'}`, [
+      owner,
+      ...behind.map(({ kind, ref }) => describe(kind, ref)),
+    ]);
   }
   for (const write of group?.open ? group.writes : []) {
-    if (write.verb === 'mint')
-      unknowns.minted.add(`${describe(write.kind, write.ref)}: its content is created when it is written`);
+    if (write.verb === 'mint') {
+      const object = describe(write.kind, write.ref);
+      const isUndecided = !unknowns.mints.hasContentOf(write);
+      unknowns.minted.set(`${object}: its content is created when it is written`, isUndecided ? [object] : []);
+    }
     yield { write };
   }
   if (next?.what === 'prune') for (const write of next.writes) if (isPrunable(write, binding)) yield { write };
@@ -327,10 +345,16 @@ function valued(changes: readonly ValueChange[]): Pick<PreviewWrite, 'paths' | '
   return { paths: changes.map(({ path }) => path), changes };
 }
 
-function carryOutVirtually(step: VirtualStep, binding: Binding, key: string, overlay: Overlay): Created | undefined {
+function carryOutVirtually(
+  step: VirtualStep,
+  binding: Binding,
+  key: string,
+  overlay: Overlay,
+  mints: Mints,
+): Created | undefined {
   const world = binding.world.name;
   const { resource } = binding.reconciler;
-  if ('write' in step) return writeVirtually(step.write, binding, overlay);
+  if ('write' in step) return writeVirtually(step.write, binding, overlay, mints);
   const owner = overlay.get(world, resource, key);
   if (owner === undefined) return undefined;
   const next =
@@ -349,11 +373,11 @@ function carryOutVirtually(step: VirtualStep, binding: Binding, key: string, ove
   return { verb, object: `${resource.kind} ${key}`, ...valued(changes) };
 }
 
-function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay): Created | undefined {
+function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay, mints: Mints): Created | undefined {
   const { kind, ref } = write;
   const world = placeOf(kind) ?? binding.world.name;
   const existing = overlay.get(world, kind, keyOf(ref));
-  const next = virtualResult(write, existing, binding.manager);
+  const next = virtualResult(write, existing, binding.manager, mints);
   const disturbs = disturbanceOf(write, existing, next);
   if (next === undefined && existing === undefined) return undefined;
   if (next === undefined) overlay.delete(world, kind, existing as KubeObject);
@@ -380,7 +404,12 @@ function isForeign(existing: KubeObject | undefined): boolean {
 }
 
 /** The object after the write; undefined when it is gone. */
-function virtualResult(write: ChildWrite, existing: KubeObject | undefined, manager: string): KubeObject | undefined {
+function virtualResult(
+  write: ChildWrite,
+  existing: KubeObject | undefined,
+  manager: string,
+  mints: Mints,
+): KubeObject | undefined {
   switch (write.verb) {
     case 'apply':
       return virtuallyApplied(existing, write.body, manager);
@@ -391,7 +420,7 @@ function virtualResult(write: ChildWrite, existing: KubeObject | undefined, mana
     case 'patch':
       return existing === undefined ? undefined : virtuallyPatched(existing, write.operations);
     case 'mint':
-      return virtuallyApplied(existing, virtuallyMinted(write), manager);
+      return virtuallyApplied(bare(existing), mints.objectOf(write, existing), manager);
     case 'withdraw':
       return existing && virtuallyWithdrawn(existing, write);
     case 'hold':
@@ -401,10 +430,9 @@ function virtualResult(write: ChildWrite, existing: KubeObject | undefined, mana
   }
 }
 
-/** Without content; marked, so that what comes after it in a plan is previewed too. */
-function virtuallyMinted({ kind, ref, marks, inputs }: Extract<ChildWrite, { verb: 'mint' }>): KubeObject {
-  const annotations = { ...marks.annotations, [PREVIEWED_ANNOTATION]: plainDigest(inputs) };
-  return { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { ...marks, ...ref, annotations } };
+/** What is minted replaces all content. */
+function bare(existing: KubeObject | undefined): KubeObject | undefined {
+  return existing && { apiVersion: existing.apiVersion, kind: existing.kind, metadata: existing.metadata };
 }
 
 /** Without what the server and the runtime keep: people are not interested in that. */
@@ -429,102 +457,4 @@ function withoutMarks(metadata: KubeObject['metadata']): KubeObject['metadata'] 
   if (annotations === undefined) return metadata;
   const visible = Object.entries(annotations).filter(([name]) => !name.startsWith('capstan.dev/'));
   return { ...metadata, annotations: Object.fromEntries(visible) };
-}
-
-interface Overlay {
-  readonly fork: Fork;
-  /** What Kubernetes' garbage collector would remove. */
-  readonly collected: readonly PreviewWrite[];
-  /** Objects that would be deleted, as `Kind namespace/name`. */
-  readonly gone: ReadonlySet<string>;
-  get(world: string, kind: Kind, key: string): KubeObject | undefined;
-  put(world: string, kind: Kind, object: KubeObject): void;
-  delete(world: string, kind: Kind, object: KubeObject): void;
-  /** As a person's delete: held objects stay until they are released. */
-  remove(world: string, kind: Kind, ref: ObjectRef): void;
-  /** Lets the pods of changed workloads become ready; false when there is none left. */
-  becomeReady(): boolean;
-}
-
-function createOverlay(runtime: Runtime): Overlay {
-  const fork = runtime.engine.fork();
-  const changed = new Map<string, KubeObject | undefined>();
-  /** Changed workloads whose pods are not ready yet. */
-  const starting = new Map<string, { world: string; kind: Kind; key: string }>();
-  const goneUids = new Set<string>();
-  const gone = new Set<string>();
-  const collected: PreviewWrite[] = [];
-  const idOf = (world: string, kind: Kind, key: string) => `${world}\n${kindId(kind)}\n${key}`;
-  const tables = (world: string, kind: Kind) => {
-    const found = runtime.worlds.get(world);
-    return [...new Set([found?.readTable(kind), found?.childTable(kind)])].filter((table) => table !== undefined);
-  };
-  const overlay: Overlay = {
-    fork,
-    collected,
-    gone,
-    get(world, kind, key) {
-      const id = idOf(world, kind, key);
-      if (changed.has(id)) return changed.get(id);
-      return tables(world, kind)
-        .map((table) => table.peek(key))
-        .find((object) => object !== undefined);
-    },
-    put(world, kind, written) {
-      const object = whenAccepted(kind, written);
-      const key = keyOfObject(object);
-      changed.set(idOf(world, kind, key), object);
-      if (whenReady(kind, object) !== undefined) starting.set(idOf(world, kind, key), { world, kind, key });
-      for (const table of tables(world, kind)) fork.put(table, key, object);
-    },
-    delete(world, kind, object) {
-      const key = keyOfObject(object);
-      changed.set(idOf(world, kind, key), undefined);
-      starting.delete(idOf(world, kind, key));
-      gone.add(`${kind.kind} ${key}`);
-      if (object.metadata.uid !== undefined) goneUids.add(object.metadata.uid);
-      for (const table of tables(world, kind)) fork.delete(table, key);
-      collect(world, object);
-    },
-    remove(world, kind, ref) {
-      const object = overlay.get(world, kind, keyOf(ref));
-      if (object === undefined) return;
-      const held = virtuallyDeleted(object);
-      if (held === undefined) overlay.delete(world, kind, object);
-      else overlay.put(world, kind, held);
-    },
-    becomeReady() {
-      const waiting = [...starting.values()];
-      for (const { world, kind, key } of waiting) {
-        const object = overlay.get(world, kind, key);
-        const ready = object && whenReady(kind, object);
-        if (ready !== undefined) overlay.put(world, kind, ready);
-      }
-      starting.clear();
-      return waiting.length > 0;
-    },
-  };
-
-  /** An object that has another owner stays. */
-  function isKept(object: KubeObject): boolean {
-    return object.metadata.ownerReferences?.some(({ uid }) => !goneUids.has(uid)) ?? false;
-  }
-
-  function collect(world: string, owner: KubeObject): void {
-    for (const { kind, object } of runtime.worlds.get(world)?.ownedBy(owner) ?? []) {
-      if (overlay.get(world, kind, keyOfObject(object)) === undefined || isKept(object)) continue;
-      const disturbs = disturbanceOf({ verb: 'delete', kind }, object, undefined);
-      collected.push({
-        level: 1,
-        by: 'garbage collection',
-        for: `${owner.kind} ${keyOfObject(owner)}`,
-        verb: 'delete',
-        object: `${kind.kind} ${keyOfObject(object)}`,
-        ...valued([]),
-        ...(disturbs === undefined ? {} : { disturbs }),
-      });
-      overlay.delete(world, kind, object);
-    }
-  }
-  return overlay;
 }

@@ -33,6 +33,7 @@ const SKEW_MS = 5 * 60 * 1000;
 /** `name` is that of the authority, and of what it issues where no DNS name is given. */
 export const createWebhookCertificate = (name: string): Minter<WebhookCertificateInputs, Secret> => ({
   name: `${name}-tls`,
+  readOnly: true,
   valid(existing, inputs, { reached }) {
     const authority = pairIn(existing, 'ca.crt', 'ca.key');
     const own = pairIn(existing, 'tls.crt', 'tls.key');

@@ -55,11 +55,12 @@ export async function compareWithPreview({ stage, changes, make }: Foretold): Pr
     ...disturbances(before, await workloads(stage), predicted.writes),
   ];
   // The status of an object that goes may be written before it is gone, or not.
-  const gone = new Set([
-    ...changes.flatMap((change) => ('gone' in change ? [`${change.kind.kind} ${keyOf(change.ref)}`] : [])),
-    ...[...predicted.writes, ...predicted.later].filter(({ verb }) => verb === 'delete').map(({ object }) => object),
-  ]);
-  const isMoot = (difference: string) => [...gone].some((object) => difference.includes(`: status of ${object} `));
+  const moot = new Set(
+    [
+      ...changes.flatMap((change) => ('gone' in change ? [`${change.kind.kind} ${keyOf(change.ref)}`] : [])),
+      ...[...predicted.writes, ...predicted.later].filter(({ verb }) => verb === 'delete').map(({ object }) => object),
+    ].map((object) => `status of ${object}`),
+  );
   stage.transport.clear();
   for (let round = 0; round < MAX_ROUNDS && (await podsBecomeReady(stage)); round++) await stage.settle();
   const isWaiting = (one: PreviewLater) =>
@@ -67,15 +68,26 @@ export async function compareWithPreview({ stage, changes, make }: Foretold): Pr
   const made = requestsOf(stage, kinds);
   const due = predicted.later.filter((one) => !isWaiting(one) || made.some(({ id }) => id === idOf(one)));
   differences.push(...compared(made, due, 'once pods are ready'));
-  // What comes after a gate that waits for content which is created first is not known, and the preview lists the gate.
-  const isGated = predicted.unknowns.some((unknown) => unknown.includes(' waits for '));
-  const isUnknown = (difference: string) =>
-    isGated || predicted.unknowns.some((unknown) => namesIn(unknown).some((name) => difference.includes(name)));
+  const notKnown = new Set(predicted.mayFollow.flatMap(idsOf));
+  const isUnknown = ({ ids }: Difference) => ids.some((id) => notKnown.has(id));
   return {
     predicted,
-    differences: differences.filter((one) => !isUnknown(one) && !isMoot(one)),
-    unknown: differences.filter(isUnknown),
+    differences: differences
+      .filter((one) => !isUnknown(one) && !one.ids.every((id) => moot.has(id)))
+      .map(({ text }) => text),
+    unknown: differences.filter(isUnknown).map(({ text }) => text),
   };
+}
+
+interface Difference {
+  /** The requests that it is about, or the workload. */
+  readonly ids: readonly string[];
+  readonly text: string;
+}
+
+/** Every request that an object may be the subject of; a creation names its kind and namespace alone. */
+function idsOf(object: string): string[] {
+  return [object, `write ${object}`, `delete ${object}`, `status of ${object}`, creationOf(object)];
 }
 
 interface Request {
@@ -116,12 +128,16 @@ function idOf({ verb, object, creates }: PreviewWrite): string {
   if (verb === 'status') return `status of ${object}`;
   if (verb === 'delete') return `delete ${object}`;
   if (verb !== 'create' && (verb !== 'mint' || creates !== true)) return `write ${object}`;
+  return creationOf(object);
+}
+
+function creationOf(object: string): string {
   const [kind = '', key = ''] = object.split(' ');
   return `create ${kind} in ${key.includes('/') ? key.split('/')[0] : 'the cluster'}`;
 }
 
 /** Both ways, and for each owner in the order of the levels. Statuses are written at most once a second, so that they have no order. */
-function compared(made: readonly Request[], foretold: readonly PreviewWrite[], when: string): string[] {
+function compared(made: readonly Request[], foretold: readonly PreviewWrite[], when: string): Difference[] {
   const ours = foretold.filter(({ by }) => by !== 'garbage collection');
   const expected = new Set(ours.map(idOf));
   const found = new Map(made.map(({ id, at }) => [id, at]));
@@ -134,11 +150,18 @@ function compared(made: readonly Request[], foretold: readonly PreviewWrite[], w
         const [a, b] = [found.get(idOf(first)), found.get(idOf(second))];
         return a !== undefined && b !== undefined && a > b && isFirst(ours, second);
       })
-      .map((second) => `${when}: ${idOf(second)} came before ${idOf(first)}`),
+      .map((second) => ({
+        ids: [idOf(first), idOf(second)],
+        text: `${when}: ${idOf(second)} came before ${idOf(first)}`,
+      })),
   );
   return [
-    ...made.filter(({ id }) => !expected.has(id)).map(({ id }) => `${when}: ${id} was not foretold`),
-    ...[...expected].filter((id) => !found.has(id)).map((id) => `${when}: ${id} was foretold and not made`),
+    ...made
+      .filter(({ id }) => !expected.has(id))
+      .map(({ id }) => ({ ids: [id], text: `${when}: ${id} was not foretold` })),
+    ...[...expected]
+      .filter((id) => !found.has(id))
+      .map((id) => ({ ids: [id], text: `${when}: ${id} was foretold and not made` })),
     ...late,
   ];
 }
@@ -169,14 +192,13 @@ function disturbances(
   before: ReadonlyMap<string, Workload>,
   after: ReadonlyMap<string, Workload>,
   foretold: readonly PreviewWrite[],
-): string[] {
+): Difference[] {
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((object) => {
     const real = disturbanceOf(before.get(object), after.get(object));
     const all = foretold.filter((write) => write.object === object).flatMap(({ disturbs }) => disturbs ?? []);
     const shown = [...new Set(all)].join(', ') || undefined;
-    return real === shown
-      ? []
-      : [`${object}: ${real ?? 'nothing happens to its pods'}, and foretold was ${shown ?? 'nothing'}`];
+    const text = `${object}: ${real ?? 'nothing happens to its pods'}, and foretold was ${shown ?? 'nothing'}`;
+    return real === shown ? [] : [{ ids: [object], text }];
   });
 }
 
@@ -236,13 +258,6 @@ function kindsByPath({ program }: Stage): Map<string, string> {
       return [`${plural}.${group}`, kind];
     }),
   );
-}
-
-/** Objects that a text names, as `Kind namespace/name` or `Kind name`. */
-function namesIn(text: string): string[] {
-  const [name = ''] = text.split(':');
-  const [kind = '', key = ''] = name.split(' ');
-  return key === '' ? [] : [`${kind} ${key}`, `create ${kind} in ${key.split('/')[0]}`];
 }
 
 /** One edit: an object as it is to be, or the name of one that goes. */

@@ -12,6 +12,7 @@ import {
 } from '@capstan/testing';
 import { runTest } from '../../cli/test-io.test-support.ts';
 import type { PlanReport } from '../format-plan.ts';
+import { compare } from './follow.ts';
 
 const Site = defineKind({
   group: 'example.capstan.dev',
@@ -132,4 +133,35 @@ test('an object that another client changed since the plan was made is not writt
   assert.equal(code, 1);
   assert.match(err, /Site default\/edited was changed by another client since the plan was made; run this again/);
   assert.equal((await cluster.client.get(Site, ref)).spec.image, 'a:1');
+});
+
+const observed = (owner: string, content: string) => ({ owner, content, workload: undefined });
+const nothing = { writes: [], later: [], mayFollow: [], undecided: [] };
+
+test('a gate that waits excuses what is behind it, and nothing else', () => {
+  const predicted = { ...nothing, mayFollow: ['ConfigMap default/behind'] };
+  const before = new Map([
+    ['ConfigMap default/behind', observed('Site default/a', '1')],
+    ['ConfigMap default/behind-too', observed('Site default/b', '1')],
+  ]);
+  const after = new Map([
+    ['ConfigMap default/behind', observed('Site default/a', '2')],
+    ['ConfigMap default/behind-too', observed('Site default/b', '2')],
+  ]);
+  assert.deepEqual(compare(predicted, [], before, after, 1000), {
+    asPredicted: false,
+    differences: ['ConfigMap default/behind-too was changed, and the plan does not show it'],
+    notKnown: ['ConfigMap default/behind was changed, and the plan does not show it'],
+  });
+});
+
+test('an owner that waits for a fact excuses its own children, and those of no other', () => {
+  const predicted = { ...nothing, undecided: ['Site default/a'] };
+  const after = new Map([
+    ['ConfigMap default/one', observed('Site default/a', '1')],
+    ['ConfigMap default/two', observed('Site default/b', '1')],
+  ]);
+  const { differences, notKnown } = compare(predicted, [], new Map(), after, 1000);
+  assert.deepEqual(differences, ['ConfigMap default/two was created, and the plan does not show it']);
+  assert.deepEqual(notKnown, ['ConfigMap default/one was created, and the plan does not show it']);
 });

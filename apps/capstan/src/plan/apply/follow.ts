@@ -75,7 +75,7 @@ function missing(expected: readonly PreviewWrite[], changes: ReadonlyMap<string,
 }
 
 export function compare(
-  { writes, later, unknowns }: PreviewResult,
+  { writes, later, mayFollow, undecided }: Pick<PreviewResult, 'writes' | 'later' | 'mayFollow' | 'undecided'>,
   given: readonly Pick<GivenChange, 'object'>[],
   before: Observation,
   after: Observation,
@@ -87,30 +87,29 @@ export function compare(
   const differences = [
     ...[...changes]
       .filter(([object]) => !foretold.has(object))
-      .map(([object, how]) => `${object} was ${how}, and the plan does not show it`),
-    ...missing(expected, changes).map(
-      (object) => `${object} is in the plan, and nothing happened to it within ${timeoutMs / 1000} s`,
-    ),
+      .map(([object, how]) => ({ object, text: `${object} was ${how}, and the plan does not show it` })),
+    ...missing(expected, changes).map((object) => ({
+      object,
+      text: `${object} is in the plan, and nothing happened to it within ${timeoutMs / 1000} s`,
+    })),
     ...[...changes.keys()].flatMap((object) => {
       const real = disturbanceOf(before.get(object), after.get(object));
       const shown = [
         ...new Set(expected.filter((write) => write.object === object).flatMap(({ disturbs }) => disturbs ?? [])),
       ];
       const isForetold = real === undefined ? shown.length === 0 : shown.includes(real);
+      const pods = real ?? 'nothing happened to its pods';
       return isForetold
         ? []
-        : [
-            `${object}: ${real ?? 'nothing happened to its pods'}, and the plan shows ${shown.join(', ') || 'nothing of that'}`,
-          ];
+        : [{ object, text: `${object}: ${pods}, and the plan shows ${shown.join(', ') || 'nothing of that'}` }];
     }),
   ];
-  // What comes after a gate that waits for content which is created first is not known, and the plan lists the gate.
-  const isGated = unknowns.some((unknown) => unknown.includes(' waits for '));
-  const names = unknowns.map((unknown) => (unknown.split(':')[0] ?? '').split(' ').slice(0, 2).join(' '));
-  const isNotKnown = (difference: string) =>
-    isGated || names.some((name) => name.includes(' ') && difference.startsWith(`${name} `));
-  const found = differences.filter((difference) => !isNotKnown(difference));
-  return { asPredicted: found.length === 0, differences: found, notKnown: differences.filter(isNotKnown) };
+  const ownerOf = (object: string) => after.get(object)?.owner ?? before.get(object)?.owner ?? '';
+  const isNotKnown = ({ object }: { object: string }) =>
+    mayFollow.includes(object) || undecided.some((owner) => owner === object || owner === ownerOf(object));
+  const found = differences.filter((difference) => !isNotKnown(difference)).map(({ text }) => text);
+  const notKnown = differences.filter(isNotKnown).map(({ text }) => text);
+  return { asPredicted: found.length === 0, differences: found, notKnown };
 }
 
 /** The text of a plan without values: times in statuses move. */

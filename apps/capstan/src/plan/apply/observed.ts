@@ -10,12 +10,14 @@ import {
   keyOfObject,
   kindId,
 } from '@capstan/kube';
-import { INVENTORY_LABEL, type Operator } from '@capstan/reconcile';
+import { INVENTORY_LABEL, type Operator, OWNER_ANNOTATION } from '@capstan/reconcile';
 
 /** By `Kind namespace/name`. */
 export type Observation = ReadonlyMap<string, Observed>;
 
 interface Observed {
+  /** What it was written for, as `Kind namespace/name`; '' for objects that no operator has created. */
+  readonly owner: string;
   readonly content: string;
   readonly workload: { readonly replicas: number; readonly template: unknown } | undefined;
 }
@@ -98,7 +100,14 @@ function observed(kind: Kind, object: KubeObject): Observed {
   const own = Object.entries(annotations ?? {}).filter(([name]) => !name.startsWith('deployment.kubernetes.io/'));
   const { replicas = 1, template } = (content.spec ?? {}) as { replicas?: number; template?: unknown };
   return {
+    owner: ownerIn(annotations?.[OWNER_ANNOTATION]),
     content: canonicalJson({ content, uid, labels, own, ownerReferences, isGoing: deletionTimestamp !== undefined }),
     workload: WORKLOADS.has(kindId(kind)) ? { replicas, template } : undefined,
   };
+}
+
+/** From `reconciler Kind.group namespace/name`. */
+function ownerIn(annotation = ''): string {
+  const [, kind = '', key = ''] = annotation.split(' ');
+  return key === '' ? '' : `${kind.split('.')[0]} ${key}`;
 }

@@ -1,0 +1,107 @@
+// The caches as they would be: what a preview changes lies over them, with what the server would do by itself.
+import { type Kind, type KubeObject, keyOf, keyOfObject, kindId, type ObjectRef } from '@capstan/kube/cluster';
+import type { Fork } from '../engine/index.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { disturbanceOf } from './disturbance.ts';
+import type { PreviewWrite } from './preview.ts';
+import { whenAccepted, whenReady } from './ready.ts';
+import { virtuallyDeleted } from './virtual.ts';
+
+export interface Overlay {
+  readonly fork: Fork;
+  /** What Kubernetes' garbage collector would remove. */
+  readonly collected: readonly PreviewWrite[];
+  /** Objects that would be deleted, as `Kind namespace/name`. */
+  readonly gone: ReadonlySet<string>;
+  get(world: string, kind: Kind, key: string): KubeObject | undefined;
+  put(world: string, kind: Kind, object: KubeObject): void;
+  delete(world: string, kind: Kind, object: KubeObject): void;
+  /** As a person's delete: held objects stay until they are released. */
+  remove(world: string, kind: Kind, ref: ObjectRef): void;
+  /** Lets the pods of changed workloads become ready; false when there is none left. */
+  becomeReady(): boolean;
+}
+
+export function createOverlay(runtime: Runtime): Overlay {
+  const fork = runtime.engine.fork();
+  const changed = new Map<string, KubeObject | undefined>();
+  /** Changed workloads whose pods are not ready yet. */
+  const starting = new Map<string, { world: string; kind: Kind; key: string }>();
+  const goneUids = new Set<string>();
+  const gone = new Set<string>();
+  const collected: PreviewWrite[] = [];
+  const idOf = (world: string, kind: Kind, key: string) => `${world}\n${kindId(kind)}\n${key}`;
+  const tables = (world: string, kind: Kind) => {
+    const found = runtime.worlds.get(world);
+    return [...new Set([found?.readTable(kind), found?.childTable(kind)])].filter((table) => table !== undefined);
+  };
+  const overlay: Overlay = {
+    fork,
+    collected,
+    gone,
+    get(world, kind, key) {
+      const id = idOf(world, kind, key);
+      if (changed.has(id)) return changed.get(id);
+      return tables(world, kind)
+        .map((table) => table.peek(key))
+        .find((object) => object !== undefined);
+    },
+    put(world, kind, written) {
+      const object = whenAccepted(kind, written);
+      const key = keyOfObject(object);
+      changed.set(idOf(world, kind, key), object);
+      if (whenReady(kind, object) !== undefined) starting.set(idOf(world, kind, key), { world, kind, key });
+      for (const table of tables(world, kind)) fork.put(table, key, object);
+    },
+    delete(world, kind, object) {
+      const key = keyOfObject(object);
+      changed.set(idOf(world, kind, key), undefined);
+      starting.delete(idOf(world, kind, key));
+      gone.add(`${kind.kind} ${key}`);
+      if (object.metadata.uid !== undefined) goneUids.add(object.metadata.uid);
+      for (const table of tables(world, kind)) fork.delete(table, key);
+      collect(world, object);
+    },
+    remove(world, kind, ref) {
+      const object = overlay.get(world, kind, keyOf(ref));
+      if (object === undefined) return;
+      const held = virtuallyDeleted(object);
+      if (held === undefined) overlay.delete(world, kind, object);
+      else overlay.put(world, kind, held);
+    },
+    becomeReady() {
+      const waiting = [...starting.values()];
+      for (const { world, kind, key } of waiting) {
+        const object = overlay.get(world, kind, key);
+        const ready = object && whenReady(kind, object);
+        if (ready !== undefined) overlay.put(world, kind, ready);
+      }
+      starting.clear();
+      return waiting.length > 0;
+    },
+  };
+
+  /** An object that has another owner stays. */
+  function isKept(object: KubeObject): boolean {
+    return object.metadata.ownerReferences?.some(({ uid }) => !goneUids.has(uid)) ?? false;
+  }
+
+  function collect(world: string, owner: KubeObject): void {
+    for (const { kind, object } of runtime.worlds.get(world)?.ownedBy(owner) ?? []) {
+      if (overlay.get(world, kind, keyOfObject(object)) === undefined || isKept(object)) continue;
+      const disturbs = disturbanceOf({ verb: 'delete', kind }, object, undefined);
+      collected.push({
+        level: 1,
+        by: 'garbage collection',
+        for: `${owner.kind} ${keyOfObject(owner)}`,
+        verb: 'delete',
+        object: `${kind.kind} ${keyOfObject(object)}`,
+        paths: [],
+        changes: [],
+        ...(disturbs === undefined ? {} : { disturbs }),
+      });
+      overlay.delete(world, kind, object);
+    }
+  }
+  return overlay;
+}
