@@ -15,6 +15,7 @@ export { createRightsAudit, RIGHTS_FOLDER, type RightsAudit } from './rights/rig
 export * from './runs.ts';
 export * from './simulation/several-worlds/simulate-worlds.ts';
 export * from './stage/foretold.ts';
+export * from './stage/foretold-runs.ts';
 export * from './stage/lives.ts';
 export * from './stage/recording-transport.ts';
 export * from './stage/stage.ts';

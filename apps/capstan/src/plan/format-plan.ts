@@ -29,7 +29,8 @@ export interface FormatPlanOptions {
 
 /** The plan as people read it: what is given, what follows object by object, what is not known, and the sum. */
 export function formatPlan(report: PlanReport, options: FormatPlanOptions): string {
-  const { given, writes, later, deliveries, problems, unknowns, refusals, notes } = report;
+  const { given, deliveries, problems, unknowns, refusals, notes } = report;
+  const [writes, later] = [report.writes.filter(isLasting), report.later.filter(isLasting)];
   const { bold, red, yellow } = options.colours;
   const lines = [bold('Given:'), ...given.flatMap((change) => givenLines(change, options))];
   const foreign = foreignObjects(report);
@@ -54,7 +55,7 @@ export function formatPlan(report: PlanReport, options: FormatPlanOptions): stri
   if (unknowns.length > 0) lines.push('', yellow(bold('Not known:')), ...unknowns.map((unknown) => `  ? ${unknown}`));
   if (notes.length > 0) lines.push('', bold('Note:'), ...notes.map((note) => `  ${note}`));
   const written = options.isApplied ? 'Applying it …' : 'Nothing has been written.';
-  lines.push('', `${summary(report, options.showStatus)} ${written}`);
+  lines.push('', `${summary({ ...report, writes, later }, options.showStatus)} ${written}`);
   return `${lines.join('\n')}\n`;
 }
 
@@ -69,6 +70,11 @@ export function formatOutcome(
   if (notKnown.length > 0)
     lines.push(yellow('Of objects that the plan lists as not known:'), ...notKnown.map((one) => `  ? ${one}`));
   return `${lines.join('\n')}\n`;
+}
+
+/** A status that ends as it began is not worth a line. */
+function isLasting({ passing }: PreviewWrite): boolean {
+  return passing !== true;
 }
 
 const GIVEN_VERBS = { create: '+ create', change: '~ change', delete: '- delete', none: '= leave' } as const;

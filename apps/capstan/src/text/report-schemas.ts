@@ -85,6 +85,7 @@ const write = {
   ...changes,
   creates: boolean({ ...optional, description: 'The object does not exist yet.' }),
   disturbs: string({ ...optional, description: 'How it disturbs what runs: rolls pods.' }),
+  passing: boolean({ ...optional, description: 'The status ends as it began, and may not be written at all.' }),
   foreign: boolean({ ...optional, description: 'The object was there before, and no operator has written to it.' }),
 };
 

@@ -209,6 +209,8 @@ export interface Fork {
   evaluateKey<R>(derivation: Derivation<R>, key: string): Settled<R> | undefined;
   /** What evaluated nodes wait for, sorted. */
   readonly unknowns: readonly string[];
+  /** Keys of a table that nodes asked for in this evaluation and that are absent. */
+  missed(table: Table<unknown>): readonly string[];
 }
 
 export interface EngineStats {

@@ -22,34 +22,42 @@ export interface PreviewDelivery {
 export function previewDeliveries(runtime: Runtime, fork: Fork): readonly PreviewDelivery[] {
   const changes = fork.evaluate();
   return runtime.sinks.flatMap((binding) => {
-    const { sink, id: by } = binding;
     const changed = [...changedValues(binding, changes, runtime, fork)]
       .filter(([, { before, after }]) => !equal(before, after))
       .map(([key, values]): SinkChange<unknown> => ({ key, ...values }))
       .toSorted((left, right) => (left.key < right.key ? -1 : 1));
-    if (changed.length === 0) return [];
-    const effects = effectsOf(sink, changed, binding) ?? changed.map((change) => effectOf(change, sink));
-    return effects.map(
-      ({ what, disturbs, ...effect }): PreviewDelivery => ({
-        by,
-        key: what,
-        ...effect,
-        ...(disturbs === undefined ? {} : { disturbs }),
-      }),
-    );
+    return deliveriesOf(binding, changed, binding.current());
   });
+}
+
+/** Changes of the values of a sink as a preview shows them; `current` is every value before. */
+export function deliveriesOf(
+  { sink, id: by }: Pick<SinkBinding, 'sink' | 'id'>,
+  changed: readonly SinkChange<unknown>[],
+  current: ReturnType<SinkBinding['current']>,
+): PreviewDelivery[] {
+  if (changed.length === 0) return [];
+  const effects = effectsOf(sink, changed, current) ?? changed.map((change) => effectOf(change, sink));
+  return effects.map(
+    ({ what, disturbs, ...effect }): PreviewDelivery => ({
+      by,
+      key: what,
+      ...effect,
+      ...(disturbs === undefined ? {} : { disturbs }),
+    }),
+  );
 }
 
 /** What the sink itself calls the changes; where that fails, each key is one thing. */
 function effectsOf(
   sink: Sink,
   changed: readonly SinkChange<unknown>[],
-  binding: SinkBinding,
+  current: ReturnType<SinkBinding['current']>,
 ): readonly SinkEffect[] | undefined {
   const what = `effects of the sink ${sink.name}`;
   return guardedOr(
     what,
-    () => sink.effects?.(changed, binding.current()),
+    () => sink.effects?.(changed, current),
     (error) => changed.map((change) => ({ ...effectOf(change, sink), disturbs: `not known: ${error.message}` })),
   );
 }

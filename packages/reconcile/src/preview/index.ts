@@ -1,4 +1,4 @@
-export type { PreviewDelivery } from './deliveries.ts';
+export { deliveriesOf, type PreviewDelivery } from './deliveries.ts';
 export { type FindInstancesOptions, findInstances } from './instances.ts';
 export * from './preview.ts';
 export type { PreviewProblem } from './problems.ts';

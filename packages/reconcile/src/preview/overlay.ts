@@ -1,14 +1,27 @@
 // The caches as they would be: what a preview changes lies over them, with what the server would do by itself.
-import { type Kind, type KubeObject, keyOf, keyOfObject, kindId, type ObjectRef } from '@capstan/kube/cluster';
-import type { Fork } from '../engine/index.ts';
+import {
+  formatTime,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  keyOfObject,
+  kindId,
+  type ObjectRef,
+} from '@capstan/kube/cluster';
+import type { Fork, Table } from '../engine/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { disturbanceOf } from './disturbance.ts';
 import type { PreviewWrite } from './preview.ts';
 import { whenAccepted, whenReady } from './ready.ts';
 import { virtuallyDeleted } from './virtual.ts';
 
+/** What is due later than this counts as work of its own: a renewal, a window of maintenance. */
+const HORIZON_MS = 10 * 60_000;
+
 export interface Overlay {
   readonly fork: Fork;
+  /** The time of all that would be written. */
+  readonly now: string;
   /** What Kubernetes' garbage collector would remove. */
   readonly collected: readonly PreviewWrite[];
   /** Objects that would be deleted, as `Kind namespace/name`. */
@@ -18,12 +31,17 @@ export interface Overlay {
   delete(world: string, kind: Kind, object: KubeObject): void;
   /** As a person's delete: held objects stay until they are released. */
   remove(world: string, kind: Kind, ref: ObjectRef): void;
+  /** Lets time pass until the next instant that the change alone waits for; the milliseconds from now, undefined when there is none. */
+  pass(): number | undefined;
   /** Lets the pods of changed workloads become ready; false when there is none left. */
   becomeReady(): boolean;
 }
 
 export function createOverlay(runtime: Runtime): Overlay {
   const fork = runtime.engine.fork();
+  const start = runtime.instants.now();
+  const now = formatTime(start);
+  let time = start;
   const changed = new Map<string, KubeObject | undefined>();
   /** Changed workloads whose pods are not ready yet. */
   const starting = new Map<string, { world: string; kind: Kind; key: string }>();
@@ -37,6 +55,7 @@ export function createOverlay(runtime: Runtime): Overlay {
   };
   const overlay: Overlay = {
     fork,
+    now,
     collected,
     gone,
     get(world, kind, key) {
@@ -65,9 +84,18 @@ export function createOverlay(runtime: Runtime): Overlay {
     remove(world, kind, ref) {
       const object = overlay.get(world, kind, keyOf(ref));
       if (object === undefined) return;
-      const held = virtuallyDeleted(object);
+      const held = virtuallyDeleted(object, now);
       if (held === undefined) overlay.delete(world, kind, object);
       else overlay.put(world, kind, held);
+    },
+    pass() {
+      const { table, isAwaited } = runtime.instants;
+      const isDue = (instant: number) => instant > time && instant <= start + HORIZON_MS;
+      const due = fork.missed(table as Table<unknown>).filter((key) => isDue(Number(key)) && !isAwaited(key));
+      if (due.length === 0) return undefined;
+      time = Math.min(...due.map(Number));
+      fork.put(table, String(time), true);
+      return time - start;
     },
     becomeReady() {
       const waiting = [...starting.values()];

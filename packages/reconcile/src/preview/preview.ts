@@ -3,6 +3,8 @@
 // can tell is listed as unknown.
 import {
   changesBetween,
+  equal,
+  formatDuration,
   type Kind,
   type KubeObject,
   keyOf,
@@ -99,6 +101,8 @@ export interface PreviewWrite {
   readonly creates?: true;
   /** What it does to running things: `rolls pods`. */
   readonly disturbs?: string;
+  /** The status ends as it began. It is written at most once a second, so that this may not be written at all. */
+  readonly passing?: true;
   /** Why the object counts as one of others: it was there before, and no operator has written to it. */
   readonly foreign?: true;
 }
@@ -173,6 +177,8 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[], mints: 
   function follow(): PreviewWrite[] {
     const writes: PreviewWrite[] = [];
     const seen = new Set<string>();
+    /** Statuses before this phase, by object. */
+    const statuses = new Map<string, { binding: Binding; key: string; before: unknown }>();
     for (const last = level + MAX_LEVELS; level < last; level++) {
       let hasMoved = false;
       for (const map of [removals, alerts, gates, undecided]) map.clear();
@@ -189,6 +195,9 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[], mints: 
         const pending = pendingWrites(change);
         if (pending === undefined) continue;
         for (const step of stepsOf(pending, { minted, gates, mints }, binding, change.key)) {
+          const owner = `${binding.reconciler.resource.kind} ${change.key}`;
+          if ('status' in step && !statuses.has(owner))
+            statuses.set(owner, { binding, key: change.key, before: statusIn(overlay, binding, change.key) });
           const created = carryOutVirtually(step, binding, change.key, overlay, mints);
           if (created === undefined) continue;
           if (created.verb === 'status') reported.set(id, { binding, key: change.key });
@@ -200,7 +209,7 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[], mints: 
           writes.push({
             level: level + 1,
             by: `${binding.operator.name}.${binding.reconciler.name}`,
-            for: `${binding.reconciler.resource.kind} ${change.key}`,
+            for: owner,
             ...created,
           });
         }
@@ -209,17 +218,29 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[], mints: 
     }
     const collected = overlay.collected.slice(collectedSoFar);
     collectedSoFar += collected.length;
+    const passing = new Set(
+      [...statuses].flatMap(([object, { binding, key, before }]) =>
+        equal(before, statusIn(overlay, binding, key)) ? [object] : [],
+      ),
+    );
     // A status is written at most once a second: by then an object that goes is gone.
-    return [...writes.filter(({ verb, object }) => verb !== 'status' || !overlay.gone.has(object)), ...collected];
+    const lasting = writes.filter(({ verb, object }) => verb !== 'status' || !overlay.gone.has(object));
+    const marked = lasting.map((write) =>
+      write.verb === 'status' && passing.has(write.object) ? { ...write, passing: true as const } : write,
+    );
+    return [...marked, ...collected];
   }
 
   const writes = follow();
   const levels = level;
   const deliveries = previewDeliveries(runtime, overlay.fork);
   const later: PreviewLater[] = [];
-  for (let round = 0; round < MAX_ROUNDS && overlay.becomeReady(); round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const passedMs = overlay.becomeReady() ? 0 : overlay.pass();
+    if (passedMs === undefined) break;
     const awaited = new Map([...removals.values()].flat().map(({ object, until }) => [object, until]));
-    later.push(...follow().map((write) => ({ ...write, until: awaited.get(write.object) ?? 'pods are ready' })));
+    const reason = passedMs === 0 ? 'pods are ready' : `${formatDuration(passedMs)} have passed`;
+    later.push(...follow().map((write) => ({ ...write, until: awaited.get(write.object) ?? reason })));
   }
   for (const { until, ...removal } of [...removals.values()].flat())
     later.push({ level: level + 1, ...removal, verb: 'delete', ...valued([]), until });
@@ -234,6 +255,15 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[], mints: 
     levels,
     bodies,
   };
+}
+
+/** The status of an object without the times of its conditions. */
+function statusIn(overlay: Overlay, { world, reconciler }: Binding, key: string): unknown {
+  const found = overlay.get(world.name, reconciler.resource, key) as { status?: object } | undefined;
+  const { conditions, ...status } = (found?.status ?? {}) as {
+    conditions?: readonly { lastTransitionTime?: string }[];
+  };
+  return { ...status, conditions: conditions?.map(({ lastTransitionTime: _time, ...condition }) => condition) };
 }
 
 /** Each once, although several reconcilers write to the status of one object. */
@@ -359,7 +389,7 @@ function carryOutVirtually(
   if (owner === undefined) return undefined;
   const next =
     'status' in step
-      ? virtuallyWithStatus(owner, step.status)
+      ? virtuallyWithStatus(owner, step.status, overlay.now)
       : virtuallyFinalized(owner, step.finalizer, binding.finalizer);
   const changes = changesBetween(owner, next, MAX_PATHS);
   const isGone =
@@ -377,7 +407,10 @@ function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay, m
   const { kind, ref } = write;
   const world = placeOf(kind) ?? binding.world.name;
   const existing = overlay.get(world, kind, keyOf(ref));
-  const next = virtualResult(write, existing, binding.manager, mints);
+  const next =
+    write.verb === 'delete'
+      ? existing && virtuallyDeleted(existing, overlay.now)
+      : virtualResult(write, existing, binding.manager, mints);
   const disturbs = disturbanceOf(write, existing, next);
   if (next === undefined && existing === undefined) return undefined;
   if (next === undefined) overlay.delete(world, kind, existing as KubeObject);
@@ -405,7 +438,7 @@ function isForeign(existing: KubeObject | undefined): boolean {
 
 /** The object after the write; undefined when it is gone. */
 function virtualResult(
-  write: ChildWrite,
+  write: Exclude<ChildWrite, { verb: 'delete' }>,
   existing: KubeObject | undefined,
   manager: string,
   mints: Mints,
@@ -425,8 +458,6 @@ function virtualResult(
       return existing && virtuallyWithdrawn(existing, write);
     case 'hold':
       return existing;
-    case 'delete':
-      return existing && virtuallyDeleted(existing);
   }
 }
 

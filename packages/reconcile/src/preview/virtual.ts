@@ -20,7 +20,7 @@ export function virtuallyApplied(existing: KubeObject | undefined, body: KubeObj
     metadata: {
       ...metadata,
       uid: metadata.uid ?? VIRTUAL_UID,
-      generation: (existing?.metadata.generation ?? 0) + 1,
+      ...generationAfter(existing, merged),
       resourceVersion: PREVIEWED_VERSION,
       managedFields: [...others, entry],
     },
@@ -30,9 +30,15 @@ export function virtuallyApplied(existing: KubeObject | undefined, body: KubeObj
 /** An object after a JSON patch, with the generation that follows from a change of more than metadata and status. */
 export function virtuallyPatched(existing: KubeObject, operations: Parameters<typeof applyJsonPatch>[1]): KubeObject {
   const patched = applyJsonPatch(existing, operations) as KubeObject;
+  return { ...patched, metadata: { ...patched.metadata, ...generationAfter(existing, patched) } };
+}
+
+/** The next one where more than metadata and status changes; kinds without a generation have none. */
+function generationAfter(existing: KubeObject | undefined, next: KubeObject): { generation?: number } {
+  if (existing === undefined) return { generation: 1 };
   const { generation } = existing.metadata;
-  if (generation === undefined || equal(contentOf(existing), contentOf(patched))) return patched;
-  return { ...patched, metadata: { ...patched.metadata, generation: generation + 1 } };
+  if (generation === undefined) return {};
+  return { generation: equal(contentOf(existing), contentOf(next)) ? generation : generation + 1 };
 }
 
 /** A shared object after its fields and marks of ours are given back. */
@@ -61,27 +67,19 @@ function contentOf(object: KubeObject): unknown {
 export const VIRTUAL_UID = 'made-by-preview';
 
 /** An object after a delete request: one that finalizers hold stays until they are taken off; undefined when it is gone. */
-export function virtuallyDeleted(object: KubeObject): KubeObject | undefined {
+export function virtuallyDeleted(object: KubeObject, now: string): KubeObject | undefined {
   if ((object.metadata.finalizers?.length ?? 0) === 0) return undefined;
-  const deletionTimestamp = object.metadata.deletionTimestamp ?? PREVIEW_TIME;
+  const deletionTimestamp = object.metadata.deletionTimestamp ?? now;
   return { ...object, metadata: { ...object.metadata, deletionTimestamp } };
 }
 
-export function virtuallyWithStatus(object: KubeObject, status: StatusWrite): KubeObject {
+export function virtuallyWithStatus(object: KubeObject, status: StatusWrite, now: string): KubeObject {
   const current = (object as { status?: StatusInput }).status;
-  const { conditions } = mergeConditions(
-    conditionsOf(current),
-    status.conditions,
-    status.generation,
-    () => PREVIEW_TIME,
-  );
+  const { conditions } = mergeConditions(conditionsOf(current), status.conditions, status.generation, () => now);
   const merged = mergeStatus(current, status.input);
   const next = conditions.length > 0 ? { ...merged, conditions } : merged;
   return { ...object, status: next } as KubeObject;
 }
-
-/** Stands for the moment at which the real write would be created. */
-const PREVIEW_TIME = '1970-01-01T00:00:00Z';
 
 export function virtuallyFinalized(object: KubeObject, change: 'add' | 'remove', finalizer: string): KubeObject {
   const current = object.metadata.finalizers ?? [];

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { Deployment, type KubeObject } from '@capstan/kube';
 import type { ChildWrite } from '../diff/index.ts';
 import { disturbanceOf } from './disturbance.ts';
-import { virtuallyDeleted } from './virtual.ts';
+import { virtuallyApplied, virtuallyDeleted } from './virtual.ts';
 import { wouldBe } from './would-be.ts';
 
 type Thing = KubeObject & { spec?: { size: number }; status?: unknown };
@@ -69,8 +69,11 @@ describe('an object as it would be', () => {
 });
 
 test('a deleted object that finalizers hold stays, and one that nothing holds is gone', () => {
-  assert.ok(virtuallyDeleted(cached)?.metadata.deletionTimestamp);
-  assert.equal(virtuallyDeleted({ ...cached, metadata: { ...cached.metadata, finalizers: [] } }), undefined);
+  assert.ok(virtuallyDeleted(cached, '2026-01-01T00:00:00Z')?.metadata.deletionTimestamp);
+  assert.equal(
+    virtuallyDeleted({ ...cached, metadata: { ...cached.metadata, finalizers: [] } }, '2026-01-01T00:00:00Z'),
+    undefined,
+  );
 });
 
 describe('a write to a workload', () => {
@@ -100,4 +103,12 @@ describe('a write to a workload', () => {
   ];
   for (const [name, write, before, after, expected] of cases)
     test(name, () => assert.equal(disturbanceOf(write, before, after), expected));
+});
+
+test('a write of labels alone keeps the generation, and one of the content raises it', () => {
+  const existing = { apiVersion: 'v1', kind: 'Any', metadata: { name: 'a', generation: 3 }, spec: { a: 1 } };
+  const after = (body: object) =>
+    virtuallyApplied(existing, { ...existing, metadata: { name: 'a' }, ...body }, 'capstan.test').metadata;
+  assert.equal(after({ metadata: { name: 'a', labels: { b: 'c' } } }).generation, 3);
+  assert.equal(after({ spec: { a: 2 } }).generation, 4);
 });

@@ -20,7 +20,14 @@ import { createPurity } from '../read/purity.ts';
 import type { ReadSources } from '../read/world-reader.ts';
 import { LOCAL, type Role, roleOf, writesElsewhere } from '../reconciler.ts';
 import { createSinkRegistry, type SinkLease } from '../sinks/index.ts';
-import { createFacts, createInstants, createSources, type Facts, type FactsOptions } from '../sources/index.ts';
+import {
+  createFacts,
+  createInstants,
+  createSources,
+  type Facts,
+  type FactsOptions,
+  type Instants,
+} from '../sources/index.ts';
 import { noopTracer, type Tracer } from '../tracing/index.ts';
 import { createHistory, type History } from '../why/index.ts';
 import {
@@ -109,6 +116,7 @@ export interface Runtime {
   /** Sinks that operators define, where they are bound. */
   readonly sinks: readonly SinkBinding[];
   readonly history: History;
+  readonly instants: Instants;
   /** The facts that something has read so far, in the order of their first reads. */
   readonly facts: ReturnType<Facts['opened']>;
   /** Which facts this runtime performs. */
@@ -284,6 +292,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     engine,
     worlds: worlds.all,
     history,
+    instants,
     get facts() {
       return facts.opened();
     },

@@ -7,6 +7,11 @@ import type { Engine, Table, Tracker } from '../engine/index.ts';
 import { ReadErrors } from '../errors.ts';
 
 export interface Instants {
+  /** By instant, in milliseconds. */
+  readonly table: Table<true>;
+  now(): number;
+  /** Whether something waits for the instant already. */
+  isAwaited(key: string): boolean;
   /** Whether an instant (milliseconds, or RFC 3339) has come; tracked. */
   reached(tracker: Tracker, instant: number | string): boolean;
   stop(): void;
@@ -72,6 +77,9 @@ export function createInstants(engine: Engine, clock: Clock): Instants {
   }
 
   return {
+    table,
+    now: () => clock.now(),
+    isAwaited: (key) => timers.has(key),
     reached(tracker, instant) {
       const time = typeof instant === 'number' ? instant : parseTime(instant);
       if (Number.isNaN(time)) throw ReadErrors.NotAnInstant();

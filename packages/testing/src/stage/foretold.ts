@@ -2,19 +2,26 @@
 // preview, with its order and with what happens to running pods. Then the pods become ready, and what follows is compared too.
 import {
   DaemonSet,
+  type DefinedKind,
   Deployment,
   equal,
+  isNotFound,
   type Kind,
   type KubeObject,
   keyOf,
   keyOfObject,
+  kindId,
   type ObjectRef,
   refOf,
   StatefulSet,
   systemClock,
 } from '@capstan/kube';
 import {
+  deliveriesOf,
+  INVENTORY_LABEL,
+  OWNER_ANNOTATION,
   type PreviewChange,
+  type PreviewDelivery,
   type PreviewLater,
   type PreviewResult,
   type PreviewWrite,
@@ -39,6 +46,8 @@ export interface Comparison {
 }
 
 const MAX_ROUNDS = 6;
+/** A preview shows what follows within this time. */
+const HORIZON_MS = 10 * 60_000;
 const WORKLOADS: readonly Kind[] = [Deployment, StatefulSet, DaemonSet];
 
 /** Previews a change, makes it, and compares; afterwards all pods are ready. */
@@ -47,12 +56,15 @@ export async function compareWithPreview({ stage, changes, make }: Foretold): Pr
   const predicted = await preview(runtime, changes, { clock: systemClock, signal: new AbortController().signal });
   const kinds = kindsByPath(stage);
   const before = await workloads(stage);
+  const owners = await ownersOf(stage);
+  const delivered = currentValues(stage);
   stage.transport.clear();
   await make();
   await stage.settle();
   const differences = [
     ...compared(requestsOf(stage, kinds), predicted.writes, 'at once'),
     ...disturbances(before, await workloads(stage), predicted.writes),
+    ...deliveries(stage, delivered, predicted),
   ];
   // The status of an object that goes may be written before it is gone, or not.
   const moot = new Set(
@@ -62,13 +74,17 @@ export async function compareWithPreview({ stage, changes, make }: Foretold): Pr
     ].map((object) => `status of ${object}`),
   );
   stage.transport.clear();
-  for (let round = 0; round < MAX_ROUNDS && (await podsBecomeReady(stage)); round++) await stage.settle();
+  await toRest(stage);
   const isWaiting = (one: PreviewLater) =>
     one.level > predicted.levels + 1 && one.verb === 'delete' && one.paths.length === 0;
   const made = requestsOf(stage, kinds);
   const due = predicted.later.filter((one) => !isWaiting(one) || made.some(({ id }) => id === idOf(one)));
   differences.push(...compared(made, due, 'once pods are ready'));
-  const notKnown = new Set(predicted.mayFollow.flatMap(idsOf));
+  const undecided = new Set(predicted.undecided);
+  const ofUndecided = [...owners, ...(await ownersOf(stage))].flatMap(([object, owner]) =>
+    undecided.has(owner) ? [object] : [],
+  );
+  const notKnown = new Set([...predicted.mayFollow, ...undecided, ...ofUndecided].flatMap(idsOf));
   const isUnknown = ({ ids }: Difference) => ids.some((id) => notKnown.has(id));
   return {
     predicted,
@@ -113,7 +129,8 @@ function requestId(method: string, path: string, kinds: ReadonlyMap<string, stri
   const isNamespaced = rest[0] === 'namespaces' && rest.length > 2;
   const [plural = '', name, subresource] = isNamespaced ? rest.slice(2) : rest;
   const namespace = isNamespaced ? rest[1] : undefined;
-  if (IGNORED.has(plural)) return undefined;
+  // The program elects its leader by a Lease of its own; others are children.
+  if (IGNORED.has(plural) || (plural === 'leases' && (name ?? '').startsWith('capstan-'))) return undefined;
   const kind = kinds.get(`${plural}.${group}`) ?? plural;
   const key = namespace === undefined ? name : `${namespace}/${name}`;
   if (method === 'POST') return `create ${kind} in ${namespace ?? 'the cluster'}`;
@@ -122,7 +139,7 @@ function requestId(method: string, path: string, kinds: ReadonlyMap<string, stri
 }
 
 /** Written by the program for itself. */
-const IGNORED: ReadonlySet<string> = new Set(['leases', 'events', 'selfsubjectaccessreviews']);
+const IGNORED: ReadonlySet<string> = new Set(['events', 'selfsubjectaccessreviews']);
 
 function idOf({ verb, object, creates }: PreviewWrite): string {
   if (verb === 'status') return `status of ${object}`;
@@ -140,6 +157,7 @@ function creationOf(object: string): string {
 function compared(made: readonly Request[], foretold: readonly PreviewWrite[], when: string): Difference[] {
   const ours = foretold.filter(({ by }) => by !== 'garbage collection');
   const expected = new Set(ours.map(idOf));
+  const needed = new Set(ours.filter(({ passing }) => passing !== true).map(idOf));
   const found = new Map(made.map(({ id, at }) => [id, at]));
   const ordered = ours.filter(({ verb }) => verb !== 'status');
   const late = ordered.flatMap((first, index) =>
@@ -159,7 +177,7 @@ function compared(made: readonly Request[], foretold: readonly PreviewWrite[], w
     ...made
       .filter(({ id }) => !expected.has(id))
       .map(({ id }) => ({ ids: [id], text: `${when}: ${id} was not foretold` })),
-    ...[...expected]
+    ...[...needed]
       .filter((id) => !found.has(id))
       .map((id) => ({ ids: [id], text: `${when}: ${id} was foretold and not made` })),
     ...late,
@@ -169,6 +187,49 @@ function compared(made: readonly Request[], foretold: readonly PreviewWrite[], w
 /** An object that is written at several levels is ordered by its first write only. */
 function isFirst(all: readonly PreviewWrite[], write: PreviewWrite): boolean {
   return all.find((one) => idOf(one) === idOf(write)) === write;
+}
+
+/** What each child of the program was written for, as `Kind namespace/name`. */
+async function ownersOf({ client, program }: Stage): Promise<Map<string, string>> {
+  const written = program.runtime.bindings.flatMap(({ reconciler }) => reconciler.writes.map(({ kind }) => kind));
+  const owners = new Map<string, string>();
+  for (const kind of new Map(written.map((one) => [kindId(one), one])).values()) {
+    try {
+      const { items } = await client.list<KubeObject>(kind, { labelSelector: INVENTORY_LABEL });
+      for (const object of items) {
+        const [, owner = '', key = ''] = object.metadata.annotations?.[OWNER_ANNOTATION]?.split(' ') ?? [];
+        owners.set(`${kind.kind} ${keyOfObject(object)}`, `${owner.split('.')[0]} ${key}`);
+      }
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+  return owners;
+}
+
+type Values = ReturnType<Stage['program']['runtime']['sinks'][number]['current']>;
+
+function currentValues({ program }: Stage): ReadonlyMap<string, Values> {
+  return new Map(program.runtime.sinks.map((binding) => [binding.id, new Map(binding.current())]));
+}
+
+/** Compares what sinks deliver, and what that disturbs. */
+function deliveries(stage: Stage, before: ReadonlyMap<string, Values>, predicted: PreviewResult): Difference[] {
+  const idOfDelivery = ({ by, key, change, disturbs }: PreviewDelivery) =>
+    `${by}: ${key} ${change}${disturbs === undefined ? '' : ` (${disturbs})`}`;
+  const real = stage.program.runtime.sinks.flatMap((binding) => {
+    const [old, now]: [Values, Values] = [before.get(binding.id) ?? new Map(), binding.current()];
+    const changed = [...new Set([...old.keys(), ...now.keys()])]
+      .map((key) => ({ key, before: old.get(key)?.value, after: now.get(key)?.value }))
+      .filter((one) => !equal(one.before, one.after))
+      .toSorted((left, right) => (left.key < right.key ? -1 : 1));
+    return deliveriesOf(binding, changed, old).map(idOfDelivery);
+  });
+  const shown = predicted.deliveries.map(idOfDelivery);
+  return [
+    ...real.filter((one) => !shown.includes(one)).map((one) => ({ ids: [one], text: `${one} was not foretold` })),
+    ...shown.filter((one) => !real.includes(one)).map((one) => ({ ids: [one], text: `${one} was foretold only` })),
+  ];
 }
 
 interface Workload {
@@ -208,6 +269,17 @@ function disturbanceOf(before: Workload | undefined, after: Workload | undefined
   if (next === 0) return 'stops pods';
   if (!equal(before?.template, after?.template)) return 'rolls pods';
   return next === old ? undefined : next < old ? 'stops pods' : 'starts pods';
+}
+
+/** Lets pods become ready and time pass, as a preview assumes it, until nothing more follows. */
+export async function toRest(stage: Stage): Promise<void> {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    while (await podsBecomeReady(stage)) await stage.settle();
+    const writes = stage.transport.writes.length;
+    await stage.clock.advance(HORIZON_MS);
+    await stage.settle();
+    if (stage.transport.writes.length === writes) return;
+  }
 }
 
 /** Plays the controllers of workloads: whatever is not ready becomes ready. False when all is ready already. */
@@ -293,7 +365,7 @@ export async function assertForetold({
     try {
       change = isGone
         ? { kind, ref: edit.gone, gone: true }
-        : { kind, object: await client.apply<KubeObject>(kind, edit.object, { ...options, dryRun: true }) };
+        : { kind, object: viewed(kind, await client.apply(kind, edit.object, { ...options, dryRun: true })) };
     } catch {
       // The server refuses it, and nothing follows.
       continue;
@@ -306,9 +378,17 @@ export async function assertForetold({
     total.writes += predicted.writes.length + predicted.later.length;
     if (differences.length > 0) {
       const unknowns = predicted.unknowns.map((one) => `not known: ${one}`);
+      const foretold = predicted.writes.map((one) => `foretold: ${idOf(one)} by ${one.by}: ${one.paths.join(', ')}`);
       const later = predicted.later.map((one) => `later: ${idOf(one)}, once ${one.until}`);
-      throw new Error([`edit ${count}`, ...story.slice(-4), ...differences, ...unknowns, ...later].join('\n  '));
+      throw new Error(
+        [`edit ${count}`, ...story.slice(-4), ...differences, ...unknowns, ...foretold, ...later].join('\n  '),
+      );
     }
   }
   return total;
+}
+
+/** As reconcilers see objects of the kind. */
+function viewed(kind: Kind, object: KubeObject): KubeObject {
+  return 'viewOf' in kind ? (kind as DefinedKind).viewOf(object) : object;
 }

@@ -18,6 +18,7 @@ import {
   type Outcome,
   QUERY,
   SETTLED,
+  type TableState,
 } from '../graph/model.ts';
 import { canonicalCycle } from '../wave/cycle.ts';
 import { cycleOutcome, projectionChanged, sameFailure, sharedResult } from '../wave/evaluate.ts';
@@ -49,6 +50,8 @@ export interface Evaluation {
   created: Map<DerivationState, Map<string, Node>>;
   /** Shadows that run now, outermost first. */
   stack: Shadow[];
+  /** Absent keys that were asked for. */
+  missed: Map<TableState, Set<string>>;
   /** The run that may read now. */
   active: object | undefined;
   /** Runs a node's computation in the fork. */

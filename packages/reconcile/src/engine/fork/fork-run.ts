@@ -72,6 +72,10 @@ class ForkRun implements Tracker {
     const value = viewValue(this.evaluation.view, state, key) as V | undefined;
     if (value === undefined) {
       if (viewPresence(this.evaluation.view, state, key) === UNKNOWN) this.suspend([`${state.name}/${key}`]);
+      const { missed } = this.evaluation;
+      const keys = missed.get(state);
+      if (keys === undefined) missed.set(state, new Set([key]));
+      else keys.add(key);
       return undefined;
     }
     if (project === undefined) return value;

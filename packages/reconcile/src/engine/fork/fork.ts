@@ -56,6 +56,7 @@ export function createFork(graph: Graph): Fork {
       const node = forkNode(evaluation, derivation as unknown as DerivationState, key);
       return settledOf(outcomeOf(evaluation, node)) as Settled<R> | undefined;
     },
+    missed: (table) => [...(evaluated().evaluation.missed.get(tableState(table)) ?? [])],
     get unknowns() {
       const { evaluation, liveness } = evaluated();
       const found = new Set<string>();
@@ -77,6 +78,7 @@ function evaluate(graph: Graph, overlay: Overlay) {
     shadows: new Map(),
     created: new Map(),
     stack: [],
+    missed: new Map(),
     active: undefined,
     run: runInFork,
   };
