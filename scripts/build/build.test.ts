@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -75,6 +75,17 @@ describe('the built package', () => {
         /(?:from|import)\s*\(?['"](?:@capstan\/|[^'"]*\.ts['"])/,
         file,
       );
+  });
+
+  test('evaluates no members of node:http that load the HTTP client of Node.js', async () => {
+    const preload = join(folder, 'loaded.cjs');
+    const loaded = "process.moduleLoadList.some((each) => each.endsWith('deps/undici/undici'))";
+    writeFileSync(preload, `process.on('exit', () => process.stderr.write(String(${loaded})));`);
+    for (const command of ['gateway', 'operator']) {
+      const args = ['--require', preload, program('submariner'), command, '--help'];
+      const { stderr } = await run(process.execPath, args);
+      assert.equal(stderr, 'false', command);
+    }
   });
 
   test('is the same tarball when it is built again, in another folder', { timeout: 120_000 }, async () => {

@@ -49,7 +49,7 @@ export async function bundle({ entries, folder, folderAt, constants }: Bundle): 
       banner: {
         js: "import{createRequire as requireFrom}from'node:module';const require=requireFrom(import.meta.url);",
       },
-      plugins: [filesBesideSources({ folder, folderAt, programs, named })],
+      plugins: [filesBesideSources({ folder, folderAt, programs, named }), lazyBuiltins()],
       logLevel: 'warning',
     });
     outputs = built.outputFiles;
@@ -102,6 +102,25 @@ function filesBesideSources(
         });
         return { contents, loader: path.endsWith('.ts') ? 'ts' : 'js' };
       });
+    },
+  };
+}
+
+/**
+ * Takes `node:http` without evaluating the members of it that are not used. A static import evaluates all of them, and one loads
+ * the client that Node.js brings along: 11 MB of memory in each process, for a client that no program uses.
+ */
+function lazyBuiltins(): Plugin {
+  return {
+    name: 'lazy builtins',
+    setup(building) {
+      building.onResolve({ filter: /^(?:node:)?http$/ }, ({ kind }) =>
+        kind === 'import-statement' ? { path: 'node:http', namespace: 'lazy builtin' } : undefined,
+      );
+      building.onLoad({ filter: /.*/, namespace: 'lazy builtin' }, ({ path }) => ({
+        contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+        loader: 'js',
+      }));
     },
   };
 }

@@ -4,12 +4,12 @@
 import { type DerivationDefinition, derivation, type Reader } from '@capstan/reconcile';
 import { canonicalCidr, contains, isCidr, overlaps, rangeOf } from '../drivers/addresses.ts';
 import type { LocalEnd } from '../drivers/driver.ts';
-import { Broker, Cluster, Endpoint, type EndpointSpec } from '../kinds/index.ts';
+import { Broker, Cluster, Endpoint } from '../kinds/index.ts';
 import { isEncrypted } from '../policy/driver-names.ts';
 import { disagreementOf } from '../resolution/agreement.ts';
 import { clusterFacts } from '../resolution/cluster-labels.ts';
 import type { Offer } from '../resolution/decision.ts';
-import { offerOfEndpoint } from '../resolution/endpoint-offer.ts';
+import { endpointsByCluster, offerOfEndpoint } from '../resolution/endpoint-offer.ts';
 import { policySet } from '../resolution/pair-fold.ts';
 import { decideFor } from '../resolution/resolver.ts';
 import { publishedFor, RESOLVED_ANNOTATION } from '../sync/published-outcomes.ts';
@@ -47,21 +47,6 @@ export const clusterOfEndpoint = derivation<readonly string[]>({
   },
 });
 
-interface KnownEndpoint {
-  readonly spec: EndpointSpec;
-  /** The drivers that its gateway resolved for other clusters. */
-  readonly resolved: string | undefined;
-}
-
-/** The Endpoints of one cluster: two while one gateway takes over from another. */
-const endpointsOfCluster = derivation<readonly KnownEndpoint[]>({
-  name: 'endpoints of a cluster',
-  compute({ key, read }) {
-    const [namespace = '', cluster = ''] = key.split('/');
-    return read.list(Endpoint, { namespace }, endpointOf).filter(({ spec }) => spec.cluster_id === cluster);
-  },
-});
-
 export function createProtection({
   clusterID,
   namespace,
@@ -76,7 +61,7 @@ export function createProtection({
     compute({ key, read }) {
       const [inNamespace = '', cluster = ''] = key.split('/');
       if (inNamespace !== namespace || cluster === clusterID) return undefined;
-      const endpoints = read.derived(endpointsOfCluster, key);
+      const endpoints = read.by(endpointsByCluster, key, endpointOf);
       const declared = read.get(Cluster, { namespace, name: cluster }, networksOf);
       if (declared === undefined && endpoints.length === 0) return undefined;
       const named = (declared ?? []).filter(isCidr);
@@ -95,7 +80,7 @@ function stateOf(read: Reader, namespace: string, local: string, remote: string)
   if (own === undefined || other === undefined) return 'unknown';
   const offers = new Map<string, Offer>();
   for (const id of [local, remote])
-    for (const { spec } of read.derived(endpointsOfCluster, `${namespace}/${id}`))
+    for (const { spec } of read.by(endpointsByCluster, `${namespace}/${id}`, endpointOf))
       offers.set(id, offerOfEndpoint(spec));
   const { ranking } = read.derived(policySet, namespace);
   const onConflict = read.list(Broker, { namespace }, conflictOf)[0] ?? 'pick';
@@ -108,7 +93,7 @@ function stateOf(read: Reader, namespace: string, local: string, remote: string)
   if (decision === undefined || wanted === undefined || isEncrypted(wanted)) return 'closed';
   // The other end does not agree to packets in clear: then none are sent, with a cable or without.
   const published = read
-    .derived(endpointsOfCluster, `${namespace}/${remote}`)
+    .by(endpointsByCluster, `${namespace}/${remote}`, endpointOf)
     .map(({ resolved }) => publishedFor(resolved, local))
     .filter((each) => disagreementOf(decision, { local, remote }, each)?.holds === true);
   if (published.length === 0) return 'open';

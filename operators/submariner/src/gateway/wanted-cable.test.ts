@@ -137,19 +137,19 @@ describe('the cable of an Endpoint', () => {
       'a subnet overlaps one of this cluster',
       [...without('Endpoint', 'west'), endpoint('west', { subnets: ['10.11.128.0/17'] })],
       'error',
-      /^cluster "west": its subnet 10\.11\.128\.0\/17 overlaps one of cluster "east"; use networks/,
+      /^cluster "west": its subnet 10\.11\.128\.0\/17 overlaps 10\.11\.0\.0\/16 of cluster "east"; use networks/,
     ],
     [
       'a subnet overlaps one of a third cluster',
       [...USUAL, cluster('north'), endpoint('north', { subnets: ['10.12.3.0/24'] })],
       'error',
-      /overlaps one of cluster "north"/,
+      /overlaps 10\.12\.3\.0\/24 of cluster "north"/,
     ],
     [
       'a subnet of this cluster overlaps one of a third cluster, to which the other end sends its packets',
       [...USUAL, cluster('aft'), endpoint('aft', { subnets: ['10.11.3.0/24'] })],
       'error',
-      /^cluster "east": its subnet 10\.11\.0\.0\/16 overlaps one of cluster "aft"/,
+      /^cluster "east": its subnet 10\.11\.0\.0\/16 overlaps 10\.11\.3\.0\/24 of cluster "aft"/,
     ],
     [
       'a subnet is not declared by the Cluster',

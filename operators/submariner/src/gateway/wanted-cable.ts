@@ -4,12 +4,13 @@ import { type DerivationDefinition, derivation, type Reader, type SourceDefiniti
 import { canonicalCidr, isCidr, overlaps } from '../drivers/addresses.ts';
 import type { Cable, LocalEnd } from '../drivers/driver.ts';
 import { Broker, Cluster, Endpoint, type EndpointSpec } from '../kinds/index.ts';
+import { findLostClaims } from '../networks/overlaps.ts';
 import { type DriverName, driverNameOf, isEncrypted } from '../policy/driver-names.ts';
 import { ownOptionsOf, sharedOptionsOf } from '../policy/driver-options.ts';
 import { disagreementOf, outcomeOf } from '../resolution/agreement.ts';
 import { clusterFacts } from '../resolution/cluster-labels.ts';
 import type { Decision, Offer } from '../resolution/decision.ts';
-import { offerOfEndpoint } from '../resolution/endpoint-offer.ts';
+import { endpointsByCluster, offerOfEndpoint } from '../resolution/endpoint-offer.ts';
 import { policySet } from '../resolution/pair-fold.ts';
 import { decideFor } from '../resolution/resolver.ts';
 import { formatOutcomes, publishedFor, RESOLVED_ANNOTATION } from '../sync/published-outcomes.ts';
@@ -56,6 +57,7 @@ export function createEndpointPlan(gateway: LocalGateway): DerivationDefinition<
   const { clusterID, namespace } = gateway;
   const publishedHere = ({ metadata }: Endpoint) =>
     publishedFor(metadata.annotations?.[RESOLVED_ANNOTATION], clusterID);
+  const lostClaimOf = createLostClaims(gateway);
   return derivation<EndpointPlan | undefined>({
     name: 'cable of an endpoint',
     compute({ key, read }) {
@@ -76,10 +78,15 @@ export function createEndpointPlan(gateway: LocalGateway): DerivationDefinition<
       // Without its labels the default policy would be used, which may not encrypt.
       if (other === undefined) return without('connecting', `waiting for Cluster "${endpoint.cluster_id}"`);
       if (own === undefined) return without('connecting', `waiting for Cluster "${clusterID}"`);
-      const endpoints = read.list(Endpoint, { namespace }, specOf);
-      const refused = refusedSubnet(endpoint, gateway, endpoints) ?? undeclaredSubnet(read, namespace, endpoint);
+      const refused =
+        [endpoint.cluster_id, clusterID].map((id) => read.derived(lostClaimOf, id)).find((message) => message !== '') ??
+        undeclaredSubnet(read, namespace, endpoint);
       if (refused !== undefined) return without('error', refused);
-      const offers = new Map(endpoints.map((spec) => [spec.cluster_id, offerOfEndpoint(spec)]));
+      const offers = new Map(
+        [clusterID, endpoint.cluster_id].flatMap((id) =>
+          read.by(endpointsByCluster, `${namespace}/${id}`, specOf).map((spec) => [id, offerOfEndpoint(spec)] as const),
+        ),
+      );
       const { ranking } = read.derived(policySet, namespace);
       const onConflict = read.list(Broker, { namespace }, conflictOf)[0] ?? 'pick';
       const decide = (offerOf: (id: string) => Offer | undefined) =>
@@ -155,31 +162,25 @@ function localOptions(read: Reader, { options }: LocalGateway, driver: DriverNam
 }
 
 /**
- * Packets to a subnet can go to one cluster only: this one, else the one with the smaller id. The other end refuses the
- * subnets of this cluster by the same rule, so both report the same.
+ * By the id of a cluster: why it gets no packets, or an empty text. All members refuse the same networks, so both ends of a pair
+ * report the same.
  */
-function refusedSubnet(
-  { cluster_id: id, subnets }: EndpointSpec,
-  { clusterID, local }: LocalGateway,
-  endpoints: readonly EndpointSpec[],
-): string | undefined {
-  const own = { id: clusterID, subnets: local.subnets.filter(isCidr) };
-  const remote = { id, subnets: subnets.filter(isCidr) };
-  const third = endpoints
-    .filter((each) => each.cluster_id !== clusterID && each.cluster_id !== id)
-    .map((each) => ({ id: each.cluster_id, subnets: each.subnets.filter(isCidr) }));
-  const claims = [
-    [remote, own],
-    ...third.filter((each) => each.id < id).map((each) => [remote, each] as const),
-    ...third.filter((each) => each.id < clusterID).map((each) => [own, each] as const),
-  ] as const;
-  for (const [one, other] of claims) {
-    const subnet = one.subnets.find((each) => other.subnets.some((theirs) => overlaps(each, theirs)));
-    if (subnet !== undefined)
-      return `cluster "${one.id}": its subnet ${subnet} overlaps one of cluster "${other.id}"; use networks that do not overlap`;
-  }
-  return undefined;
+function createLostClaims({ clusterID, namespace, local }: LocalGateway): DerivationDefinition<string> {
+  const all = derivation<Readonly<Record<string, string>>>({
+    name: 'networks that several clusters claim',
+    compute({ read }) {
+      const others = read.list(Endpoint, { namespace }, claimOf).filter(({ id }) => id !== clusterID);
+      return Object.fromEntries(findLostClaims([{ id: clusterID, subnets: local.subnets }, ...others]));
+    },
+  });
+  // A pair is looked at again only when the answer for one of its clusters changes.
+  return derivation<string>({
+    name: 'networks of another cluster',
+    compute: ({ key, read }) => read.derived(all, '')[key] ?? '',
+  });
 }
+
+const claimOf = ({ spec }: Endpoint) => ({ id: spec.cluster_id, subnets: spec.subnets });
 
 /** A gateway may announce networks of its own cluster only. A Cluster that declares none leaves it open. */
 function undeclaredSubnet(

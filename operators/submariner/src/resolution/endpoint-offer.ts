@@ -1,4 +1,5 @@
-import type { EndpointSpec } from '../kinds/index.ts';
+import { index } from '@capstan/reconcile';
+import { Endpoint, type EndpointSpec } from '../kinds/index.ts';
 import { type DriverName, driverNameOf } from '../policy/driver-names.ts';
 import type { Offer } from './decision.ts';
 
@@ -13,3 +14,10 @@ export function offerOfEndpoint({ backend, backend_config: config = {}, backends
   if (drivers.size === 0 && own !== undefined) drivers.set(own, config);
   return { backend: own, drivers };
 }
+
+/** Endpoints by the namespace and the id of their cluster: two while one gateway takes over from another. */
+export const endpointsByCluster = index(
+  Endpoint,
+  'cluster of an endpoint',
+  ({ metadata: { namespace = '' }, spec }) => [`${namespace}/${spec.cluster_id}`],
+);
