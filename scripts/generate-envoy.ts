@@ -1,108 +1,86 @@
-// Writes operators/sesame/src/envoy/gen/messages.json: fields, types and constraints of the Envoy messages that Sesame uses. It
-// is run by hand (`npm run generate:envoy`) and its output is committed. The .proto files are those that @grpc/grpc-js-xds ships.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+// Writes what Sesame knows of Envoy's API, from the descriptors in the Go module of Envoy's control plane: the tables of its codec
+// with the constraints (messages.json), the types of messages (types.ts), and the descriptors themselves, which the tests read with
+// a second implementation. It is run by hand (`npm run generate:envoy`, needs Go to fetch the modules) and its output is committed.
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type OptionValue, type ProtoFile, type ProtoMessage, parseProto } from './envoy/parse-proto.ts';
-import { ADDED_FIELDS, DROPPED_TYPES, ROOT_FILES, ROOT_MESSAGES } from './envoy/selection.ts';
+import { downloadDescriptors, ENVOY_MODULE, ENVOY_VERSION } from './envoy/go-descriptors.ts';
+import { type Field, type Message, readApi } from './envoy/messages.ts';
+import { renderTypes } from './envoy/render-types.ts';
+import { COMPOSED_FIELDS, DROPPED_TYPES, KEPT_FIELDS, ROOT_MESSAGES } from './envoy/selection.ts';
 
-const root = dirname(import.meta.dirname);
-const client = join(root, 'node_modules/@grpc/grpc-js-xds');
-const output = join(root, 'operators/sesame/src/envoy/gen');
-const folders = ['envoy-api', 'xds', 'googleapis', 'protoc-gen-validate'].map((name) => join(client, 'deps', name));
+const sesame = join(dirname(import.meta.dirname), 'operators/sesame');
+const generated = `by scripts/generate-envoy.ts from ${ENVOY_MODULE} ${ENVOY_VERSION}; do not edit`;
+const packages = [...new Set(ROOT_MESSAGES.map((name) => name.slice(0, name.search(/\.[A-Z]/))))];
+const api = readApi([...packages, 'envoy.service.discovery.v3'], downloadDescriptors());
+const { messages, enums } = reachable(ROOT_MESSAGES);
 
-const messages = new Map<string, ProtoMessage>();
-const enums = new Map<string, ReadonlyMap<string, number>>();
-const loaded = new Map<string, ProtoFile>();
-/** Types of google.protobuf, which the codec knows itself. */
-const WELL_KNOWN = /^google\.protobuf\./;
-
-for (const file of ROOT_FILES) load(file);
-const { reached, reachedEnums } = reachable(ROOT_MESSAGES);
-const version = (JSON.parse(readFileSync(join(client, 'package.json'), 'utf8')) as { version: string }).version;
-const text = [
-  `{"generated":"by scripts/generate-envoy.ts from the files in @grpc/grpc-js-xds ${version}; do not edit",`,
+const tables = [
+  `{"generated":"${generated}",`,
   '"messages":{',
-  [...reached].sort().map(renderMessage).join(',\n'),
+  messages.map(renderMessage).join(',\n'),
   '},\n"enums":{',
-  [...reachedEnums].sort().map(renderEnum).join(',\n'),
+  enums.map((name) => `${JSON.stringify(name)}:${JSON.stringify(api.enums.get(name))}`).join(',\n'),
   '}}\n',
 ].join('\n');
-mkdirSync(output, { recursive: true });
-writeFileSync(join(output, 'messages.json'), text);
-console.log(`${reached.size} messages, ${reachedEnums.size} enums, ${text.length} bytes in ${output}`);
+const types = renderTypes({
+  generated,
+  messages,
+  enums: new Map(enums.map((name) => [name, Object.keys(api.enums.get(name) ?? {})])),
+  extensions: ROOT_MESSAGES,
+  composed: COMPOSED_FIELDS,
+});
+write('src/envoy/gen/messages.json', tables);
+write('src/envoy/gen/types.ts', types);
+write('test/envoy/gen/descriptors.binpb', api.descriptors);
+console.log(`${messages.length} messages and ${enums.length} enums of Envoy ${ENVOY_VERSION}`);
 
-function load(path: string): void {
-  if (loaded.has(path)) return;
-  const found = folders.map((folder) => join(folder, path)).find(existsSync);
-  if (found === undefined) {
-    if (path.startsWith('google/protobuf/')) return;
-    throw new Error(`${path} is in none of ${folders.join(', ')}`);
-  }
-  const file = parseProto(readFileSync(found, 'utf8'));
-  loaded.set(path, file);
-  for (const [name, message] of file.messages) messages.set(name, message);
-  for (const [name, values] of file.enums) enums.set(name, values);
-  for (const each of file.imports) load(each);
+function write(path: string, content: string | Uint8Array): void {
+  const file = join(sesame, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, content);
+  console.log(`${file}: ${content.length} bytes`);
 }
 
-function reachable(roots: readonly string[]) {
-  const reached = new Set<string>();
-  const reachedEnums = new Set<string>();
+/** The messages that the roots need, without the fields that are left out, and their enums; in the order of their names. */
+function reachable(roots: readonly string[]): { messages: Message[]; enums: string[] } {
+  const found = new Map<string, Message>();
+  const foundEnums = new Set<string>();
   const pending = [...roots];
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
-    if (reached.has(name)) continue;
-    reached.add(name);
-    for (const { type } of fieldsOf(name)) {
-      const full = resolve(name, type);
-      if (enums.has(full)) reachedEnums.add(full);
-      else if (messages.has(full)) pending.push(full);
+    if (found.has(name)) continue;
+    const message = api.messages.get(name);
+    if (!message) throw new Error(`the message ${name} is in none of the files that are read`);
+    const fields = message.fields.filter((field) => isKept(message.name, field));
+    found.set(name, { ...message, fields });
+    for (const { type } of fields) {
+      if (api.enums.has(type)) foundEnums.add(type);
+      // The codec knows the types of google.protobuf itself.
+      else if (type.includes('.') && !type.startsWith('google.protobuf.')) pending.push(type);
     }
   }
-  return { reached, reachedEnums };
+  const byName = [...found].sort(([left], [right]) => (left < right ? -1 : 1));
+  return { messages: byName.map(([, message]) => message), enums: [...foundEnums].sort() };
 }
 
-function fieldsOf(name: string) {
-  const message = messages.get(name);
-  if (!message) throw new Error(`the message ${name} is in none of the files that are read`);
-  return message.fields.filter(({ type, name: field, options }) => {
-    if (options['deprecated'] === true || field.startsWith('hidden_envoy_deprecated')) return false;
-    return !DROPPED_TYPES.some((dropped) => resolve(name, type).startsWith(dropped));
-  });
+function isKept(message: string, { name, type, isDeprecated }: Field): boolean {
+  return (
+    (!isDeprecated || KEPT_FIELDS.has(`${message}.${name}`)) &&
+    !DROPPED_TYPES.some((dropped) => type.startsWith(dropped))
+  );
 }
 
-/** A name is looked up in the message, then in what surrounds it, outwards. */
-function resolve(scope: string, type: string): string {
-  if (/^[a-z]+\d*$/.test(type) && !type.includes('.')) return type;
-  if (type.startsWith('.')) return type.slice(1);
-  for (let prefix = scope; prefix !== ''; prefix = prefix.slice(0, Math.max(prefix.lastIndexOf('.'), 0))) {
-    const full = `${prefix}.${type}`;
-    if (messages.has(full) || enums.has(full) || WELL_KNOWN.test(full)) return full;
-  }
-  if (messages.has(type) || enums.has(type) || WELL_KNOWN.test(type)) return type;
-  throw new Error(`${scope}: the type ${type} is not known`);
-}
-
-// A field is [number, name, type, more]: more has `list`, `key` (of a map), `oneof` and `rules` where there are any.
-function renderMessage(name: string): string {
-  const fields = fieldsOf(name).map(({ number, name: field, type, label, keyType, oneof, options }) => {
-    const rules = options['(validate.rules)'];
+// A field is [number, name, type, more]: more has `list`, `key` (of a map), `oneof`, `optional` and `rules` where there are any.
+function renderMessage({ name, fields, required }: Message): string {
+  const rows = fields.map(({ number, name: field, type, label, key, oneof, isOptional, rules }) => {
     const more = {
       ...(label === 'list' && { list: true }),
-      ...(keyType !== undefined && { key: keyType }),
+      ...(key !== undefined && { key }),
       ...(oneof !== undefined && { oneof }),
+      ...(isOptional && { optional: true }),
       ...(rules !== undefined && { rules }),
     };
-    const row: OptionValue[] = [number, field, resolve(name, type)];
-    return JSON.stringify(Object.keys(more).length > 0 ? [...row, more] : row);
+    return JSON.stringify(Object.keys(more).length > 0 ? [number, field, type, more] : [number, field, type]);
   });
-  for (const added of ADDED_FIELDS[name] ?? []) fields.push(JSON.stringify(added));
-  const required = [...(messages.get(name)?.oneofs ?? [])]
-    .filter(([, options]) => options['(validate.required)'] === true)
-    .map(([oneof]) => oneof);
-  const body = `"fields":[${fields.join(',')}]${required.length > 0 ? `,"required":${JSON.stringify(required)}` : ''}`;
-  return `${JSON.stringify(name)}:{${body}}`;
-}
-
-function renderEnum(name: string): string {
-  return `${JSON.stringify(name)}:${JSON.stringify(Object.fromEntries(enums.get(name) ?? []))}`;
+  const needed = required.length > 0 ? `,"required":${JSON.stringify(required)}` : '';
+  return `${JSON.stringify(name)}:{"fields":[${rows.join(',')}]${needed}}`;
 }

@@ -52,47 +52,23 @@ export const ROOT_MESSAGES: readonly string[] = [
   'envoy.config.trace.v3.OpenTelemetryConfig',
 ];
 
-export const ROOT_FILES: readonly string[] = [
-  'envoy/service/discovery/v3/discovery.proto',
-  'envoy/config/listener/v3/listener.proto',
-  'envoy/config/route/v3/route.proto',
-  'envoy/config/cluster/v3/cluster.proto',
-  'envoy/config/endpoint/v3/endpoint.proto',
-  'envoy/config/trace/v3/opentelemetry.proto',
-  'envoy/extensions/transport_sockets/tls/v3/tls.proto',
-  'envoy/service/runtime/v3/rtds.proto',
-  'envoy/extensions/filters/listener/proxy_protocol/v3/proxy_protocol.proto',
-  'envoy/extensions/filters/listener/tls_inspector/v3/tls_inspector.proto',
-  'envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.proto',
-  'envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.proto',
-  'envoy/extensions/filters/http/router/v3/router.proto',
-  'envoy/extensions/filters/http/lua/v3/lua.proto',
-  'envoy/extensions/filters/http/compressor/v3/compressor.proto',
-  'envoy/extensions/filters/http/grpc_web/v3/grpc_web.proto',
-  'envoy/extensions/filters/http/grpc_stats/v3/config.proto',
-  'envoy/extensions/filters/http/cors/v3/cors.proto',
-  'envoy/extensions/filters/http/local_ratelimit/v3/local_rate_limit.proto',
-  'envoy/extensions/filters/http/rbac/v3/rbac.proto',
-  'envoy/extensions/filters/http/jwt_authn/v3/config.proto',
-  'envoy/extensions/filters/http/ext_authz/v3/ext_authz.proto',
-  'envoy/extensions/filters/http/ratelimit/v3/rate_limit.proto',
-  'envoy/extensions/filters/http/on_demand/v3/on_demand.proto',
-  'envoy/extensions/access_loggers/file/v3/file.proto',
-  'envoy/extensions/formatter/metadata/v3/metadata.proto',
-  'envoy/extensions/formatter/req_without_query/v3/req_without_query.proto',
-  'envoy/extensions/compression/gzip/compressor/v3/gzip.proto',
-  'envoy/extensions/compression/brotli/compressor/v3/brotli.proto',
-  'envoy/extensions/compression/zstd/compressor/v3/zstd.proto',
-  'envoy/extensions/upstreams/http/v3/http_protocol_options.proto',
-  'envoy/extensions/internal_redirect/previous_routes/v3/previous_routes_config.proto',
-  'envoy/extensions/internal_redirect/safe_cross_scheme/v3/safe_cross_scheme_config.proto',
-];
+/** Lists that may hold encoded parts: resources that are composed of thousands of hosts keep those. */
+export const COMPOSED_FIELDS: ReadonlySet<string> = new Set([
+  'envoy.config.listener.v3.Listener.filter_chains',
+  'envoy.config.route.v3.RouteConfiguration.virtual_hosts',
+  `${NETWORK}.http_connection_manager.v3.HttpConnectionManager.http_filters`,
+]);
 
-/** Fields of newer versions of Envoy than the files: number, name, type. */
-export const ADDED_FIELDS: Readonly<Record<string, readonly (readonly [number, string, string])[]>> = {
-  'envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector': [
-    [3, 'enable_ja4_fingerprinting', 'google.protobuf.BoolValue'],
-  ],
+/** Deprecated fields that are kept, because Envoys before their replacement need them. */
+export const KEPT_FIELDS: ReadonlySet<string> = new Set([
+  `${HTTP}.compressor.v3.Compressor.CommonDirectionConfig.content_type`,
+]);
+
+/** Names of types that do not follow from the names of the messages. */
+export const TYPE_NAMES: Readonly<Record<string, string>> = {
+  'envoy.config.listener.v3.Filter': 'NetworkFilter',
+  'envoy.config.rbac.v3.RBAC': 'RbacRules',
+  'envoy.extensions.filters.http.rbac.v3.RBAC': 'RbacFilter',
 };
 
 /** Type names that begin so are left out, with the fields that have them. */

@@ -32,7 +32,7 @@ export function createSesame(given: Partial<Settings> = {}): Operator {
         isOurs: (_read, name) => name === controllerName,
         parametersProblem(read, { parametersRef }) {
           const found = parametersRef && readParameters(read, parametersRef);
-          return found && 'problem' in found ? found.problem : undefined;
+          return found && !found.isOk ? found.problem : undefined;
         },
       }),
     ],

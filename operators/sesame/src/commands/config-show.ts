@@ -91,9 +91,9 @@ async function load(argv: readonly string[], io: Io): Promise<Loaded> {
   const namespace = sesameNamespace(start.get('namespace'), io.env);
   if (path !== undefined) {
     const decoded = decodeFile(await readConfiguration(path, io));
-    const content = readConfigurationFile('text' in decoded ? decoded.text : '');
+    const content = readConfigurationFile(decoded.isOk ? decoded.value : '');
     const { effective, problems } = effectiveOfFile(content, { path, namespace, flags: fields, watchNamespaces });
-    const all = 'problem' in decoded ? [decoded.problem, ...problems] : problems;
+    const all = decoded.isOk ? problems : [decoded.problem, ...problems];
     return {
       effective,
       name: undefined,

@@ -201,8 +201,8 @@ async function fileConfiguration(
     throw CommandErrors.CannotRead(path, reasonOf(error));
   }
   const decoded = decodeFile(bytes);
-  if ('problem' in decoded) throw ServeErrors.InvalidFile(path, [fileProblemText(path, decoded.problem)]);
-  const { effective, problems } = effectiveOfFile(readConfigurationFile(decoded.text), { path, ...context });
+  if (!decoded.isOk) throw ServeErrors.InvalidFile(path, [fileProblemText(path, decoded.problem)]);
+  const { effective, problems } = effectiveOfFile(readConfigurationFile(decoded.value), { path, ...context });
   const errors = problems.filter(({ severity }) => severity === 'error');
   if (errors.length > 0)
     throw ServeErrors.InvalidFile(

@@ -12,8 +12,8 @@ import {
   table,
   UsageErrors,
 } from '@capstan/reconcile/command-line';
-import type { Decoded, ResourceType } from '../envoy/index.ts';
-import { connectXds, type XdsResponse } from '../xds/index.ts';
+import type { ResourceType } from '../envoy/index.ts';
+import { connectXds, type ReceivedResource, type XdsResponse } from '../xds/index.ts';
 import { CommandErrors } from './errors.ts';
 import { machineFiles } from './machine-files.ts';
 
@@ -124,5 +124,5 @@ function shown(value: unknown, name = ''): unknown {
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
   if (Array.isArray(value)) return value.map((each) => shown(each));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value as Decoded).map(([key, part]) => [key, shown(part, key)]));
+  return Object.fromEntries(Object.entries(value as ReceivedResource).map(([key, part]) => [key, shown(part, key)]));
 }

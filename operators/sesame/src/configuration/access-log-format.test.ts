@@ -17,8 +17,8 @@ test('every operator that Contour and Envoy accept is accepted', () => {
   ])
     assert.equal(formatProblem(format), undefined, format);
   assert.deepEqual(jsonField('downstream_direct_remote_port'), {
-    name: 'downstream_direct_remote_port',
-    format: '%DOWNSTREAM_DIRECT_REMOTE_PORT%',
+    isOk: true,
+    value: { name: 'downstream_direct_remote_port', format: '%DOWNSTREAM_DIRECT_REMOTE_PORT%' },
   });
 });
 

@@ -1,3 +1,5 @@
+import { accept, type Result, refuse } from '../result.ts';
+
 // Formats of Envoy's access log: which operators there are, and what the short names of JSON fields stand for.
 
 /** Operators without arguments. */
@@ -147,19 +149,19 @@ function argumentProblem(name: string, text: string): string | undefined {
 }
 
 /** Name and format of an entry of `jsonFields`: `name` alone, or `name=FORMAT`. The problem when it is not known. */
-export function jsonField(entry: string): { name: string; format: string } | { problem: string } {
+export function jsonField(entry: string): Result<{ name: string; format: string }> {
   const at = entry.indexOf('=');
   const name = at === -1 ? entry : entry.slice(0, at);
-  if (name === '') return { problem: 'has no name; write name or name=FORMAT' };
+  if (name === '') return refuse('has no name; write name or name=FORMAT');
   if (at !== -1) {
     const format = entry.slice(at + 1);
     const problem = format === '' ? 'has an empty format; write name=FORMAT' : formatProblem(format);
-    return problem === undefined ? { name, format } : { problem };
+    return problem === undefined ? accept({ name, format }) : refuse(problem);
   }
   const named = Object.hasOwn(NAMED, name) ? NAMED[name] : undefined;
-  if (named !== undefined) return { name, format: named };
+  if (named !== undefined) return accept({ name, format: named });
   const operator = name.toUpperCase();
   return PLAIN.has(operator)
-    ? { name, format: `%${operator}%` }
-    : { problem: 'is not a known field; write name=FORMAT for one of your own' };
+    ? accept({ name, format: `%${operator}%` })
+    : refuse('is not a known field; write name=FORMAT for one of your own');
 }

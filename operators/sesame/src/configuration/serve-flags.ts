@@ -1,6 +1,7 @@
 // The flags of `sesame serve`: which field each one sets, and which are for the start only. A flag that was given beats the resource
 // and the file; one that was not has no value, whatever its default.
 import { validateDns1123Label, validateDns1123Subdomain } from '@capstan/kube/values';
+import { accept, type Result, refuse } from '../result.ts';
 import type { FlagValue, Origin } from './effective.ts';
 
 export interface ServeFlag {
@@ -221,9 +222,9 @@ export function parseServeFlags(
       startFlags.set(name, before === undefined ? value : `${before},${value}`);
     }
     const parsed = flagValue(name, flag, value);
-    const problem = 'problem' in parsed ? parsed.problem : startProblem(flag, parsed.value);
+    const problem = parsed.isOk ? startProblem(flag, parsed.value) : parsed.problem;
     if (problem !== undefined) faults.push({ flag: written, problem });
-    else if ('value' in parsed) for (const path of flag.paths) fields.set(path, { value: parsed.value, origin });
+    else if (parsed.isOk) for (const path of flag.paths) fields.set(path, { value: parsed.value, origin });
   };
   for (const [name, { variable }] of Object.entries(SERVE_FLAGS))
     for (const known of variable === undefined ? [] : [variable, variable.replace('SESAME', 'CONTOUR')]) {
@@ -248,23 +249,23 @@ function startProblem({ check }: ServeFlag, value: unknown): string | undefined 
   return check && values.map(check).find((problem) => problem !== undefined);
 }
 
-function flagValue(name: string, { type }: ServeFlag, text: string): { value: unknown } | { problem: string } {
+function flagValue(name: string, { type }: ServeFlag, text: string): Result<unknown> {
   switch (type) {
     case 'boolean': {
-      if (text !== 'true' && text !== 'false') return { problem: `must be true or false ("${text}")` };
-      if (name === 'debug') return { value: text === 'true' ? 'debug' : 'info' };
-      return { value: text === 'true' };
+      if (text !== 'true' && text !== 'false') return refuse(`must be true or false ("${text}")`);
+      if (name === 'debug') return accept(text === 'true' ? 'debug' : 'info');
+      return accept(text === 'true');
     }
     case 'integer':
-      return /^-?[0-9]+$/.test(text) ? { value: Number(text) } : { problem: `must be a whole number ("${text}")` };
+      return /^-?[0-9]+$/.test(text) ? accept(Number(text)) : refuse(`must be a whole number ("${text}")`);
     case 'list':
-      return {
-        value: text
+      return accept(
+        text
           .split(',')
           .map((part) => part.trim())
           .filter((part) => part !== ''),
-      };
+      );
     case 'string':
-      return { value: text };
+      return accept(text);
   }
 }

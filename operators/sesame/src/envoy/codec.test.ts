@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
+import type { Type } from 'protobufjs';
+import { readDescriptors } from '../../test/envoy/descriptors.ts';
 import { decode } from './decode.ts';
 import {
   CONFIG_SOURCE,
@@ -11,11 +11,12 @@ import {
   encodeAnyPieces,
   Fragment,
   FragmentChunk,
-  type Message,
+  plainItems,
   RenamedFragment,
   typed,
   withoutDelivery,
 } from './encode.ts';
+import type { Listener, RouteConfiguration, VirtualHost } from './gen/types.ts';
 import { TYPE_URL_PREFIX } from './tables.ts';
 
 const ROUTES = 'envoy.config.route.v3.RouteConfiguration';
@@ -23,7 +24,7 @@ const VIRTUAL_HOST = 'envoy.config.route.v3.VirtualHost';
 const LISTENER = 'envoy.config.listener.v3.Listener';
 const HCM = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
 
-const host: Message = {
+const host: VirtualHost = {
   name: 'shop.example.com',
   domains: ['shop.example.com', 'größe.example.com'],
   routes: [
@@ -49,7 +50,7 @@ const host: Message = {
     },
   ],
 };
-const routes: Message = { name: 'ingress_http', virtual_hosts: [host], ignore_port_in_host_matching: true };
+const routes: RouteConfiguration = { name: 'ingress_http', virtual_hosts: [host], ignore_port_in_host_matching: true };
 
 suite('codec', () => {
   test('a value is the same after encoding and decoding', () => {
@@ -58,8 +59,8 @@ suite('codec', () => {
     assert.deepEqual(back, routes);
   });
 
-  test('protobufjs, reading the .proto files, understands the bytes and writes ones that are understood here', () => {
-    const type = protobufjs().lookupType(ROUTES);
+  test('protobufjs, reading the descriptors, understands the bytes and writes ones that are understood here', () => {
+    const type = readDescriptors().lookupType(ROUTES);
     const read = type.toObject(type.decode(encode(ROUTES, routes)), { enums: String, longs: Number }) as {
       virtual_hosts: {
         domains: string[];
@@ -67,7 +68,7 @@ suite('codec', () => {
       }[];
     };
     const [first] = read.virtual_hosts;
-    assert.deepEqual(first?.domains, host['domains']);
+    assert.deepEqual(first?.domains, host.domains);
     const action = first?.routes[0]?.route;
     assert.deepEqual(action?.timeout, { seconds: 1, nanos: 500_000_000 });
     assert.deepEqual(action?.weighted_clusters.clusters[0], { name: 'default/shop/80', weight: { value: 300 } });
@@ -115,7 +116,7 @@ suite('codec', () => {
   });
 
   test('a resource names the source that fits the delivery', () => {
-    const listener = {
+    const listener: Listener = {
       name: 'ingress_http',
       filter_chains: [
         {
@@ -129,16 +130,13 @@ suite('codec', () => {
       ],
     };
     const source = (delivery: 'grpc' | 'delta' | 'ads') => {
-      const back = decode(LISTENER, encode(LISTENER, listener, delivery)) as {
-        filter_chains: { filters: { typed_config: { rds: { config_source: Record<string, unknown> } } }[] }[];
-      };
-      return back.filter_chains[0]?.filters[0]?.typed_config.rds.config_source;
+      const [chain] = plainItems(decode(LISTENER, encode(LISTENER, listener, delivery)).filter_chains);
+      const config = chain?.filters?.[0]?.typed_config;
+      return config?.['@type'] === `type.googleapis.com/${HCM}` ? config.rds?.config_source : undefined;
     };
-    const apiType = (delivery: 'grpc' | 'delta') =>
-      (source(delivery)?.['api_config_source'] as Message | undefined)?.['api_type'];
     assert.deepEqual(source('ads'), { ads: {}, resource_api_version: 'V3' });
-    assert.equal(apiType('grpc'), 'GRPC');
-    assert.equal(apiType('delta'), 'DELTA_GRPC');
+    assert.equal(source('grpc')?.api_config_source?.api_type, 'GRPC');
+    assert.equal(source('delta')?.api_config_source?.api_type, 'DELTA_GRPC');
     // The bytes of one delivery are enough for those of every other one.
     const deliveries = ['grpc', 'delta', 'ads'] as const;
     for (const from of deliveries)
@@ -148,52 +146,46 @@ suite('codec', () => {
       }
   });
 
+  test('the tables have the numbers, the types and the oneofs of the descriptors', () => {
+    const root = readDescriptors();
+    const { messages } = JSON.parse(readFileSync(new URL('./gen/messages.json', import.meta.url), 'utf8')) as {
+      messages: Record<string, { fields: [number, string, string, { list?: true; key?: string; oneof?: string }?][] }>;
+    };
+    for (const [name, { fields }] of Object.entries(messages)) {
+      const type = root.lookupType(name);
+      for (const [number, field, valueType, more] of fields) {
+        const described = type.fields[field]?.resolve();
+        assert.ok(described, `${name}.${field}`);
+        // An entry of a map is a message of its own.
+        const value = more?.key === undefined ? described : (described.resolvedType as Type).fields['value']?.resolve();
+        const full = value?.resolvedType?.fullName.slice(1) ?? value?.type;
+        const oneof = described.partOf?.name.startsWith('_') === true ? undefined : described.partOf?.name;
+        assert.deepEqual(
+          [described.id, full, described.repeated, oneof],
+          [number, valueType, more?.list === true || more?.key !== undefined, more?.oneof],
+          `${name}.${field}`,
+        );
+      }
+    }
+  });
+
   test('an Any keeps its type and content', () => {
     const any = decode('google.protobuf.Any', encodeAny(ROUTES, routes));
     assert.deepEqual(any, { '@type': TYPE_URL_PREFIX + ROUTES, ...routes });
   });
 
   test('a field that Envoy does not have is an error that names it', () => {
+    // @ts-expect-error The compiler refuses it as well.
     assert.throws(() => encode(ROUTES, { nam: 'x' }), /RouteConfiguration: there is no field nam/);
+    // @ts-expect-error The compiler refuses it as well.
     assert.throws(() => encode(VIRTUAL_HOST, { require_tls: 'SOME' }), /require_tls: SOME is not a value of/);
   });
 
   test('numbers of every size survive', () => {
     const type = 'google.protobuf.UInt64Value';
     for (const value of [0, 1, 127, 128, 16_383, 16_384, 2 ** 21, 2 ** 28, 2 ** 31 - 1, 2 ** 31, 2 ** 40, 2 ** 53 - 1])
-      assert.equal(decode(type, encode(type, value as unknown as Message)), value);
+      assert.equal(decode(type, encode(type, value)), value);
     const int = 'google.protobuf.Int32Value';
-    assert.equal(decode(int, encode(int, -5 as unknown as Message)), -5);
+    assert.equal(decode(int, encode(int, -5)), -5);
   });
 });
-
-interface ProtobufRoot {
-  lookupType(name: string): {
-    decode(bytes: Uint8Array): unknown;
-    encode(message: unknown): { finish(): Uint8Array };
-    fromObject(value: unknown): unknown;
-    toObject(message: unknown, options: object): unknown;
-  };
-}
-
-/** The second implementation: protobufjs on the .proto files themselves. */
-function protobufjs(): ProtobufRoot {
-  const client = dirname(createRequire(import.meta.url).resolve('@grpc/grpc-js-xds/package.json'));
-  const require = createRequire(join(client, 'package.json'));
-  const deps = join(client, 'deps');
-  const folders = readdirSync(deps).map((name) => join(deps, name));
-  // It brings the files of google.protobuf.
-  const loader: unknown = require('@grpc/proto-loader');
-  assert.ok(loader);
-  const proto = createRequire(require.resolve('@grpc/proto-loader'))('protobufjs') as {
-    Root: new () => ProtobufRoot & {
-      resolvePath(origin: string, target: string): string | null;
-      loadSync(file: string, options: object): ProtobufRoot;
-    };
-  };
-  const root = new proto.Root();
-  const own = root.resolvePath.bind(root);
-  root.resolvePath = (origin, target) =>
-    folders.map((folder) => join(folder, target)).find((path) => existsSync(path)) ?? own(origin, target);
-  return root.loadSync('envoy/config/route/v3/route.proto', { keepCase: true });
-}

@@ -1,5 +1,6 @@
 // Protobuf becomes values as `encode` takes them. Fields and types that the tables do not have are left out. The bytes come from
 // clients: nesting and the number of fields are limited, so that no message exhausts the stack or the memory.
+import type { AllMessages } from './message-types.ts';
 import { enumTable, type Field, messageTable, TYPE_URL_PREFIX } from './tables.ts';
 
 /** Bytes that are no message. */
@@ -7,15 +8,17 @@ export class DecodeError extends Error {
   override readonly name = 'DecodeError';
 }
 
-export type Decoded = { [field: string]: unknown };
+type Decoded = { [field: string]: unknown };
 
 /** Messages within messages; protobuf's own libraries have the same limit. */
 const MAX_DEPTH = 100;
 /** Fields and items of one message with all that is in it: a request for 250,000 names with their versions has a million. */
 const MAX_FIELDS = 4_000_000;
 
-export function decode(type: string, bytes: Uint8Array): Decoded {
-  return readMessage(type, new Reader(bytes)) as Decoded;
+/** An Any of a type that the tables do not have holds its bytes under `value`. */
+export function decode<Name extends keyof AllMessages>(type: Name, bytes: Uint8Array): AllMessages[Name];
+export function decode(type: string, bytes: Uint8Array): unknown {
+  return readMessage(type, new Reader(bytes));
 }
 
 class Reader {

@@ -2,10 +2,13 @@
 // the bare value, enums are names, an Any is an object with "@type", bytes are a Uint8Array or base64.
 import { hash } from 'node:crypto';
 import { decode } from './decode.ts';
+import type { ApiConfigSource, ConfigSource, ExtensionName, Messages } from './gen/types.ts';
+import type { AllMessages, Composed, MessageName, Typed } from './message-types.ts';
 import { enumTable, type Field, type MessageTable, messageTable, TYPE_URL_PREFIX } from './tables.ts';
 import { type Writer, withWriter, withWritten } from './writer.ts';
 
-export type Message = { readonly [field: string]: unknown };
+/** A message of any type, as the codec goes through it. */
+type Fields = { readonly [field: string]: unknown };
 
 /**
  * How a client fetches what a resource refers to (routes, endpoints, secrets): over streams of their own, state of the world
@@ -14,26 +17,27 @@ export type Message = { readonly [field: string]: unknown };
 export type Delivery = 'grpc' | 'delta' | 'ads';
 
 /** Stands for the ConfigSource of the delivery that a resource is encoded for. */
-export const CONFIG_SOURCE: Message = Object.freeze({ '@source': true });
+// Its only field is not one of the message: the encoder compares by identity.
+export const CONFIG_SOURCE = Object.freeze({ '@source': true }) as ConfigSource;
 
 /** A part of a resource that is composed of many. What is the same for every delivery is encoded once. */
-export class Fragment {
-  readonly type: string;
-  #value: Message | undefined;
+export class Fragment<Name extends MessageName = MessageName> {
+  readonly type: Name;
+  #value: Messages[Name] | undefined;
   #fixed: Uint8Array | undefined;
   /** Its bytes are the same for every delivery. */
   readonly isFixed: boolean;
   #hash: string | undefined;
 
   /** `isFixed`: nothing in it names a source. */
-  constructor(type: string, value: Message | undefined, isFixed = false) {
+  constructor(type: Name, value: Messages[Name] | undefined, isFixed = false) {
     this.type = type;
     this.#value = value;
     this.isFixed = isFixed;
   }
 
   /** Decoded again once only the bytes are kept. */
-  get value(): Message {
+  get value(): Messages[Name] {
     return this.#value ?? decode(this.type, this.bytes('grpc'));
   }
 
@@ -52,7 +56,7 @@ export class Fragment {
 
   write(writer: Writer, delivery: Delivery): void {
     if (this.isFixed && !this.#fixed) {
-      this.#fixed = encode(this.type, this.#value ?? {});
+      this.#fixed = withWriter((inner) => writeMessage(inner, this.type, this.#value ?? {}, 'grpc'));
       this.#value = undefined;
     }
     if (this.#fixed) writer.bytes(this.#fixed);
@@ -61,14 +65,14 @@ export class Fragment {
 }
 
 /** A message that a resource has under another name. Its first field is the name; the bytes of all others are those of the resource. */
-export class RenamedFragment extends Fragment {
+export class RenamedFragment<Name extends MessageName> extends Fragment<Name> {
   readonly #name: string;
   readonly #any: Uint8Array;
   /** Where the bytes after the name begin. */
   readonly #rest: number;
 
   /** `any`: the bytes of the resource. */
-  constructor(type: string, name: string, any: Uint8Array) {
+  constructor(type: Name, name: string, any: Uint8Array) {
     super(type, undefined, true);
     this.#name = name;
     this.#any = any;
@@ -108,11 +112,11 @@ const NAME_TAG = 0x0a;
  * Fragments that follow one another in a list, encoded as entries of that list once: a resource that is composed of thousands of
  * fragments is sent as the buffers of its chunks, and a change of one fragment costs its chunk.
  */
-export class FragmentChunk {
-  readonly fragments: readonly Fragment[];
+export class FragmentChunk<Name extends MessageName = MessageName> {
+  readonly fragments: readonly Fragment<Name>[];
   #entries: Partial<Record<Delivery, Uint8Array>> | undefined;
 
-  constructor(fragments: readonly Fragment[]) {
+  constructor(fragments: readonly Fragment<Name>[]) {
     this.fragments = fragments;
   }
 
@@ -124,7 +128,7 @@ export class FragmentChunk {
     return (this.#entries[form] ??= withWriter((writer) => {
       for (let index = this.fragments.length - 1; index >= 0; index -= 1) {
         const before = writer.length;
-        (this.fragments[index] as Fragment).write(writer, form);
+        this.fragments[index]?.write(writer, form);
         writer.varint(writer.length - before);
         writer.varint(number * 8 + 2);
       }
@@ -133,7 +137,11 @@ export class FragmentChunk {
 }
 
 /** A hash of the message in an Any, for which its bytes are not kept. */
-export function hashAny(type: string, value: Message | Fragment, delivery: Delivery = 'grpc'): string {
+export function hashAny<Name extends MessageName>(
+  type: Name,
+  value: Messages[Name] | Fragment<Name>,
+  delivery: Delivery = 'grpc',
+): string {
   return withWritten(
     (writer) => writeAnyOf(writer, type, value, delivery),
     (bytes) => hexHash(bytes, VERSION_BYTES),
@@ -153,12 +161,20 @@ export class EncodeError extends Error {
   override readonly name = 'EncodeError';
 }
 
-export function encode(type: string, value: Message, delivery: Delivery = 'grpc'): Buffer {
+export function encode<Name extends keyof AllMessages>(
+  type: Name,
+  value: AllMessages[Name],
+  delivery: Delivery = 'grpc',
+): Buffer {
   return withWriter((writer) => writeMessage(writer, type, value, delivery));
 }
 
 /** The message in an Any, as resources are sent. */
-export function encodeAny(type: string, value: Message | Fragment, delivery: Delivery = 'grpc'): Buffer {
+export function encodeAny<Name extends MessageName>(
+  type: Name,
+  value: Messages[Name] | Fragment<Name>,
+  delivery: Delivery = 'grpc',
+): Buffer {
   return withWriter((writer) => writeAnyOf(writer, type, value, delivery));
 }
 
@@ -166,19 +182,25 @@ export function encodeAny(type: string, value: Message | Fragment, delivery: Del
  * The same in the buffers that it consists of, without a copy of the chunks in it. They are the first elements of one list of the
  * message.
  */
-export function encodeAnyPieces(type: string, value: Message, delivery: Delivery): readonly Uint8Array[] {
+export function encodeAnyPieces<Name extends MessageName>(
+  type: Name,
+  message: Messages[Name],
+  delivery: Delivery,
+): readonly Uint8Array[] {
+  const value: Fields = message as Fields;
   const names = Object.keys(value);
   const at = names.findIndex((name) => chunksOf(value[name]).length > 0);
   const name = names[at];
   const field = name === undefined ? undefined : messageTable(type)?.byName.get(name);
-  if (name === undefined || field === undefined) return [encodeAny(type, value, delivery)];
+  if (name === undefined || field === undefined) return [encodeAny(type, message, delivery)];
   const chunks = chunksOf(value[name]);
   const part = (from: number, to: number) =>
     Object.fromEntries(names.slice(from, to).map((each) => [each, value[each]]));
   const more = { [name]: (value[name] as readonly unknown[]).slice(chunks.length) };
-  const before = encode(type, part(0, at), delivery);
+  const encodePart = (fields: Fields) => withWriter((writer) => writeMessage(writer, type, fields, delivery));
+  const before = encodePart(part(0, at));
   const pieces = chunks.map((chunk) => chunk.entries(field.number, delivery));
-  const after = encode(type, { ...more, ...part(at + 1, names.length) }, delivery);
+  const after = encodePart({ ...more, ...part(at + 1, names.length) });
   const size = [before, ...pieces, after].reduce((sum, { length }) => sum + length, 0);
   const head = withWriter((writer) => {
     writer.bytes(before);
@@ -195,17 +217,30 @@ function chunksOf(list: unknown): FragmentChunk[] {
   return (end < 0 ? list : list.slice(0, end)) as FragmentChunk[];
 }
 
+/** The messages of a list, also where it holds them encoded. */
+export function plainItems<Name extends MessageName>(items: Composed<Name> | undefined): readonly Messages[Name][] {
+  return (items ?? []).flatMap((item) => {
+    if (item instanceof FragmentChunk) return item.fragments.map((fragment) => fragment.value);
+    return item instanceof Fragment ? [item.value] : [item];
+  });
+}
+
+/** Whether a message has a field that is set. */
+export function hasFields(message: object): boolean {
+  return Object.values(message).some((content) => content !== undefined);
+}
+
 /** An extension's configuration: `typed('envoy.extensions.….Router', {})`. */
-export function typed(type: string, value: Message = {}): Message {
+export function typed<Name extends ExtensionName>(type: Name, value?: Messages[Name]): Typed<Name> {
   let url = typeUrls.get(type);
   if (url === undefined) typeUrls.set(type, (url = TYPE_URL_PREFIX + type));
-  return { '@type': url, ...value };
+  return { '@type': url, ...(value as object | undefined) } as Typed<Name>;
 }
 
 // Thousands of messages have the same few types: one text for each.
 const typeUrls = new Map<string, string>();
 
-function writeAnyOf(writer: Writer, type: string, value: Message | Fragment, delivery: Delivery): void {
+function writeAnyOf(writer: Writer, type: string, value: object, delivery: Delivery): void {
   const before = writer.length;
   writeMessage(writer, type, value, delivery);
   const size = writer.length - before;
@@ -241,10 +276,10 @@ function writeMessage(writer: Writer, type: string, value: unknown, delivery: De
   if (!table)
     throw new EncodeError(`${type}: there is no such message in the tables; add it to scripts/envoy/selection.ts`);
   if (typeof value !== 'object' || value === null) throw new EncodeError(`${type}: ${String(value)} is not an object`);
-  writeFields(writer, table, value as Message, delivery);
+  writeFields(writer, table, value as Fields, delivery);
 }
 
-function writeFields(writer: Writer, table: MessageTable, value: Message, delivery: Delivery): void {
+function writeFields(writer: Writer, table: MessageTable, value: Fields, delivery: Delivery): void {
   const names = Object.keys(value);
   for (let index = names.length - 1; index >= 0; index -= 1) {
     const name = names[index] as string;
@@ -307,11 +342,10 @@ function writeList(writer: Writer, field: Field, values: unknown, delivery: Deli
 
 /** In the order of the keys, so that equal maps have equal bytes. */
 function writeMap(writer: Writer, field: Field, value: unknown, delivery: Delivery): void {
-  const entries = Object.entries(value as Message).sort(([left], [right]) =>
-    left < right ? 1 : left > right ? -1 : 0,
-  );
+  const entries = Object.entries(value as Fields).sort(([left], [right]) => (left < right ? 1 : left > right ? -1 : 0));
   const valueField: Field = { ...field, number: 2, name: field.name, label: 'one' };
   for (const [key, content] of entries) {
+    if (content === undefined) continue;
     const before = writer.length;
     writeField(writer, valueField, content, delivery);
     if (field.keyType === 'string') writeText(writer, 1, key);
@@ -393,9 +427,9 @@ const DURATION = /^(-?)(\d+)(?:\.(\d{1,9}))?s$/;
 
 const SPECIAL: Readonly<Record<string, Special>> = {
   'google.protobuf.Any'(writer, value, delivery) {
-    const type = (value as Message)['@type'];
+    const type = (value as Fields)['@type'];
     if (typeof type !== 'string') throw new EncodeError('google.protobuf.Any: "@type" is missing');
-    writeAnyOf(writer, type.slice(TYPE_URL_PREFIX.length), value as Message, delivery);
+    writeAnyOf(writer, type.slice(TYPE_URL_PREFIX.length), value as Fields, delivery);
   },
   'google.protobuf.Duration'(writer, value) {
     const [, sign = '', seconds = '', fraction = ''] = DURATION.exec(String(value)) ?? [];
@@ -429,7 +463,7 @@ const SPECIAL: Readonly<Record<string, Special>> = {
 };
 
 function writeStruct(writer: Writer, value: unknown): void {
-  for (const [key, item] of Object.entries(value as Message).reverse()) {
+  for (const [key, item] of Object.entries(value as Fields).reverse()) {
     const before = writer.length;
     writeNested(writer, 2, item, writeJson);
     writeText(writer, 1, key);
@@ -467,7 +501,7 @@ function writeNested(
 }
 
 /** A decoded message, to be encoded for another delivery: its sources are those of whatever delivery it is encoded for. */
-export function withoutDelivery(message: Message): Message {
+export function withoutDelivery<Message extends object>(message: Message): Message {
   return withoutSources(message) as Message;
 }
 
@@ -478,15 +512,7 @@ function withoutSources(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, content]) => [name, withoutSources(content)]));
 }
 
-interface DecodedSource {
-  readonly ads?: object;
-  readonly resource_api_version?: string;
-  readonly api_config_source?: {
-    readonly grpc_services?: readonly { readonly envoy_grpc?: { cluster_name?: string } }[];
-  };
-}
-
-function isOurSource({ ads, resource_api_version: version, api_config_source: api }: DecodedSource): boolean {
+function isOurSource({ ads, resource_api_version: version, api_config_source: api }: ConfigSource): boolean {
   if (version === undefined) return false;
   return ads !== undefined || api?.grpc_services?.[0]?.envoy_grpc?.cluster_name === XDS_CLUSTER;
 }
@@ -498,15 +524,13 @@ const sources = new Map<Delivery, Uint8Array>();
 function configSource(delivery: Delivery): Uint8Array {
   let bytes = sources.get(delivery);
   if (!bytes) {
-    const api = {
+    const api: ApiConfigSource = {
       api_type: delivery === 'delta' ? 'DELTA_GRPC' : 'GRPC',
       transport_api_version: 'V3',
       grpc_services: [{ envoy_grpc: { cluster_name: XDS_CLUSTER, authority: XDS_CLUSTER } }],
     };
-    bytes = encode('envoy.config.core.v3.ConfigSource', {
-      ...(delivery === 'ads' ? { ads: {} } : { api_config_source: api }),
-      resource_api_version: 'V3',
-    });
+    const source: ConfigSource = delivery === 'ads' ? { ads: {} } : { api_config_source: api };
+    bytes = encode('envoy.config.core.v3.ConfigSource', { ...source, resource_api_version: 'V3' });
     sources.set(delivery, bytes);
   }
   return bytes;

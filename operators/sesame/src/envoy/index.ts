@@ -1,4 +1,4 @@
-export { type Decoded, DecodeError, decode } from './decode.ts';
+export { DecodeError, decode } from './decode.ts';
 export {
   CONFIG_SOURCE,
   type Delivery,
@@ -8,15 +8,18 @@ export {
   encodeAnyPieces,
   Fragment,
   FragmentChunk,
+  hasFields,
   hashAny,
   hexHash,
-  type Message,
+  plainItems,
   RenamedFragment,
   typed,
   VERSION_BYTES,
   withoutDelivery,
 } from './encode.ts';
+export type * as Envoy from './gen/types.ts';
+export type { Choice, Composed, MessageName, PerFilter, Struct, Without } from './message-types.ts';
 export { regexProblem } from './regex.ts';
 export * from './resource-type.ts';
 export { TYPE_URL_PREFIX } from './tables.ts';
-export { isEnumNumber, type Violation, validate } from './validate.ts';
+export { statusCode, type Violation, validate, validateAny } from './validate.ts';

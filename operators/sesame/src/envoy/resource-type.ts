@@ -1,10 +1,12 @@
+import type { Messages } from './gen/types.ts';
+import type { MessageName } from './message-types.ts';
 import { TYPE_URL_PREFIX } from './tables.ts';
 
 /** The short names by which the discovery services are known. */
 export type ResourceType = 'cds' | 'eds' | 'lds' | 'rds' | 'vhds' | 'sds' | 'rtds';
 
 /** The message of each type, in the order in which changes are sent: what is referred to before what refers to it. */
-export const RESOURCE_MESSAGES: Readonly<Record<ResourceType, string>> = {
+export const RESOURCE_MESSAGES = {
   rtds: 'envoy.service.runtime.v3.Runtime',
   sds: 'envoy.extensions.transport_sockets.tls.v3.Secret',
   cds: 'envoy.config.cluster.v3.Cluster',
@@ -12,7 +14,10 @@ export const RESOURCE_MESSAGES: Readonly<Record<ResourceType, string>> = {
   lds: 'envoy.config.listener.v3.Listener',
   rds: 'envoy.config.route.v3.RouteConfiguration',
   vhds: 'envoy.config.route.v3.VirtualHost',
-};
+} as const satisfies Readonly<Record<ResourceType, MessageName>>;
+
+/** The message of a resource of this type. */
+export type ResourceMessage<Type extends ResourceType = ResourceType> = Messages[(typeof RESOURCE_MESSAGES)[Type]];
 
 export const RESOURCE_TYPES = Object.keys(RESOURCE_MESSAGES) as ResourceType[];
 

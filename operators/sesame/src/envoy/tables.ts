@@ -82,6 +82,7 @@ interface FieldMore {
   readonly list?: true;
   readonly key?: string;
   readonly oneof?: string;
+  readonly optional?: true;
   readonly rules?: Rules;
 }
 
@@ -103,7 +104,7 @@ function readField([number, name, type, more]: FieldRow): Field {
     type,
     label: more?.list === true ? 'list' : more?.key === undefined ? 'one' : 'map',
     keyType: more?.key ?? '',
-    hasPresence: more?.oneof !== undefined || type.startsWith('google.protobuf.'),
+    hasPresence: more?.oneof !== undefined || more?.optional === true || type.startsWith('google.protobuf.'),
     oneof: more?.oneof,
     rules: more?.rules,
   };

@@ -1,7 +1,9 @@
 // The constraints in Envoy's .proto files, checked before a resource is sent: Envoy refuses what breaks one of them, and with
 // it, on some types, everything else in the response. Regular expressions are checked too, as RE2 reads them.
 import { compileRegexp } from '@capstan/kube';
-import { CONFIG_SOURCE, Fragment, FragmentChunk, type Message } from './encode.ts';
+import { CONFIG_SOURCE, Fragment, FragmentChunk } from './encode.ts';
+import type { Any, Messages, StatusCode, WeightedCluster } from './gen/types.ts';
+import type { MessageName } from './message-types.ts';
 import { regexProblem } from './regex.ts';
 import { enumTable, type Field, type MessageTable, messageTable, type RuleSet, TYPE_URL_PREFIX } from './tables.ts';
 
@@ -12,43 +14,53 @@ export interface Violation {
 }
 
 /** What Envoy would refuse in the value; empty when it is valid. */
-export function validate(type: string, value: Message | Fragment): Violation[] {
+export function validate<Name extends MessageName>(type: Name, value: Messages[Name] | Fragment<Name>): Violation[] {
   const found: Violation[] = [];
   checkMessage(type, value, '', found);
   return found;
 }
 
+/** What Envoy would refuse in an extension's configuration. */
+export function validateAny(value: Any): Violation[] {
+  const found: Violation[] = [];
+  checkMessage('google.protobuf.Any', value, '', found);
+  return found;
+}
+
+/** A message of any type. */
+type Fields = { readonly [field: string]: unknown };
+
 const checkedFragments = new WeakMap<Fragment, readonly Violation[]>();
 
 function checkMessage(type: string, value: unknown, path: string, found: Violation[]): void {
   if (value instanceof Fragment) {
-    let violations = checkedFragments.get(value);
+    const fragment = value as Fragment;
+    let violations = checkedFragments.get(fragment);
     if (!violations) {
-      violations = validate(value.type, value.value);
-      checkedFragments.set(value, violations);
+      violations = validate(fragment.type, fragment.value);
+      checkedFragments.set(fragment, violations);
     }
     found.push(...violations.map((each) => ({ ...each, path: join(path, each.path) })));
     return;
   }
   if (value === CONFIG_SOURCE || typeof value !== 'object' || value === null) return;
   if (type === 'google.protobuf.Any') {
-    const url = (value as Message)['@type'];
+    const url = (value as Fields)['@type'];
     if (typeof url === 'string') checkMessage(url.slice(TYPE_URL_PREFIX.length), value, path, found);
     return;
   }
   const table = messageTable(type);
   if (!table) return;
   for (const field of requiringFields(table))
-    if ((value as Message)[field.name] === undefined) checkField(field, undefined, path, found);
+    if ((value as Fields)[field.name] === undefined) checkField(field, undefined, path, found);
   for (const name of Object.keys(value)) {
     const field = table.byName.get(name);
-    const content = (value as Message)[name];
+    const content = (value as Fields)[name];
     if (field && content !== undefined) checkField(field, content, path, found);
   }
-  checkOneofs(table, value as Message, path, found);
-  if (type === 'envoy.config.route.v3.WeightedCluster') checkWeights(value as Message, path, found);
-  if (type === 'envoy.type.matcher.v3.RegexMatcher')
-    checkRegex((value as Message)['regex'], join(path, 'regex'), found);
+  checkOneofs(table, value as Fields, path, found);
+  if (type === 'envoy.config.route.v3.WeightedCluster') checkWeights(value, path, found);
+  if (type === 'envoy.type.matcher.v3.RegexMatcher') checkRegex((value as Fields)['regex'], join(path, 'regex'), found);
 }
 
 const requiring = new WeakMap<MessageTable, readonly Field[]>();
@@ -67,7 +79,7 @@ function requiringFields(table: MessageTable): readonly Field[] {
   return fields;
 }
 
-function checkOneofs(table: MessageTable, value: Message, path: string, found: Violation[]): void {
+function checkOneofs(table: MessageTable, value: Fields, path: string, found: Violation[]): void {
   const set = new Map<string, string>();
   for (const name of Object.keys(value)) {
     const oneof = value[name] === undefined ? undefined : table.byName.get(name)?.oneof;
@@ -82,8 +94,8 @@ function checkOneofs(table: MessageTable, value: Message, path: string, found: V
 }
 
 /** Not a constraint of the messages: Envoy adds the weights in 32 bits. */
-function checkWeights({ clusters }: Message, path: string, found: Violation[]): void {
-  const weights = (Array.isArray(clusters) ? clusters : []).map((each: Message) => Number(each['weight'] ?? 0));
+function checkWeights({ clusters }: WeightedCluster, path: string, found: Violation[]): void {
+  const weights = (clusters ?? []).map(({ weight = 0 }) => weight);
   const sum = weights.reduce((total, weight) => total + weight, 0);
   if (sum > 4_294_967_295)
     found.push({
@@ -130,7 +142,7 @@ function checkField(field: Field, value: unknown, parent: string, found: Violati
   }
   if (field.label === 'map') {
     const keyRules = rules?.['map']?.['keys'] as Record<string, RuleSet> | undefined;
-    for (const [key, item] of Object.entries((value as Message | undefined) ?? {})) {
+    for (const [key, item] of Object.entries((value as Fields | undefined) ?? {})) {
       const path = `${join(parent, field.name)}[${JSON.stringify(key)}]`;
       if (keyRules?.['string']) checkText(key, keyRules['string'], (problem) => found.push({ path, problem }));
       checkMessage(field.type, item, path, found);
@@ -222,10 +234,11 @@ function checkNumber(value: number, rule: RuleSet, report: (problem: string) => 
 
 function checkText(value: string, rule: RuleSet, report: (problem: string) => void): void {
   if (value === '' && rule['ignore_empty'] === true) return;
-  const { min_len: least, max_bytes: most, prefix, pattern } = rule;
+  const { min_len: least, max_bytes: most, prefix, suffix, pattern } = rule;
   if (typeof least === 'number' && value.length < least) report(value === '' ? 'is empty' : `is shorter than ${least}`);
   if (typeof most === 'number' && Buffer.byteLength(value) > most) report(`has more than ${most} bytes`);
   if (typeof prefix === 'string' && !value.startsWith(prefix)) report(`does not begin with ${prefix}`);
+  if (typeof suffix === 'string' && !value.endsWith(suffix)) report(`does not end with ${suffix}`);
   if (typeof pattern === 'string' && !compileRegexp(pattern).test(value)) report(`does not match ${pattern}`);
   if (Array.isArray(rule['in']) && !rule['in'].includes(value))
     report(`is "${value}"; use one of ${rule['in'].join(', ')}`);
@@ -255,6 +268,11 @@ function checkEnum(field: Field, value: unknown, rule: RuleSet, report: (problem
   const isExcluded = Array.isArray(excluded) ? excluded.includes(number) : excluded === number;
   const isUnknown = rule['defined_only'] === true && !isEnumNumber(field.type, number);
   if (isExcluded || isUnknown) report(`is ${String(value)}, which is not allowed here`);
+}
+
+/** The name of a status that Envoy can answer with. */
+export function statusCode(code: number): StatusCode | undefined {
+  return enumTable('envoy.type.v3.StatusCode')?.byNumber.get(code) as StatusCode | undefined;
 }
 
 /** Whether an enum has a value of this number. */

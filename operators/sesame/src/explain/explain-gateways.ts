@@ -1,7 +1,7 @@
 // Which Gateways serve a host, by which listeners and routes, and what is wrong with the routes that name it.
 import type { Kind } from '@capstan/kube';
 import type { Reader } from '@capstan/reconcile';
-import type { Message } from '../envoy/index.ts';
+import { type Envoy, plainItems } from '../envoy/index.ts';
 import { covers, mostSpecific, specificity } from '../gateway/api/hostnames.ts';
 import type { AnyRoute, Gateway, GatewayKinds, RouteKindName } from '../gateway/api/objects.ts';
 import type { PlannedHost } from '../gateway/envoy/host-plan.ts';
@@ -9,7 +9,7 @@ import { hostRoutes } from '../gateway/envoy/host-routes.ts';
 import type { ListenerState } from '../gateway/listeners/listener-state.ts';
 import { NO_BACKEND } from '../gateway/routes/backends.ts';
 import type { GatewayGraph, OwnGateway } from '../gateway/serving/gateway-graph.ts';
-import { contentOf, list } from '../serving/dag.ts';
+import { contentOf, type Target } from '../serving/dag.ts';
 import type { Resource } from '../xds/index.ts';
 
 export interface GatewayAnswer {
@@ -18,10 +18,10 @@ export interface GatewayAnswer {
   readonly address: string;
   /** The host as a route or listener has it. */
   readonly servedAs: string;
-  readonly chain: Message;
+  readonly chain: Envoy.FilterChain;
   /** Routes of Envoy, for HTTP; of a connection its targets. */
-  readonly routes: readonly Message[];
-  readonly stream: { readonly from: string; readonly action: Message } | undefined;
+  readonly routes: readonly Envoy.Route[];
+  readonly stream: { readonly from: string; readonly action: Target } | undefined;
   readonly clusters: ReadonlyMap<string, Resource>;
 }
 
@@ -54,7 +54,7 @@ export function gatewayAnswers(read: Reader, { graph, kinds }: ExplainedGateways
       return [
         {
           ...place,
-          routes: list(hostRoutes('', found.host, entries).fragment.value, 'routes'),
+          routes: hostRoutes('', found.host, entries).fragment.value.routes ?? [],
           stream: undefined,
           clusters: new Map(clusters.map((cluster) => [cluster.name, cluster])),
         },
@@ -137,13 +137,16 @@ function hostOf(planned: readonly PlannedHost[], { name, port }: ListenerState, 
 }
 
 /** A TLS listener has a chain for each name, HTTP and TCP have one in all. */
-function chainOf(resources: readonly Resource[], port: number, { mode, host }: ListenerState, name: string): Message {
+function chainOf(
+  resources: readonly Resource[],
+  port: number,
+  { mode, host }: ListenerState,
+  name: string,
+): Envoy.FilterChain {
   const prefix = mode === 'http' ? 'http' : mode === 'tcp' ? 'tcp' : 'https';
   const listener = resources.find((each) => each.type === 'lds' && each.name.endsWith(`${prefix}-${port}`));
-  const chains = listener ? list(contentOf(listener), 'filter_chains') : [];
-  return (
-    chains.find((chain) => chain['name'] === name) ?? chains.find((chain) => chain['name'] === host) ?? chains[0] ?? {}
-  );
+  const chains = listener ? plainItems(contentOf('lds', listener).filter_chains) : [];
+  return chains.find((chain) => chain.name === name) ?? chains.find((chain) => chain.name === host) ?? chains[0] ?? {};
 }
 
 /** `HTTPRoute/default/shop` to `HTTPRoute default/shop`. */

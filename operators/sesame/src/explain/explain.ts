@@ -1,13 +1,13 @@
 // Why a request to a host and path is answered as it is: from what is served for the host, back to the objects that it was computed
 // from and on to the endpoints. It is the same computation that serves Envoys.
 import { type Derived, derivation, type Reader } from '@capstan/reconcile';
-import { Fragment, type Message } from '../envoy/index.ts';
+import { type Envoy, plainItems } from '../envoy/index.ts';
 import { HTTPS_LISTENER } from '../routing/listener/filter-chain.ts';
 import { HTTP_LISTENER, httpListener } from '../routing/listener/listeners.ts';
 import { globalAuthorization } from '../routing/policy/authorization.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { readLookup } from '../routing/tracked-lookup.ts';
-import { at, clustersOf, contentOf, list, matchText, text } from '../serving/dag.ts';
+import { addressesOf, clustersOf, contentOf, managerOf, matchText, type Target, tcpProxyOf } from '../serving/dag.ts';
 import { hostKey, ingressesByHost, type RouteGraph, rootsByFqdn } from '../serving/pieces.ts';
 import type { Resource } from '../xds/index.ts';
 import { type ExplainedGateways, type GatewayAnswer, gatewayAnswers, gatewayProblems } from './explain-gateways.ts';
@@ -72,8 +72,7 @@ export function explanations(graph: RouteGraph, gateways?: ExplainedGateways): D
         };
       const piece = read.derived(graph.pieces, hostKey(servedAs));
       const clusters = new Map(piece.resources.filter(({ type }) => type === 'cds').map((each) => [each.name, each]));
-      const routesOf = (virtualHost: Message) =>
-        explainRoutes(list(virtualHost, 'routes'), path, clusters, read, graph);
+      const routesOf = ({ routes = [] }: Envoy.VirtualHost) => explainRoutes(routes, path, clusters, read, graph);
       const listeners: ExplainedListener[] = [];
       if (piece.plain) {
         const { http } = settings.envoy;
@@ -81,9 +80,8 @@ export function explanations(graph: RouteGraph, gateways?: ExplainedGateways): D
           name: HTTP_LISTENER,
           address: `${http.address}:${http.port}`,
           filters: filtersOf(
-            list(
-              contentOf(httpListener(settings, globalAuthorization(settings, readLookup(read)))),
-              'filter_chains',
+            plainItems(
+              contentOf('lds', httpListener(settings, globalAuthorization(settings, readLookup(read)))).filter_chains,
             )[0] ?? {},
           ),
           routes: routesOf(piece.plain.fragment.value),
@@ -98,7 +96,7 @@ export function explanations(graph: RouteGraph, gateways?: ExplainedGateways): D
           address: `${https.address}:${https.port}`,
           filters: filtersOf(chain),
           routes: routes
-            ? routesOf(list(contentOf(routes), 'virtual_hosts')[0] ?? {})
+            ? routesOf(plainItems(contentOf('rds', routes).virtual_hosts)[0] ?? {})
             : tcpRoutes(chain, clusters, read, graph),
         });
       }
@@ -139,14 +137,14 @@ function explainGateway(
 }
 
 function explainRoutes(
-  routes: readonly Message[],
+  routes: readonly Envoy.Route[],
   path: string,
   clusters: ReadonlyMap<string, Resource>,
   read: Reader,
   graph: RouteGraph,
 ): ExplainedRoute[] {
   return routes
-    .filter((route) => fits(at(route, 'match'), path))
+    .filter((route) => fits(route.match ?? {}, path))
     .map((route) => explainRoute(route, clusters, read, graph));
 }
 
@@ -181,107 +179,97 @@ function problemsOf(read: Reader, graph: RouteGraph, host: string): string[] {
 const keyOf = ({ metadata }: { metadata: { namespace?: string | undefined; name?: string | undefined } }) =>
   `${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
 
-function filtersOf(chain: Message): string[] {
-  return list(chain, 'filters').flatMap((filter) => {
-    const parts: readonly (Message | Fragment)[] = list(at(filter, 'typed_config'), 'http_filters');
-    const http = parts.map((part) => String((part instanceof Fragment ? part.value : part)['name']));
-    return http.length > 0 ? http : [String(filter['name'])];
+function filtersOf({ filters = [] }: Envoy.FilterChain): string[] {
+  return filters.flatMap((filter) => {
+    const http = plainItems(managerOf(filter)?.http_filters).map(({ name = '' }) => name);
+    return http.length > 0 ? http : [filter.name ?? ''];
   });
 }
 
 function explainRoute(
-  route: Message,
+  route: Envoy.Route,
   clusters: ReadonlyMap<string, Resource>,
   read: Reader,
   graph: RouteGraph,
 ): ExplainedRoute {
-  const match = at(route, 'match');
-  const origin = at(route, 'metadata', 'filter_metadata', 'envoy.access_loggers.file');
-  const kind = origin['io.projectsesame.kind'];
+  const { match = {}, metadata } = route;
+  const origin = metadata?.filter_metadata?.['envoy.access_loggers.file'] ?? {};
+  const part = (name: string) => {
+    const value = origin[`io.projectsesame.${name}`];
+    return typeof value === 'string' ? value : '';
+  };
+  const kind = part('kind');
   return {
     match: matchText(match),
-    from:
-      typeof kind === 'string'
-        ? `${kind} ${String(origin['io.projectsesame.namespace'])}/${String(origin['io.projectsesame.name'])}`
-        : undefined,
+    from: kind === '' ? undefined : `${kind} ${part('namespace')}/${part('name')}`,
     answer: answerOf(route),
-    services: explainServices(at(route, 'route'), clusters, read, graph),
+    services: explainServices(route.route ?? {}, clusters, read, graph),
     isUnconditional:
-      list(match, 'headers').every(({ name }) => name === ':authority') && list(match, 'query_parameters').length === 0,
+      (match.headers ?? []).every(({ name }) => name === ':authority') && (match.query_parameters ?? []).length === 0,
   };
 }
 
 function tcpRoutes(
-  chain: Message,
+  { filters = [] }: Envoy.FilterChain,
   clusters: ReadonlyMap<string, Resource>,
   read: Reader,
   graph: RouteGraph,
 ): ExplainedRoute[] {
-  return list(chain, 'filters').map((filter) => ({
+  return filters.map((filter) => ({
     match: 'every connection',
     from: undefined,
     answer: undefined,
-    services: explainServices(at(filter, 'typed_config'), clusters, read, graph),
+    services: explainServices(tcpProxyOf(filter) ?? {}, clusters, read, graph),
     isUnconditional: true,
   }));
 }
 
-function answerOf(route: Message): string | undefined {
-  const { status } = at(route, 'direct_response');
-  if (typeof status === 'number') return `answers ${status}`;
-  if (route['redirect'] === undefined) return undefined;
-  const { https_redirect: isSecure, host_redirect: host, path_redirect: path } = at(route, 'redirect');
-  const target = [isSecure === true ? 'https' : '', host, path].filter(
-    (part) => typeof part === 'string' && part !== '',
-  );
+function answerOf({ direct_response: direct, redirect }: Envoy.Route): string | undefined {
+  if (direct?.status !== undefined) return `answers ${direct.status}`;
+  if (redirect === undefined) return undefined;
+  const { https_redirect: isSecure, host_redirect: host, path_redirect: path } = redirect;
+  const target = [isSecure === true ? 'https' : '', host, path].filter(Boolean);
   return `redirects to ${target.join(' ')}`;
 }
 
 function explainServices(
-  action: Message,
+  target: Target,
   clusters: ReadonlyMap<string, Resource>,
   read: Reader,
   graph: RouteGraph,
 ): ExplainedService[] {
   const weights = new Map(
-    list(at(action, 'weighted_clusters'), 'clusters').map(({ name, weight }) => [String(name), Number(weight ?? 0)]),
+    (target.weighted_clusters?.clusters ?? []).map(({ name = '', weight = 0 }) => [name, weight]),
   );
   const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0);
-  return clustersOf(action).map((name) => {
+  return clustersOf(target).map((name) => {
     const value = clusters.get(name);
-    const cluster = value ? contentOf(value) : {};
-    const assignment = at(cluster, 'eds_cluster_config')['service_name'];
-    const [namespace = '', service = ''] = typeof assignment === 'string' ? assignment.split('/') : name.split('/');
-    const port = text(cluster['alt_stat_name']).split('_').at(-1) ?? '';
+    const cluster: Envoy.Cluster = value ? contentOf('cds', value) : {};
+    const assignment = cluster.eds_cluster_config?.service_name;
+    const [namespace = '', service = ''] = (assignment ?? name).split('/');
+    const port = (cluster.alt_stat_name ?? '').split('_').at(-1) ?? '';
     return {
       cluster: name,
       service: `${namespace}/${service} port ${port}`,
       share: total === 0 ? 100 : Math.round(((weights.get(name) ?? 0) / total) * 1000) / 10,
-      endpoints: endpointsOf(read, graph, `${namespace}/${service}`, text(assignment)),
+      endpoints: endpointsOf(read, graph, `${namespace}/${service}`, assignment ?? ''),
     };
   });
 }
 
 function endpointsOf(read: Reader, graph: RouteGraph, service: string, assignment: string): string[] {
   const found = read.derived(graph.pieces, service).endpoints.find(({ name }) => name === assignment);
-  if (!found) return [];
-  return list(contentOf(found), 'endpoints').flatMap((locality) =>
-    list(locality, 'lb_endpoints').map((each) => {
-      const { address, port_value: port } = at(each, 'endpoint', 'address', 'socket_address');
-      return `${String(address)}:${String(port)}`;
-    }),
-  );
+  return found ? addressesOf(contentOf('eds', found)) : [];
 }
 
 /** Whether a path is one that the match takes. */
-export function fits(match: Message, path: string): boolean {
-  const { path: exact, path_separated_prefix: segments, prefix } = match;
-  if (typeof exact === 'string') return path === exact;
-  if (typeof segments === 'string') return path === segments || path.startsWith(`${segments}/`);
-  const { regex } = at(match, 'safe_regex');
-  if (typeof regex !== 'string') return path.startsWith(typeof prefix === 'string' ? prefix : '/');
+export function fits(match: Envoy.RouteMatch, path: string): boolean {
+  const { path: exact, path_separated_prefix: segments, prefix = '/', safe_regex: matcher } = match;
+  if (exact !== undefined) return path === exact;
+  if (segments !== undefined) return path === segments || path.startsWith(`${segments}/`);
+  if (matcher?.regex === undefined) return path.startsWith(prefix);
   try {
-    return new RegExp(`^(?:${regex})$`).test(path);
+    return new RegExp(`^(?:${matcher.regex})$`).test(path);
   } catch {
     // Legal for Envoy and not here: it may fit.
     return true;

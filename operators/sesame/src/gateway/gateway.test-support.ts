@@ -1,7 +1,11 @@
 // Objects and look-ups for tests of the Gateway API's rules.
+
 import { createCa, issueCertificate } from '@capstan/kube';
+import { decode, type Envoy, encode } from '../envoy/index.ts';
+import { envoyMatch } from '../routing/conditions.ts';
 import { testSettings } from '../routing/default-settings.ts';
 import type { SecretView, ServiceView } from '../routing/lookup.ts';
+import type { RouteEntry } from '../routing/route-entry.ts';
 import type { GatewayLookup } from './api/lookup.ts';
 import type { BackendTLSPolicy, GatewaySpec, HTTPRouteRule, Listener } from './api/objects.ts';
 import type { GrantSpec } from './api/references.ts';
@@ -95,4 +99,10 @@ export function translateRules(
     { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', metadata: {}, spec: { rules } },
     context,
   );
+}
+
+/** The route as Envoy reads it: without fields that are not set. */
+export function servedRoute({ match, value }: RouteEntry): Envoy.Route {
+  const type = 'envoy.config.route.v3.Route';
+  return decode(type, encode(type, { match: envoyMatch(match), ...value }));
 }

@@ -40,8 +40,8 @@ export function readInputs(
   const problems: (FileProblem & { file: string })[] = [];
   for (const { name, bytes } of files) {
     const decoded = decodeFile(bytes);
-    if ('problem' in decoded) problems.push({ ...decoded.problem, file: name });
-    else takeText(name, decoded.text, found, problems, env);
+    if (!decoded.isOk) problems.push({ ...decoded.problem, file: name });
+    else takeText(name, decoded.value, found, problems, env);
   }
   return { ...found, problems };
 }

@@ -1,5 +1,5 @@
 // Conditions of routes and includes: merged along the chain of includes, checked, and turned into what Envoy matches.
-import { type Message, regexProblem } from '../envoy/index.ts';
+import { type Choice, type Envoy, regexProblem } from '../envoy/index.ts';
 import type { MatchCondition } from '../kinds/http-proxy.ts';
 
 export type PathMatch =
@@ -216,21 +216,23 @@ export function conditionId(conditions: Conditions): string {
   return JSON.stringify([path, headers.sort(), query.sort()]);
 }
 
-export function envoyMatch({ path, headers, query }: RouteMatch): Message {
+export function envoyMatch({ path, headers, query }: RouteMatch): Envoy.RouteMatch {
   return {
     ...envoyPath(path),
-    ...(headers.length > 0 && { headers: headers.map(envoyHeaderMatch) }),
-    ...(query.length > 0 && { query_parameters: query.map(envoyQueryMatch) }),
+    headers: headers.length > 0 ? headers.map(envoyHeaderMatch) : undefined,
+    query_parameters: query.length > 0 ? query.map(envoyQueryMatch) : undefined,
   };
 }
 
-function envoyPath(path: PathMatch): Message {
+function envoyPath(path: PathMatch): PathSpecifier {
   if (path.kind === 'exact') return { path: path.value };
   if (path.kind === 'regex')
     return { safe_regex: { regex: path.value.startsWith('^') ? path.value : `^${path.value}` } };
   if (path.isSegment === true && path.value !== '/') return { path_separated_prefix: path.value };
   return { prefix: path.value };
 }
+
+type PathSpecifier = Choice<Envoy.RouteMatch, 'path' | 'safe_regex' | 'path_separated_prefix' | 'prefix'>;
 
 export function envoyHeaderMatch({
   name,
@@ -239,24 +241,39 @@ export function envoyHeaderMatch({
   isInverted,
   ignoreCase,
   treatMissingAsEmpty,
-}: HeaderMatch): Message {
-  const insensitive = ignoreCase && kind !== 'regex' ? { ignore_case: true } : {};
-  const match: Message =
-    kind === 'present'
-      ? { present_match: true }
-      : { string_match: kind === 'regex' ? { safe_regex: { regex: value } } : { [kind]: value, ...insensitive } };
+}: HeaderMatch): Envoy.HeaderMatcher {
+  const match: Choice<Envoy.HeaderMatcher, 'present_match' | 'string_match'> =
+    kind === 'present' ? { present_match: true } : { string_match: stringMatcher(kind, value, ignoreCase) };
   return {
     name,
     ...match,
-    ...(isInverted && { invert_match: true }),
-    ...(treatMissingAsEmpty && { treat_missing_header_as_empty: true }),
+    invert_match: isInverted,
+    treat_missing_header_as_empty: treatMissingAsEmpty,
   };
 }
 
-function envoyQueryMatch({ name, kind, value, ignoreCase }: QueryMatch): Message {
+function envoyQueryMatch({ name, kind, value, ignoreCase }: QueryMatch): Envoy.QueryParameterMatcher {
   if (kind === 'present') return { name, present_match: true };
-  if (kind === 'regex') return { name, string_match: { safe_regex: { regex: value } } };
-  return { name, string_match: { [kind]: value, ...(ignoreCase && { ignore_case: true }) } };
+  return { name, string_match: stringMatcher(kind, value, ignoreCase) };
+}
+
+export function stringMatcher(
+  kind: 'exact' | 'prefix' | 'suffix' | 'contains' | 'regex',
+  value: string,
+  ignoreCase: boolean,
+): Envoy.StringMatcher {
+  switch (kind) {
+    case 'regex':
+      return { safe_regex: { regex: value } };
+    case 'exact':
+      return { exact: value, ignore_case: ignoreCase };
+    case 'prefix':
+      return { prefix: value, ignore_case: ignoreCase };
+    case 'suffix':
+      return { suffix: value, ignore_case: ignoreCase };
+    case 'contains':
+      return { contains: value, ignore_case: ignoreCase };
+  }
 }
 
 /** Limits a wildcard host to exactly one label, where Envoy's would take several; none for other hosts. */

@@ -1,18 +1,19 @@
 // Durations of the API: Go's syntax, "infinity", or nothing for Envoy's default.
 import { parseDuration } from '@capstan/kube';
+import { accept, type Result, refuse } from '../result.ts';
 
 /** Undefined: Envoy's default. "0s" switches a timeout off. */
 export type EnvoyTimeout = string | undefined;
 
 /** The problem, when the text is no duration. */
-export function envoyTimeout(text: string | undefined): { value: EnvoyTimeout } | { problem: string } {
-  if (text === undefined || text === '') return { value: undefined };
-  if (text === 'infinity' || text === 'infinite') return { value: '0s' };
+export function envoyTimeout(text: string | undefined): Result<EnvoyTimeout> {
+  if (text === undefined || text === '') return accept(undefined);
+  if (text === 'infinity' || text === 'infinite') return accept('0s');
   const ms = durationMs(text);
   if (ms === undefined)
-    return { problem: `${JSON.stringify(text)} is not a duration; write one such as 30s or 1m30s, or infinity` };
-  if (ms < 0) return { problem: `${JSON.stringify(text)} is negative; write a duration such as 30s, or infinity` };
-  return { value: ms === 0 ? undefined : seconds(ms) };
+    return refuse(`${JSON.stringify(text)} is not a duration; write one such as 30s or 1m30s, or infinity`);
+  if (ms < 0) return refuse(`${JSON.stringify(text)} is negative; write a duration such as 30s, or infinity`);
+  return accept(ms === 0 ? undefined : seconds(ms));
 }
 
 /** Of the configuration, whose durations are valid. */
@@ -21,7 +22,7 @@ export function settingTimeout(text: string | undefined): EnvoyTimeout {
   const known = settingTimeouts.get(text);
   if (known !== undefined || settingTimeouts.has(text)) return known;
   const timeout = envoyTimeout(text);
-  const value = 'value' in timeout ? timeout.value : undefined;
+  const value = timeout.isOk ? timeout.value : undefined;
   settingTimeouts.set(text, value);
   return value;
 }

@@ -11,7 +11,7 @@ import {
   reasonOf,
   type Timer,
 } from '@capstan/kube';
-import { decode, hexHash, type ResourceType, withoutDelivery } from '../envoy/index.ts';
+import { decode, hexHash, type ResourceMessage, type ResourceType, withoutDelivery } from '../envoy/index.ts';
 import { createResource, type Refused, type RefusedResource, RefusedResources, type Resource } from '../xds/index.ts';
 
 export interface RefusalMemoryOptions {
@@ -188,7 +188,7 @@ function refusedOf(key: string, { version = '', message, accepted }: Entry): Ref
 
 function restored(key: string, { bytes, requires, origins }: NonNullable<Entry['accepted']>): Resource | undefined {
   try {
-    const value = withoutDelivery(decode('google.protobuf.Any', Buffer.from(bytes, 'base64')));
+    const value = withoutDelivery(decode('google.protobuf.Any', Buffer.from(bytes, 'base64')) as ResourceMessage);
     return createResource({ type: typeOf(key), name: key.slice(key.indexOf('/') + 1), value, requires, origins });
   } catch {
     // It was written by another version of Sesame.

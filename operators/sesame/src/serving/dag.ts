@@ -1,5 +1,5 @@
 // What is served, as a graph in Graphviz's language: listeners, hosts, routes, clusters and endpoints, with the objects that they come from.
-import { decode, type Message } from '../envoy/index.ts';
+import { decode, type Envoy, plainItems, type ResourceMessage, type ResourceType } from '../envoy/index.ts';
 import type { Resource, ResourceStore, Shape } from '../xds/index.ts';
 
 /** From left to right, as `dot -Tsvg` draws it. */
@@ -10,23 +10,18 @@ export function dagOf(store: ResourceStore): string {
   const edge = (from: string, to: string, label = '') =>
     lines.add(`${quoted(from)} -> ${quoted(to)}${label === '' ? '' : ` [label=${quoted(label)}]`}`);
   for (const listener of store.ofType('lds').values()) {
-    const value = contentOf(listener);
-    const socket = at(value, 'address', 'socket_address');
-    node(
-      listener.key,
-      `listener ${listener.name}\n${text(socket['address'])}:${text(socket['port_value'])}`,
-      'ellipse',
-    );
+    const value = contentOf('lds', listener);
+    node(listener.key, `listener ${listener.name}\n${addressText(value.address)}`, 'ellipse');
     for (const [route, host] of routeNames(value)) edge(listener.key, `rds/${route}`, host);
   }
   for (const routes of store.ofType('rds').values()) {
     node(routes.key, `routes ${routes.name}`, 'ellipse');
-    for (const host of list(contentOf(routes), 'virtual_hosts')) {
-      const id = `${routes.key}/${text(host['name'])}`;
-      node(id, `host ${texts(host, 'domains').join(', ')}`);
+    for (const host of plainItems(contentOf('rds', routes).virtual_hosts)) {
+      const id = `${routes.key}/${host.name ?? ''}`;
+      node(id, `host ${(host.domains ?? []).join(', ')}`);
       edge(routes.key, id);
-      for (const route of list(host, 'routes'))
-        for (const cluster of clustersOf(at(route, 'route'))) edge(id, `cds/${cluster}`, matchText(at(route, 'match')));
+      for (const { route, match } of host.routes ?? [])
+        for (const cluster of clustersOf(route ?? {})) edge(id, `cds/${cluster}`, matchText(match ?? {}));
     }
   }
   for (const cluster of store.ofType('cds').values()) {
@@ -34,12 +29,7 @@ export function dagOf(store: ResourceStore): string {
     for (const endpoints of cluster.requires) edge(cluster.key, endpoints);
   }
   for (const endpoints of store.ofType('eds').values()) {
-    const addresses = list(contentOf(endpoints), 'endpoints').flatMap((locality) =>
-      list(locality, 'lb_endpoints').map((each) => {
-        const socket = at(each, 'endpoint', 'address', 'socket_address');
-        return `${text(socket['address'])}:${text(socket['port_value'])}`;
-      }),
-    );
+    const addresses = addressesOf(contentOf('eds', endpoints));
     const shown =
       addresses.length > MAX_SHOWN ? [...addresses.slice(0, MAX_SHOWN), `${addresses.length} in all`] : addresses;
     node(endpoints.key, [`endpoints ${endpoints.name}`, ...shown].join('\n'));
@@ -49,61 +39,79 @@ export function dagOf(store: ResourceStore): string {
 
 const MAX_SHOWN = 8;
 
-export function contentOf(resource: Resource, shape: Shape = 'whole'): Message {
-  return decode('google.protobuf.Any', resource.bytes('ads', shape));
+/** The message of a resource of this type, as clients get it. */
+export function contentOf<Type extends ResourceType>(
+  _type: Type,
+  resource: Resource,
+  shape: Shape = 'whole',
+): ResourceMessage<Type> {
+  return decode('google.protobuf.Any', resource.bytes('ads', shape)) as ResourceMessage<Type>;
 }
 
-/** The message below these fields; empty when one of them is not set. */
-export function at(value: unknown, ...path: readonly string[]): Message {
-  let found: unknown = value;
-  for (const name of path) found = typeof found === 'object' && found !== null ? (found as Message)[name] : undefined;
-  return typeof found === 'object' && found !== null ? (found as Message) : {};
+/** `10.0.0.1:8080`, for each endpoint. */
+export function addressesOf({ endpoints = [] }: Envoy.ClusterLoadAssignment): string[] {
+  return endpoints.flatMap(({ lb_endpoints: each = [] }) => each.map(({ endpoint }) => addressText(endpoint?.address)));
 }
 
-export function list(value: Message, name: string): readonly Message[] {
-  const found = value[name];
-  return Array.isArray(found) ? (found as Message[]) : [];
-}
-
-function texts(value: Message, name: string): string[] {
-  const found = value[name];
-  return Array.isArray(found) ? found.map(text) : [];
-}
-
-export function text(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+function addressText(address: Envoy.Address | undefined): string {
+  const { address: host = '', port_value: port } = address?.socket_address ?? {};
+  return `${host}:${port ?? ''}`;
 }
 
 /** Names of route configurations, each with the host of its filter chain. */
-function routeNames(listener: Message): [route: string, host: string][] {
-  return list(listener, 'filter_chains').flatMap((chain) =>
-    list(chain, 'filters').flatMap((filter): [string, string][] => {
-      const name = text(at(filter, 'typed_config', 'rds')['route_config_name']);
-      return name === '' ? [] : [[name, texts(at(chain, 'filter_chain_match'), 'server_names').join(', ')]];
+function routeNames(listener: Envoy.Listener): [route: string, host: string][] {
+  return plainItems(listener.filter_chains).flatMap(({ filters = [], filter_chain_match: match }) =>
+    filters.flatMap((filter): [string, string][] => {
+      const name = managerOf(filter)?.rds?.route_config_name ?? '';
+      return name === '' ? [] : [[name, (match?.server_names ?? []).join(', ')]];
     }),
   );
 }
 
+/** The connection manager, where the filter is one. */
+export function managerOf({ typed_config: config }: Envoy.NetworkFilter): Envoy.HttpConnectionManager | undefined {
+  return config?.['@type'] === MANAGER ? config : undefined;
+}
+
+/** The target of connections, where the filter passes them on. */
+export function tcpProxyOf({ typed_config: config }: Envoy.NetworkFilter): Envoy.TcpProxy | undefined {
+  return config?.['@type'] === TCP_PROXY ? config : undefined;
+}
+
+const MANAGER = 'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
+const TCP_PROXY = 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
+
+/** Where requests or connections go: what routes and TCP proxies have in common. */
+export interface Target {
+  readonly cluster?: string | undefined;
+  readonly weighted_clusters?:
+    | {
+        readonly clusters?:
+          | readonly { readonly name?: string | undefined; readonly weight?: number | undefined }[]
+          | undefined;
+      }
+    | undefined;
+}
+
 /** Names of the clusters that a route sends to. */
-export function clustersOf(action: Message): string[] {
-  const one = text(action['cluster']);
-  if (one !== '') return [one];
-  return list(at(action, 'weighted_clusters'), 'clusters').map((cluster) => text(cluster['name']));
+export function clustersOf({ cluster, weighted_clusters: weighted }: Target): string[] {
+  if (cluster) return [cluster];
+  return (weighted?.clusters ?? []).map(({ name = '' }) => name);
 }
 
 /** What a route matches, in a few words. */
-export function matchText(match: Message): string {
+export function matchText(match: Envoy.RouteMatch): string {
   const path =
-    match['path'] !== undefined
-      ? `exact ${text(match['path'])}`
-      : match['path_separated_prefix'] !== undefined
-        ? `prefix ${text(match['path_separated_prefix'])}`
-        : match['safe_regex'] !== undefined
-          ? `regex ${text(at(match, 'safe_regex')['regex'])}`
-          : `prefix ${text(match['prefix'])}`;
+    match.path !== undefined
+      ? `exact ${match.path}`
+      : match.path_separated_prefix !== undefined
+        ? `prefix ${match.path_separated_prefix}`
+        : match.safe_regex !== undefined
+          ? `regex ${match.safe_regex.regex ?? ''}`
+          : `prefix ${match.prefix ?? ''}`;
   // A wildcard host limits it to one label.
-  const headers = list(match, 'headers').flatMap(({ name }) => (name === ':authority' ? [] : `header ${text(name)}`));
-  const queries = list(match, 'query_parameters').map(({ name }) => `query ${text(name)}`);
+  const headers = (match.headers ?? []).flatMap(({ name = '' }) => (name === ':authority' ? [] : `header ${name}`));
+  const queries = (match.query_parameters ?? []).map(({ name = '' }) => `query ${name}`);
   return [path, ...headers, ...queries].join(', ');
 }
 

@@ -1,7 +1,7 @@
 // What changed pieces mean for Envoy, for `capstan plan`: the resources that would be sent, found by the same assembly that serves them.
 import { changesBetween, equal, type ValueChange } from '@capstan/kube';
 import type { SinkChange, SinkEffect, SinkValue } from '@capstan/reconcile';
-import type { Message } from '../envoy/index.ts';
+import { type Envoy, plainItems, type ResourceMessage, type ResourceType } from '../envoy/index.ts';
 import { createAssembly } from '../routing/assembly/assembly.ts';
 import type { Piece } from '../routing/assembly/piece.ts';
 import { HTTPS_LISTENER } from '../routing/listener/filter-chain.ts';
@@ -119,8 +119,8 @@ function changeOf(before: unknown, after: unknown): SinkEffect['change'] {
 const MAX_CHANGES = 20;
 
 /** As people read it: certificates are text. */
-function contentOf(resource: Resource, shape: Shape = 'whole'): Message {
-  return readable(decoded(resource, shape)) as Message;
+function contentOf<Type extends ResourceType>(type: Type, resource: Resource, shape: Shape = 'whole') {
+  return readable(decoded(type, resource, shape)) as ResourceMessage<Type>;
 }
 
 function readable(value: unknown): unknown {
@@ -132,12 +132,16 @@ function readable(value: unknown): unknown {
 
 function values({ before, after }: Pair, shape: Shape = 'whole'): { changes?: readonly ValueChange[] } {
   if (!before || !after) return {};
-  return { changes: changesBetween(contentOf(before, shape), contentOf(after, shape), MAX_CHANGES) };
+  return {
+    changes: changesBetween(contentOf(before.type, before, shape), contentOf(after.type, after, shape), MAX_CHANGES),
+  };
 }
 
 function addressChanges({ before, after }: Pair): { changes?: readonly ValueChange[] } {
   if (!before || !after) return {};
-  return { changes: changesBetween(contentOf(before)['endpoints'], contentOf(after)['endpoints'], MAX_CHANGES) };
+  return {
+    changes: changesBetween(contentOf('eds', before).endpoints, contentOf('eds', after).endpoints, MAX_CHANGES),
+  };
 }
 
 const DRAINS_LISTENER = 'drains a listener';
@@ -160,7 +164,7 @@ function listenerEffects(
       if (old?.fragment.hash() === next?.fragment.hash()) return [];
       return [chainEffect(name, old?.name ?? next?.name ?? '', old, next, {})];
     });
-  const [old, next] = [contentOf(before), contentOf(after)];
+  const [old, next] = [contentOf('lds', before), contentOf('lds', after)];
   const { filter_chains: _old, ...own } = old;
   const { filter_chains: _next, ...nextOwn } = next;
   const others = changesBetween(own, nextOwn, MAX_CHANGES);
@@ -170,7 +174,7 @@ function listenerEffects(
   ];
 }
 
-function chainEffects(listener: string, before: Message, after: Message): SinkEffect[] {
+function chainEffects(listener: string, before: Envoy.Listener, after: Envoy.Listener): SinkEffect[] {
   const [old, next] = [chainsOf(before), chainsOf(after)];
   return [...new Set([...old.keys(), ...next.keys()])].flatMap((name) => {
     const [was, is] = [old.get(name), next.get(name)];
@@ -194,7 +198,6 @@ function chainEffect(
   };
 }
 
-function chainsOf({ filter_chains: chains }: Message): Map<string, Message> {
-  const found = Array.isArray(chains) ? (chains as Message[]) : [];
-  return new Map(found.map((chain, at) => [typeof chain['name'] === 'string' ? chain['name'] : String(at), chain]));
+function chainsOf({ filter_chains: chains }: Envoy.Listener): Map<string, Envoy.FilterChain> {
+  return new Map(plainItems(chains).map((chain, at) => [chain.name ?? String(at), chain]));
 }

@@ -45,7 +45,7 @@ test('the decoder reads any bytes, or refuses them with a DecodeError', () => {
   for (let i = runs(10_000, 1_000_000, 'CAPSTAN_FUZZ_INPUTS'); i > 0; i -= 1) {
     const source = WELL_FORMED[Math.floor(random() * WELL_FORMED.length)] as Uint8Array;
     const bytes = mutated(source, random);
-    const type = TYPES[Math.floor(random() * TYPES.length)] as string;
+    const type = TYPES[Math.floor(random() * TYPES.length)] as (typeof TYPES)[number];
     try {
       decode(type, bytes);
     } catch (error) {

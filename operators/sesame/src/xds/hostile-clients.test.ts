@@ -4,7 +4,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp
 import { connect as connectSocket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { createVirtualClock, type VirtualClock } from '@capstan/testing';
-import { encode } from '../envoy/index.ts';
+import { encode, type Struct } from '../envoy/index.ts';
 import type { XdsLimits } from './limits.ts';
 import { cluster, createXdsStage, put, type Stage } from './xds.test-support.ts';
 import { discoveryPath } from './xds-server.ts';
@@ -150,7 +150,7 @@ describe('a message that cannot be read', () => {
     const stage = await stageWith(t);
     const stream = open(sessionTo(t, stage));
     const answer = new Promise((resolve) => stream.once('data', resolve));
-    const metadata = JSON.parse('{"__proto__": {"polluted": "yes"}}') as object;
+    const metadata = JSON.parse('{"__proto__": {"polluted": "yes"}}') as Struct;
     stream.write(framed(encode(WORLD, { node: { id: 'x', metadata } })));
     await answer;
     assert.equal(({} as Record<string, unknown>)['polluted'], undefined);

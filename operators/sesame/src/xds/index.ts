@@ -14,6 +14,13 @@ export {
   type Shape,
 } from './resource.ts';
 export { createResourceStore, type ResourceChange, type ResourceStore } from './resource-store.ts';
-export { connectXds, type XdsClient, type XdsResponse, type XdsStream } from './xds-client.ts';
+export {
+  connectXds,
+  type ReceivedResource,
+  type XdsClient,
+  type XdsRequest,
+  type XdsResponse,
+  type XdsStream,
+} from './xds-client.ts';
 export type { NodeReport, Refused, Rejection } from './xds-node.ts';
 export { startXdsServer, type XdsServer, type XdsServerOptions, type XdsStatistics } from './xds-server.ts';

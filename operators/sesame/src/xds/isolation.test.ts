@@ -6,9 +6,9 @@ import { sharedRoutes, VIRTUAL_HOST } from '../routing/listener/virtual-host.ts'
 import { Isolation, type RefusedParts } from './isolation.ts';
 import type { Resource } from './resource.ts';
 
-const parts = new Map<string, Fragment>();
+const parts = new Map<string, Fragment<typeof VIRTUAL_HOST>>();
 /** The same host in the same version is the same part. */
-function part(host: string, version: string): Fragment {
+function part(host: string, version: string): Fragment<typeof VIRTUAL_HOST> {
   const key = `${host} ${version}`;
   const known = parts.get(key) ?? new Fragment(VIRTUAL_HOST, { name: version, domains: [host] }, true);
   parts.set(key, known);

@@ -1,10 +1,8 @@
-// The server with a second implementation of gRPC and protobuf: @grpc/grpc-js on Envoy's .proto files.
+// The server with a second implementation of gRPC and protobuf: @grpc/grpc-js and protobufjs, on the descriptors of Envoy's API.
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { suite, test } from 'node:test';
-import { credentials, type GrpcObject, loadPackageDefinition, type ServiceClientConstructor } from '@grpc/grpc-js';
+import { credentials, makeGenericClientConstructor } from '@grpc/grpc-js';
+import { readDescriptors } from '../../test/envoy/descriptors.ts';
 import { typeUrl } from '../envoy/index.ts';
 import { cluster, createXdsStage, endpoints, put, remove } from './xds.test-support.ts';
 
@@ -54,18 +52,23 @@ suite('grpc-js as a client', () => {
 });
 
 function open(port: number, method: string): { call: Call; next(): Promise<Response> } {
-  const xds = dirname(createRequire(import.meta.url).resolve('@grpc/grpc-js-xds/package.json'));
-  const loader = createRequire(join(xds, 'package.json'))('@grpc/proto-loader') as {
-    loadSync(file: string, options: object): Parameters<typeof loadPackageDefinition>[0];
-  };
-  const includeDirs = readdirSync(join(xds, 'deps')).map((name) => join(xds, 'deps', name));
-  const definition = loader.loadSync('envoy/service/discovery/v3/ads.proto', { keepCase: true, includeDirs });
-  const find = (object: unknown, path: string): unknown =>
-    path.split('.').reduce<unknown>((inner, name) => (inner as GrpcObject)[name], object);
-  const service = find(
-    loadPackageDefinition(definition),
-    'envoy.service.discovery.v3.AggregatedDiscoveryService',
-  ) as ServiceClientConstructor;
+  const api = readDescriptors().lookupService('envoy.service.discovery.v3.AggregatedDiscoveryService');
+  const methods = api.methodsArray.map((each) => {
+    each.resolve();
+    const { resolvedRequestType: request, resolvedResponseType: response } = each;
+    assert.ok(request && response);
+    const definition = {
+      path: `/${api.fullName.slice(1)}/${each.name}`,
+      requestStream: true,
+      responseStream: true,
+      requestSerialize: (value: object) => Buffer.from(request.encode(request.fromObject(value)).finish()),
+      requestDeserialize: (bytes: Buffer) => request.decode(bytes),
+      responseSerialize: (value: object) => Buffer.from(response.encode(response.fromObject(value)).finish()),
+      responseDeserialize: (bytes: Buffer) => response.toObject(response.decode(bytes), { defaults: true }),
+    };
+    return [each.name, definition] as const;
+  });
+  const service = makeGenericClientConstructor(Object.fromEntries(methods), api.name);
   const client = new service(`127.0.0.1:${port}`, credentials.createInsecure()) as unknown as Record<
     string,
     () => Call

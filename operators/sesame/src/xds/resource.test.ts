@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { CONFIG_SOURCE, encodeAny } from '../envoy/index.ts';
-import { createResource } from './resource.ts';
+import { CONFIG_SOURCE, type Envoy, encodeAny } from '../envoy/index.ts';
+import { createResource, type Resource } from './resource.ts';
 
 const CLUSTER = 'envoy.config.cluster.v3.Cluster';
-const cluster = {
+const cluster: Envoy.Cluster & { readonly name: string } = {
   name: 'default/shop/80',
   type: 'EDS',
   eds_cluster_config: { eds_config: CONFIG_SOURCE, service_name: 'default/shop' },
@@ -26,7 +26,7 @@ const slabs = {
 suite('a resource', () => {
   test('has the bytes of each delivery, whichever is asked for first, and encodes each once', () => {
     for (const first of deliveries) {
-      const resource = createResource({ type: 'cds', name: cluster.name, value: cluster });
+      const resource: Resource = createResource({ type: 'cds', name: cluster.name, value: cluster });
       const bytes = resource.bytes(first, 'whole');
       for (const delivery of deliveries) {
         assert.deepEqual(resource.bytes(delivery, 'whole'), encodeAny(CLUSTER, cluster, delivery));
@@ -38,7 +38,7 @@ suite('a resource', () => {
 
   test('has one version, whatever was encoded before it was asked for', () => {
     const versionAfter = (delivery: (typeof deliveries)[number] | undefined) => {
-      const resource = createResource({ type: 'cds', name: cluster.name, value: cluster });
+      const resource: Resource = createResource({ type: 'cds', name: cluster.name, value: cluster });
       if (delivery) resource.bytes(delivery, 'whole');
       return resource.version('whole');
     };

@@ -3,12 +3,13 @@ import { interned } from '@capstan/kube';
 import {
   type Delivery,
   decode,
+  type Envoy,
   encodeAny,
   encodeAnyPieces,
   hashAny,
   hexHash,
-  type Message,
   RESOURCE_MESSAGES,
+  type ResourceMessage,
   type ResourceType,
   VERSION_BYTES,
   type Violation,
@@ -48,15 +49,15 @@ export interface Resource {
 /** Delta clients on the aggregated stream get large route configurations split into virtual hosts. */
 export type Shape = 'whole' | 'split';
 
-export interface ResourceContent {
-  readonly type: ResourceType;
+export interface ResourceContent<Type extends ResourceType = ResourceType> {
+  readonly type: Type;
   readonly name: string;
   /** A function is called when the resource is encoded: for one that is composed of chunks, whose bytes are kept by them. */
-  readonly value: Message | (() => Message);
+  readonly value: ResourceMessage<Type> | (() => ResourceMessage<Type>);
   /** Of a composed resource: a hash of its parts, so that its version is known without encoding it. */
   readonly contentHash?: string;
   /** Takes the place of the value for clients that get virtual hosts one by one; default: the value. */
-  readonly splitValue?: Message;
+  readonly splitValue?: ResourceMessage<Type>;
   readonly requires?: readonly ResourceKey[];
   readonly origins?: readonly string[];
   readonly composition?: Composition;
@@ -66,7 +67,7 @@ export function resourceKey(type: ResourceType, name: string): ResourceKey {
   return interned(`${type}/${name}`);
 }
 
-export function createResource(content: ResourceContent): Resource {
+export function createResource<Type extends ResourceType>(content: ResourceContent<Type>): Resource {
   return new EncodedResource(content);
 }
 
@@ -87,7 +88,7 @@ class EncodedResource implements Resource {
   readonly requires: readonly ResourceKey[];
   readonly origins: readonly string[];
   /** Given up once one form is encoded, from which the others can be: of all but listeners. */
-  #value: Message | (() => Message) | undefined;
+  #value: ResourceMessage | (() => ResourceMessage) | undefined;
   #version: string | undefined;
   /** The form that was asked for first: most have one only. Where it is, not a view of it, which would be as large as most are. */
   #slab: ArrayBufferLike | undefined;
@@ -139,7 +140,9 @@ class EncodedResource implements Resource {
     let found = this.#more.bound.get(address);
     if (!found) {
       const value = this.#value;
-      found = new BoundListener(this, () => rebound((typeof value === 'function' ? value() : value) ?? {}, address));
+      found = new BoundListener(this, () =>
+        rebound(((typeof value === 'function' ? value() : value) ?? {}) as Envoy.Listener, address),
+      );
       this.#more.bound.set(address, found);
     }
     return found;
@@ -174,10 +177,10 @@ class EncodedResource implements Resource {
     return this.#slab && Buffer.from(this.#slab, this.#from, this.#length);
   }
 
-  #message(): Message {
+  #message(): ResourceMessage {
     if (this.#value === undefined) {
       const bytes = this.#first();
-      return bytes ? withoutDelivery(decode('google.protobuf.Any', bytes)) : {};
+      return bytes ? withoutDelivery(decode('google.protobuf.Any', bytes) as ResourceMessage) : {};
     }
     return typeof this.#value === 'function' ? this.#value() : this.#value;
   }
@@ -185,7 +188,7 @@ class EncodedResource implements Resource {
 
 interface More {
   /** Takes the place of the value for clients that get virtual hosts one by one. */
-  readonly splitValue?: Message;
+  readonly splitValue?: ResourceMessage;
   readonly composition?: Composition | undefined;
   split?: Uint8Array;
   splitVersion?: string;
@@ -208,9 +211,9 @@ class BoundListener implements Resource {
   readonly requires: readonly ResourceKey[];
   readonly origins: readonly string[];
   readonly #of: Resource;
-  readonly #value: () => Message;
+  readonly #value: () => Envoy.Listener;
 
-  constructor(of: Resource, value: () => Message) {
+  constructor(of: Resource, value: () => Envoy.Listener) {
     this.type = of.type;
     this.name = of.name;
     this.key = of.key;
@@ -241,7 +244,7 @@ class BoundListener implements Resource {
   }
 
   pieces(delivery: Delivery): readonly Uint8Array[] {
-    return encodeAnyPieces(RESOURCE_MESSAGES[this.type], this.#value(), delivery);
+    return encodeAnyPieces(RESOURCE_MESSAGES.lds, this.#value(), delivery);
   }
 
   bytes(delivery: Delivery): Uint8Array {
@@ -249,14 +252,9 @@ class BoundListener implements Resource {
   }
 }
 
-interface SocketAddress {
-  readonly address: string;
-  readonly port_value: number;
-}
-
-function rebound(listener: Message, address: string): Message {
-  const { socket_address: socket } = (listener['address'] ?? {}) as { readonly socket_address?: SocketAddress };
+function rebound(listener: Envoy.Listener, address: string): Envoy.Listener {
+  const socket = listener.address?.socket_address;
   if (socket === undefined) return listener;
-  const bound = { address: boundAddress(socket.address, address), port_value: socket.port_value };
+  const bound = { address: boundAddress(socket.address ?? '', address), port_value: socket.port_value };
   return { ...listener, address: { socket_address: bound } };
 }

@@ -1,5 +1,5 @@
 // State of the world: each response has all resources of the type (listeners, clusters) or those that changed (the others).
-import { encode, type ResourceType, typed, typeUrl } from '../envoy/index.ts';
+import { encode, type ResourceType, typeUrl } from '../envoy/index.ts';
 import { type Resource, resourceKey } from './resource.ts';
 import { combinedVersion, join, lengthPrefix, resourcePieces } from './resource-store.ts';
 import { isNamed, type SentChange, Subscription, WILDCARD } from './subscription.ts';
@@ -33,7 +33,7 @@ const MARKER = 'google.protobuf.Empty';
 const MARKER_PIECE = markerPiece();
 
 function markerPiece(): Uint8Array {
-  const any = encode('google.protobuf.Any', typed(MARKER));
+  const any = encode('google.protobuf.Any', { '@type': `type.googleapis.com/${MARKER}` });
   return Buffer.concat([lengthPrefix(0x12, any.length), any]);
 }
 

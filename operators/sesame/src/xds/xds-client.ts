@@ -1,7 +1,7 @@
 // A client of the xDS protocol, for `sesame cli` and for tests: one connection, any number of streams.
 import type { IncomingHttpHeaders } from 'node:http';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
-import { type Decoded, decode, encode, type Message, typeUrl } from '../envoy/index.ts';
+import { decode, type Envoy, encode, typeUrl } from '../envoy/index.ts';
 import type { DiscoveryMethod } from './discovery-stream.ts';
 import { discoveryPath } from './xds-server.ts';
 
@@ -17,7 +17,7 @@ export interface XdsResponse {
   readonly nonce: string;
   readonly typeUrl: string;
   /** Decoded, by name. */
-  readonly resources: ReadonlyMap<string, Decoded>;
+  readonly resources: ReadonlyMap<string, ReceivedResource>;
   /** Of delta: the version of each resource. */
   readonly versions: Readonly<Record<string, string>>;
   readonly removed: readonly string[];
@@ -25,13 +25,19 @@ export interface XdsResponse {
   readonly size: number;
 }
 
+/** A resource as it was sent, with the URL of its type: this client takes resources of every type. */
+export type ReceivedResource = { readonly [field: string]: unknown };
+
+/** The fields of both kinds of requests. */
+export type XdsRequest = Envoy.DiscoveryRequest & Envoy.DeltaDiscoveryRequest;
+
 export interface XdsStream {
   /** The next response; rejects when the stream ends first. */
   next(): Promise<XdsResponse>;
   /** Responses that are there and not taken by `next`. */
   readonly pending: number;
   /** Sends a request, which may be an answer to a response. */
-  request(request: Message): void;
+  request(request: XdsRequest): void;
   /** Accepts a response. */
   ack(response: XdsResponse, names?: readonly string[]): void;
   nack(response: XdsResponse, message: string, names?: readonly string[]): void;
@@ -131,16 +137,16 @@ function openStream(
   stream.on('error', (error: Error) => end(error));
   stream.on('close', () => end(new Error('the stream has ended')));
 
-  const request = (message: Message) => {
+  const request = (message: XdsRequest) => {
     const node = isFirst ? { node: { id: nodeId, user_agent_name: 'sesame' } } : {};
     isFirst = false;
-    const type = message['type_url'] === undefined && method.type ? { type_url: typeUrl(method.type) } : {};
+    const type = message.type_url === undefined && method.type ? { type_url: typeUrl(method.type) } : {};
     const body = encode(`envoy.service.discovery.v3.${kind}DiscoveryRequest`, { ...node, ...type, ...message });
     const prefix = Buffer.alloc(5);
     prefix.writeUInt32BE(body.length, 1);
     if (!stream.destroyed) stream.write(Buffer.concat([prefix, body]));
   };
-  const answer = (response: XdsResponse, names: readonly string[], more: Message) => {
+  const answer = (response: XdsResponse, names: readonly string[], more: XdsRequest) => {
     const world = { version_info: response.version, resource_names: names };
     request({ type_url: response.typeUrl, response_nonce: response.nonce, ...(method.isDelta ? {} : world), ...more });
   };
@@ -186,7 +192,7 @@ function readResponse(bytes: Buffer, kind: string): XdsResponse {
 }
 
 /** Decodes a resource when it is looked at: a client of thousands looks at few. */
-class LazyResources extends Map<string, Decoded> {
+class LazyResources extends Map<string, ReceivedResource> {
   readonly #bytes = new Map<string, Buffer>();
 
   add(any: Buffer, name?: string): void {
@@ -198,35 +204,35 @@ class LazyResources extends Map<string, Decoded> {
     this.set(key, PENDING);
   }
 
-  override get(name: string): Decoded | undefined {
+  override get(name: string): ReceivedResource | undefined {
     const bytes = this.#bytes.get(name);
     if (bytes) {
       this.#bytes.delete(name);
-      this.set(name, decode('google.protobuf.Any', bytes));
+      this.set(name, decode('google.protobuf.Any', bytes) as ReceivedResource);
     }
     return super.get(name);
   }
 
-  override *values(): MapIterator<Decoded> {
+  override *values(): MapIterator<ReceivedResource> {
     for (const name of this.keys()) {
       const value = this.get(name);
       if (value) yield value;
     }
   }
 
-  override *entries(): MapIterator<[string, Decoded]> {
+  override *entries(): MapIterator<[string, ReceivedResource]> {
     for (const name of this.keys()) {
       const value = this.get(name);
       if (value) yield [name, value];
     }
   }
 
-  override [Symbol.iterator](): MapIterator<[string, Decoded]> {
+  override [Symbol.iterator](): MapIterator<[string, ReceivedResource]> {
     return this.entries();
   }
 }
 
-const PENDING: Decoded = {};
+const PENDING: ReceivedResource = {};
 
 /** The fields of a message whose values are bytes; others are passed over. */
 function* readBytesFields(bytes: Buffer): Generator<{ number: number; value: Buffer }> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { suite, test } from 'node:test';
 import { createVirtualClock } from '@capstan/testing';
-import { encode, Fragment, FragmentChunk, type Message, typeUrl } from '../envoy/index.ts';
+import { type Envoy, encode, Fragment, FragmentChunk, typeUrl } from '../envoy/index.ts';
 import { createResource, type Resource } from './resource.ts';
 import {
   cluster,
@@ -653,7 +653,7 @@ function pages(name: string, count: number): Resource {
 /** A stream for one route configuration that acknowledges the first response. */
 function rawStream(session: ClientHttp2Session, name: string): { readonly received: number } {
   const stream = session.request({ ':method': 'POST', ':path': discoveryPath(world('rds')) });
-  const request = (fields: Message) => {
+  const request = (fields: Envoy.DiscoveryRequest) => {
     const message = encode('envoy.service.discovery.v3.DiscoveryRequest', { node: { id: 'raw' }, ...fields });
     const prefix = Buffer.alloc(5);
     prefix.writeUInt32BE(message.length, 1);

@@ -92,7 +92,7 @@ describe('in xDS', () => {
     return new Map(
       RESOURCE_TYPES.flatMap((type) =>
         [...store.ofType(type).values()].map(
-          (resource) => [resource.key, JSON.stringify(contentOf(resource))] as const,
+          (resource) => [resource.key, JSON.stringify(contentOf(type, resource))] as const,
         ),
       ),
     );

@@ -56,7 +56,7 @@ suite('as Contour', () => {
       change.envoy.omEnforcedHealth = { address: '127.0.0.1', port: 8004 };
     });
     assert.deepEqual(
-      ownListeners(settings).map((each) => [each.name, contentOf(each)['ignore_global_conn_limit']]),
+      ownListeners(settings).map((each) => [each.name, contentOf('lds', each).ignore_global_conn_limit]),
       [
         ['stats', true],
         ['health', true],
@@ -68,7 +68,7 @@ suite('as Contour', () => {
 
   test('scripts and XML are compressed too', () => {
     const settings = testSettings();
-    const text = JSON.stringify(contentOf(httpListener(settings, undefined)));
+    const text = JSON.stringify(contentOf('lds', httpListener(settings, undefined)));
     for (const type of ['application/xml', 'text/javascript', 'application/x-json'])
       assert.ok(text.includes(type), type);
   });
@@ -108,7 +108,7 @@ suite('as Contour', () => {
       const [cluster, secret] = piece.resources;
       assert.ok(cluster && secret);
       assert.match(
-        JSON.stringify(contentOf(cluster)),
+        JSON.stringify(contentOf('cds', cluster)),
         new RegExp(`"tls_certificate_sds_secret_configs":.{1,20}"${secret.name}"`),
       );
       assert.equal(translate({ protocol: 'h2c' }, withCertificate).piece.resources.length, 1);
@@ -117,7 +117,7 @@ suite('as Contour', () => {
     test('has an idle timeout for its connections', () => {
       const [cluster] = translate({ timeoutPolicy: { idleConnection: '7s' } }).piece.resources;
       assert.ok(cluster);
-      assert.match(JSON.stringify(contentOf(cluster)), /"idle_timeout":"7s"/);
+      assert.match(JSON.stringify(contentOf('cds', cluster)), /"idle_timeout":"7s"/);
     });
 
     test('is not balanced by hashes, with a warning', () => {
@@ -125,7 +125,7 @@ suite('as Contour', () => {
         const { piece, findings } = translate({ loadBalancerPolicy: { strategy } });
         const [cluster] = piece.resources;
         assert.ok(cluster);
-        assert.doesNotMatch(JSON.stringify(contentOf(cluster)), /RING_HASH/);
+        assert.doesNotMatch(JSON.stringify(contentOf('cds', cluster)), /RING_HASH/);
         assert.deepEqual(
           findings.warnings.map(({ reason }) => reason),
           ['IgnoredField'],

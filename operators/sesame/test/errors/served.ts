@@ -2,7 +2,7 @@
 import type { KubeObject } from '@capstan/kube';
 import { derivation, evaluate, operator, plan, reconciler } from '@capstan/reconcile';
 import { createVirtualClock } from '@capstan/testing';
-import { type Message, validate } from '../../src/envoy/index.ts';
+import { type Envoy, validate } from '../../src/envoy/index.ts';
 import { gatewayParts, type Placement, type Publication } from '../../src/gateway/index.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { delegationStatus } from '../../src/reconcilers/delegation-status.ts';
@@ -59,14 +59,14 @@ export function outcomeOf(
       refused.splice(0);
       for (const host of hosts) {
         const piece = read.derived(graph.pieces, hostKey(host));
-        const routes = (piece.plain?.fragment.value['routes'] ?? []) as readonly Message[];
-        paths.set(host, [...routes.map((route) => pathOf(route['match'] as Message)), ...(piece.chain ? ['tls'] : [])]);
+        const routes = piece.plain?.fragment.value.routes ?? [];
+        paths.set(host, [...routes.map((route) => pathOf(route.match ?? {})), ...(piece.chain ? ['tls'] : [])]);
         contents.set(
           host,
           JSON.stringify([
             piece.plain?.fragment.value,
             piece.chain?.fragment.value,
-            ...piece.resources.map((each) => contentOf(each)),
+            ...piece.resources.map((each) => contentOf(each.type, each)),
           ]),
         );
         const hostProblems = piece.plain
@@ -99,11 +99,8 @@ export function outcomeOf(
   return { reports, served: (host) => paths.get(host) ?? [], content: (host) => contents.get(host) ?? '', refused };
 }
 
-function pathOf(match: Message): string {
-  const found = [match['path'], match['prefix'], match['path_separated_prefix']].find(
-    (each) => typeof each === 'string',
-  );
-  return typeof found === 'string' ? found : 'regex';
+function pathOf(match: Envoy.RouteMatch): string {
+  return match.path ?? match.prefix ?? match.path_separated_prefix ?? 'regex';
 }
 
 interface Detailed {

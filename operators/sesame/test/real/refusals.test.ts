@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
-import { CONFIG_SOURCE, type Message, typed } from '../../src/envoy/index.ts';
+import { CONFIG_SOURCE, type Envoy, typed } from '../../src/envoy/index.ts';
 import {
   createResource,
   createResourceStore,
@@ -34,7 +34,7 @@ interface Case {
   isThere(dump: string, version: number): boolean;
 }
 
-const named = (name: string, more: Message = {}): Resource =>
+const named = (name: string, more: Pick<Envoy.Cluster, 'round_robin_lb_config' | 'connect_timeout'> = {}): Resource =>
   createResource({
     type: 'cds',
     name,
@@ -49,7 +49,7 @@ const named = (name: string, more: Message = {}): Resource =>
     origins: ['HTTPProxy default/bad'],
   });
 
-const slowStart = (window: string): Message => ({
+const slowStart = (window: string): Pick<Envoy.Cluster, 'round_robin_lb_config'> => ({
   round_robin_lb_config: { slow_start_config: { slow_start_window: window } },
 });
 
@@ -77,7 +77,7 @@ const listenerAt = (address: string, version: number, port: number): Resource =>
     },
   });
 
-const route = (version: number, match: Message): Resource =>
+const route = (version: number, match: Envoy.RouteMatch): Resource =>
   createResource({
     type: 'rds',
     name: 'tested',
@@ -256,7 +256,7 @@ suite('a resource that a real Envoy refuses', { skip: missingEnvoy() }, () => {
 });
 
 async function dumpOf(envoy: RunningEnvoy): Promise<string> {
-  const { configs = [] } = JSON.parse(await envoy.admin('/config_dump?include_eds')) as { configs?: Message[] };
+  const { configs = [] } = JSON.parse(await envoy.admin('/config_dump?include_eds')) as { configs?: object[] };
   // What was refused is listed beside what is in force.
   return JSON.stringify(configs, (name, value: unknown) => (name === 'error_state' ? undefined : value), 1);
 }

@@ -1,15 +1,15 @@
+import { accept, type Result, refuse } from '../../result.ts';
 import type { FileProblem } from './file-problem.ts';
 
 /** The text of a file in UTF-8; the problem, at its place, when it is in another encoding. */
-export function decodeFile(bytes: Uint8Array): { text: string } | { problem: FileProblem } {
-  const wrong = (line: number, column: number, message: string) => ({
-    problem: { severity: 'error' as const, line, column, key: '', message },
-  });
+export function decodeFile(bytes: Uint8Array): Result<string, FileProblem> {
+  const wrong = (line: number, column: number, message: string) =>
+    refuse({ severity: 'error' as const, line, column, key: '', message });
   const [first, second] = bytes;
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))
     return wrong(1, 1, 'the file is in UTF-16; save it as UTF-8');
   try {
-    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+    return accept(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
     const valid = validPrefix(bytes);
     const before = new TextDecoder().decode(bytes.subarray(0, valid), { stream: true }).split('\n');

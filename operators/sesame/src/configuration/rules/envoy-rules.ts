@@ -141,8 +141,7 @@ function logging({ given, value: { envoy } }: ValidationInput, findings: Finding
   }
   for (const [index, entry] of jsonFields.entries()) {
     const field = jsonField(entry);
-    if ('problem' in field)
-      findings.error(at(`jsonFields[${index}]`), 'InvalidValue', `${field.problem} (${shown(entry)})`);
+    if (!field.isOk) findings.error(at(`jsonFields[${index}]`), 'InvalidValue', `${field.problem} (${shown(entry)})`);
   }
   const named = jsonFields.map((entry) => entry.split('=')[0] ?? '');
   duplicates(named, (index, name) =>
@@ -176,7 +175,7 @@ const TIMEOUTS = [
 function timeouts({ value: { envoy } }: ValidationInput, findings: Findings): void {
   for (const name of TIMEOUTS) {
     const timeout = parseTimeout(envoy.timeouts[name]);
-    if ('problem' in timeout)
+    if (!timeout.isOk)
       findings.error(
         `envoy.timeouts.${name}`,
         timeout.problem === 'is negative' ? 'OutOfRange' : 'InvalidValue',

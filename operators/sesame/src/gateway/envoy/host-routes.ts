@@ -1,6 +1,6 @@
 // The virtual host of one name of a listener: the routes of all objects that serve it.
-import { Fragment, type Message } from '../../envoy/index.ts';
-import { type SharedHost, sharedHost, VIRTUAL_HOST } from '../../routing/listener/virtual-host.ts';
+import { type Envoy, Fragment, type PerFilter } from '../../envoy/index.ts';
+import { type HostFragment, type SharedHost, sharedHost, VIRTUAL_HOST } from '../../routing/listener/virtual-host.ts';
 import { authorizationDisabled } from '../../routing/policy/authorization.ts';
 import { FILTER } from '../../routing/policy/filter-names.ts';
 import { directResponse, matchId, type RouteEntry } from '../../routing/route-entry.ts';
@@ -10,7 +10,7 @@ export function hostRoutes(
   routesName: string,
   host: string,
   entries: readonly RouteEntry[],
-  perFilter: Message = {},
+  perFilter: PerFilter = {},
 ): SharedHost {
   const byMatch = new Map<string, RouteEntry>();
   entries.forEach((entry, priority) => {
@@ -21,18 +21,18 @@ export function hostRoutes(
 }
 
 /** For names that belong to a listener without a route for them. */
-export function emptyHost(host: string): Fragment {
+export function emptyHost(host: string): HostFragment {
   return new Fragment(VIRTUAL_HOST, { name: `empty/${host}`, domains: [host], routes: [] }, true);
 }
 
 /**
  * For names that belong to another listener: the client reuses a connection that it must not use for them, and is not asked who it is.
  */
-export function misdirectedHost(host: string, isAuthorized: boolean): Fragment {
-  const route: Message = {
+export function misdirectedHost(host: string, isAuthorized: boolean): HostFragment {
+  const route: Envoy.Route = {
     match: { prefix: '/' },
     ...directResponse(421),
-    ...(isAuthorized && { typed_per_filter_config: { [FILTER.authorization]: authorizationDisabled() } }),
+    typed_per_filter_config: isAuthorized ? { [FILTER.authorization]: authorizationDisabled() } : undefined,
   };
   return new Fragment(VIRTUAL_HOST, { name: `misdirected/${host}`, domains: [host], routes: [route] }, true);
 }

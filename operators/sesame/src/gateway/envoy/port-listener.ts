@@ -1,9 +1,10 @@
 // The Envoy listener of one port of a Gateway, from the listeners of the Gateway that share it.
-import type { Fragment, Message } from '../../envoy/index.ts';
+import type { Envoy } from '../../envoy/index.ts';
 import type { RouteConfiguration } from '../../routing/assembly/piece.ts';
 import { connectionManager } from '../../routing/listener/connection-manager.ts';
 import { downstreamTls, tcpProxy } from '../../routing/listener/filter-chain.ts';
 import { listenerAddress, listenerFilters, listenerOptions } from '../../routing/listener/listeners.ts';
+import type { HostFragment } from '../../routing/listener/virtual-host.ts';
 import { compareBytes } from '../../routing/route-order.ts';
 import type { RoutingSettings } from '../../routing/settings.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
@@ -57,7 +58,7 @@ export function portResources(
   content: PortContent,
   placement: Placement,
   settings: RoutingSettings,
-  authorization?: Message,
+  authorization?: Envoy.Any,
 ): PortResources {
   const [first] = content.listeners;
   if (first?.mode === 'http') return httpPort(content, placement, settings, authorization);
@@ -69,7 +70,7 @@ function httpPort(
   content: PortContent,
   placement: Placement,
   settings: RoutingSettings,
-  authorization: Message | undefined,
+  authorization: Envoy.Any | undefined,
 ): PortResources {
   const name = `${placement.prefix ?? ''}http-${content.port}`;
   const hosts = new Set(content.hosts.map(({ host }) => host));
@@ -98,10 +99,10 @@ function tlsPort(
   content: PortContent,
   placement: Placement,
   settings: RoutingSettings,
-  authorization: Message | undefined,
+  authorization: Envoy.Any | undefined,
 ): PortResources {
   const name = `${placement.prefix ?? ''}https-${content.port}`;
-  const chains = new Map<string, Message>();
+  const chains = new Map<string, Envoy.FilterChain>();
   const configurations: RouteConfiguration[] = [];
   const requires: ResourceKey[] = [];
   const secure = content.listeners.filter(({ mode }) => mode === 'https');
@@ -122,7 +123,7 @@ function tlsPort(
     chains.set(host, {
       ...chainMatch(host),
       filters: [streamProxy(name, target, settings)],
-      ...(listener.mode === 'terminate' && { transport_socket: termination(listener, settings, false) }),
+      transport_socket: listener.mode === 'terminate' ? termination(listener, settings, false) : undefined,
     });
   }
   if (chains.size === 0) return NOTHING;
@@ -141,7 +142,7 @@ function otherHosts(
   own: ListenerState,
   all: readonly ListenerState[],
   isAuthorized: boolean,
-): Fragment[] {
+): HostFragment[] {
   const served = new Set(hostsOf(content, own).map(({ host }) => host));
   const narrower = all.filter(
     ({ host }) => host !== own.host && covers(own.host, host) && specificity(host) > specificity(own.host),
@@ -153,7 +154,7 @@ function otherHosts(
   ];
 }
 
-function chainMatch(host: string): Message {
+function chainMatch(host: string): Pick<Envoy.FilterChain, 'filter_chain_match'> {
   return { filter_chain_match: host === '*' ? { transport_protocol: 'tls' } : { server_names: [host] } };
 }
 
@@ -161,16 +162,16 @@ function managerOf(
   routeName: string,
   logPath: string,
   settings: RoutingSettings,
-  authorization: Message | undefined,
+  authorization: Envoy.Any | undefined,
   statPrefix = routeName,
-): Message {
+): Envoy.NetworkFilter {
   return connectionManager(
     { routeName, statPrefix, accessLogPath: logPath, allowsWebsockets: true, authorization },
     settings,
   );
 }
 
-function termination(listener: ListenerState, settings: RoutingSettings, isHttp: boolean): Message {
+function termination(listener: ListenerState, settings: RoutingSettings, isHttp: boolean): Envoy.TransportSocket {
   const { minimumProtocolVersion: minimumVersion, maximumProtocolVersion: maximumVersion } =
     settings.envoy.listener.tls;
   const { clientValidation } = listener;
@@ -183,7 +184,7 @@ function termination(listener: ListenerState, settings: RoutingSettings, isHttp:
   return downstreamTls(tls, listener.certificates, settings, isHttp);
 }
 
-function streamProxy(name: string, { weighted }: StreamTarget, settings: RoutingSettings): Message {
+function streamProxy(name: string, { weighted }: StreamTarget, settings: RoutingSettings): Envoy.NetworkFilter {
   const used = weighted.length > 0 ? weighted : [{ name: NO_BACKEND, weight: 1 }];
   return tcpProxy(
     name,
@@ -202,7 +203,7 @@ function listenerOf(
   { port }: PortContent,
   { address, ports }: Placement,
   settings: RoutingSettings,
-  chains: readonly Message[],
+  chains: readonly Envoy.FilterChain[],
   isTls: boolean,
   requires: readonly ResourceKey[],
 ): Resource {

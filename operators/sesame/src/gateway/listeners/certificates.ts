@@ -1,5 +1,6 @@
 // Certificates that a Gateway names: of its listeners, for the verification of clients, and its own towards backends.
-import type { Message } from '../../envoy/index.ts';
+import type { Envoy } from '../../envoy/index.ts';
+import { accept, type Result, refuse } from '../../result.ts';
 import {
   CA_CERT,
   caSecretProblem,
@@ -65,7 +66,7 @@ export function resolveCertificate(
 
 export interface ClientValidation {
   /** Of Envoy's validation context. */
-  readonly context: Message | undefined;
+  readonly context: Envoy.CertificateValidationContext | undefined;
   readonly isRequired: boolean;
   readonly isInsecure: boolean;
   readonly problem: RefProblem | undefined;
@@ -92,7 +93,7 @@ export function clientValidation(
         ? undefined
         : {
             trusted_ca: { inline_bytes: joined(authorities) },
-            ...(isInsecure && { trust_chain_verification: 'ACCEPT_UNTRUSTED' }),
+            trust_chain_verification: isInsecure ? 'ACCEPT_UNTRUSTED' : undefined,
           },
     isRequired: !isInsecure,
     isInsecure,
@@ -111,9 +112,9 @@ function authorityOf(ref: ObjectReference, own: string, lookup: GatewayLookup): 
       message: `${where}: no ReferenceGrant in namespace ${namespace} allows Gateways of ${own} to use it; add one there`,
     };
   const found = authority(kind, namespace, name, lookup);
-  return 'problem' in found
-    ? { reason: 'InvalidCACertificateRef', message: `${where} cannot be used: ${found.problem}` }
-    : found.certificates;
+  return found.isOk
+    ? found.value
+    : { reason: 'InvalidCACertificateRef', message: `${where} cannot be used: ${found.problem}` };
 }
 
 /** The bundle in ca.crt of a ConfigMap or Secret. */
@@ -122,12 +123,12 @@ export function authority(
   namespace: string,
   name: string,
   lookup: Pick<GatewayLookup, 'configMap' | 'secret'>,
-): { certificates: Buffer } | { problem: string } {
+): Result<Buffer> {
   const data = kind === 'Secret' ? lookup.secret(namespace, name)?.data : bytesOf(lookup.configMap(namespace, name));
-  if (!data) return { problem: NO_SECRET };
+  if (!data) return refuse(NO_SECRET);
   const problem = caSecretProblem({ namespace, name, type: 'Opaque', data });
   const certificates = data[CA_CERT];
-  return problem !== undefined || !certificates ? { problem: problem ?? `${CA_CERT} is empty` } : { certificates };
+  return problem !== undefined || !certificates ? refuse(problem ?? `${CA_CERT} is empty`) : accept(certificates);
 }
 
 function bytesOf(texts: Readonly<Record<string, string>> | undefined): Record<string, Buffer> | undefined {

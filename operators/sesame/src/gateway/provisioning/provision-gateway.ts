@@ -3,6 +3,7 @@
 import { childNameWithin, type Kind } from '@capstan/kube';
 import { apply, plan, type Reader, type Reconciler, reading, reconciler } from '@capstan/reconcile';
 import { SesameDeployment, type SesameDeploymentSpec } from '../../kinds/index.ts';
+import { accept, type Result, refuse } from '../../result.ts';
 import { condition } from '../api/nested-conditions.ts';
 import type { Gateway, GatewayClass, GatewayKinds } from '../api/objects.ts';
 
@@ -35,12 +36,12 @@ export function provisionGateway({ kinds, controllerName }: ProvisionerOptions):
       if (spec?.controllerName !== controllerName) return plan({});
       const { name = '', namespace = '' } = object.metadata;
       const parameters = parametersOf(read, object, spec);
-      if ('problem' in parameters) return refused(parameters.problem);
+      if (!parameters.isOk) return refused(parameters.problem);
       return plan({
         children: [
           apply(SesameDeployment, {
             metadata: { namespace, name: childNameWithin(MAX_DEPLOYMENT_NAME, name) },
-            spec: instanceSpec(parameters.spec, { namespace, name }),
+            spec: instanceSpec(parameters.value, { namespace, name }),
           }),
         ],
       });
@@ -76,19 +77,19 @@ function parametersOf(
   read: Reader,
   gateway: Gateway,
   { parametersRef }: GatewayClass['spec'],
-): { spec: SesameDeploymentSpec } | { problem: string } {
+): Result<SesameDeploymentSpec> {
   const own = gateway.spec.infrastructure?.parametersRef;
   const ref = own ? { ...own, namespace: gateway.metadata.namespace } : parametersRef;
-  return ref ? readParameters(read, ref) : { spec: {} };
+  return ref ? readParameters(read, ref) : accept({});
 }
 
-export function readParameters(read: Reader, ref: ParametersRef): { spec: SesameDeploymentSpec } | { problem: string } {
+export function readParameters(read: Reader, ref: ParametersRef): Result<SesameDeploymentSpec> {
   const where = `${ref.kind} ${ref.namespace ?? ''}/${ref.name}`;
   if (ref.group !== SesameDeployment.group || ref.kind !== SesameDeployment.kind)
-    return { problem: `parametersRef: ${where} of group ${ref.group} is not supported; name a SesameDeployment` };
-  if (!ref.namespace) return { problem: `parametersRef: ${where} has no namespace; give one` };
+    return refuse(`parametersRef: ${where} of group ${ref.group} is not supported; name a SesameDeployment`);
+  if (!ref.namespace) return refuse(`parametersRef: ${where} has no namespace; give one`);
   const found = read.get(SesameDeployment, { namespace: ref.namespace, name: ref.name }, givenSpec);
-  return found === undefined ? { problem: `parametersRef: ${where} not found; create it` } : { spec: found };
+  return found === undefined ? refuse(`parametersRef: ${where} not found; create it`) : accept(found);
 }
 
 const givenSpec = ({ spec }: SesameDeployment): SesameDeploymentSpec => spec ?? {};

@@ -69,12 +69,12 @@ export function policyAuthorities(
       continue;
     }
     const one = authority(kind, namespace, name, lookup);
-    if ('problem' in one)
+    if (!one.isOk)
       problem ??= {
         reason: 'InvalidCACertificateRef',
         message: `${at}: ${kind} ${namespace}/${name} cannot be used: ${one.problem}`,
       };
-    else found.push(one.certificates, Buffer.from('\n'));
+    else found.push(one.value, Buffer.from('\n'));
   }
   return { certificates: found.length > 0 ? Buffer.concat(found) : undefined, problem };
 }

@@ -1,5 +1,6 @@
 // Backend references to clusters. One that cannot be used keeps its weight: its share of the requests is answered with 500.
-import type { Message } from '../../envoy/index.ts';
+import { type Envoy, hasFields } from '../../envoy/index.ts';
+import type { ClusterAction, ServiceOptions } from '../../routing/route-entry.ts';
 import type { RoutingSettings } from '../../routing/settings.ts';
 import {
   externalNameProblem,
@@ -26,7 +27,7 @@ export interface BackendContext {
   readonly settings: RoutingSettings;
   /** What Envoy shows to backends. */
   readonly clientCertificate: Resource | undefined;
-  readonly lbPolicy?: string | undefined;
+  readonly lbPolicy?: Envoy.ClusterLbPolicy | undefined;
 }
 
 export function resolveBackend(ref: BackendReference, context: BackendContext): Resource | RefProblem {
@@ -95,16 +96,18 @@ export function resolveBackend(ref: BackendReference, context: BackendContext): 
 export interface WeightedBackend {
   readonly name: string;
   readonly weight: number;
-  readonly more: Message;
+  readonly more: ServiceOptions;
 }
 
 /** Where requests go; undefined when nothing has a weight. */
-export function weightedTarget(backends: readonly WeightedBackend[]): Message | undefined {
+export function weightedTarget(backends: readonly WeightedBackend[]): ClusterAction | undefined {
   const used = backends.filter(({ weight }) => weight > 0);
   const [only] = used;
   if (!only) return undefined;
-  const common = { cluster_not_found_response_code: 'INTERNAL_SERVER_ERROR' };
-  if (used.length === 1 && Object.keys(only.more).length === 0) return { cluster: only.name, ...common };
+  const common: Pick<ClusterAction, 'cluster_not_found_response_code'> = {
+    cluster_not_found_response_code: 'INTERNAL_SERVER_ERROR',
+  };
+  if (used.length === 1 && !hasFields(only.more)) return { cluster: only.name, ...common };
   const clusters = used.map(({ name, weight, more }) => ({ name, weight, ...more }));
   return { weighted_clusters: { clusters }, ...common };
 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { envoyMatch } from '../../routing/conditions.ts';
 import type { GRPCRoute, GRPCRouteMatch } from '../api/objects.ts';
-import { ruleContext, service } from '../gateway.test-support.ts';
+import { ruleContext, servedRoute, service } from '../gateway.test-support.ts';
 import { translateGrpcRoute } from './grpc-rules.ts';
 
 function translated(...matches: GRPCRouteMatch[]) {
@@ -28,12 +27,12 @@ suite('rules of a GRPCRoute', () => {
   for (const [name, method, expected] of cases)
     test(`match ${name}`, () => {
       const [entry] = translated({ method }).entries;
-      assert.deepEqual(entry && envoyMatch(entry.match), expected);
+      assert.deepEqual(entry && servedRoute(entry).match, expected);
     });
 
   test('calls have no deadline but their own, and go to backends over HTTP/2', () => {
     const [entry] = translated({}).entries;
-    assert.equal((entry?.value['route'] as { timeout?: string } | undefined)?.timeout, '0s');
+    assert.equal(entry?.value.route?.timeout, '0s');
     const plain = ruleContext({ services: [service('a')] });
     const http = translateGrpcRoute({ spec: { rules: [{ backendRefs: [{ name: 'a', port: 80 }] }] } } as never, plain);
     assert.notEqual(entry?.clusters[0]?.name, http.entries[0]?.clusters[0]?.name);

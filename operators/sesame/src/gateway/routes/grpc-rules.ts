@@ -1,5 +1,6 @@
 // Rules of a GRPCRoute: a call is a POST to /SERVICE/METHOD.
 import { regexProblem } from '../../envoy/index.ts';
+import { accept, type Result, refuse } from '../../result.ts';
 import { notRegex, type PathMatch, type RouteMatch } from '../../routing/conditions.ts';
 import type { GRPCRoute, GRPCRouteMatch } from '../api/objects.ts';
 import { headerMatch, type RuleContext, translateRules, valueMatches } from './http-rules.ts';
@@ -14,30 +15,32 @@ export function translateGrpcRoute({ spec }: GRPCRoute, context: RuleContext): T
   );
 }
 
-function matchesOf(matches: readonly GRPCRouteMatch[] | undefined): RouteMatch[] | { problem: string } {
+function matchesOf(matches: readonly GRPCRouteMatch[] | undefined): Result<RouteMatch[]> {
   const found: RouteMatch[] = [];
   for (const [index, match] of (matches?.length ? matches : [{}]).entries()) {
     const path = pathOf(match);
-    if ('problem' in path) return { problem: `matches[${index}].method: ${path.problem}` };
+    if (!path.isOk) return refuse(`matches[${index}].method: ${path.problem}`);
     const headers = valueMatches(match.headers, true);
-    if ('problem' in headers) return { problem: `matches[${index}].headers${headers.problem}` };
-    found.push({ path, headers: headers.map(headerMatch), query: [] });
+    if (!headers.isOk) return refuse(`matches[${index}].headers${headers.problem}`);
+    found.push({ path: path.value, headers: headers.value.map(headerMatch), query: [] });
   }
-  return found;
+  return accept(found);
 }
 
 const ANY = '[^/]+';
 
-function pathOf({ method }: GRPCRouteMatch): PathMatch | { problem: string } {
+function pathOf({ method }: GRPCRouteMatch): Result<PathMatch> {
   const { type = 'Exact', service, method: name } = method ?? {};
-  if (!service && !name) return { kind: 'prefix', value: '/' };
+  if (!service && !name) return accept({ kind: 'prefix', value: '/' });
   if (type === 'RegularExpression') {
     const value = `/(?:${service || ANY})/(?:${name || ANY})`;
     const problem = regexProblem(value);
-    return problem === undefined ? { kind: 'regex', value } : { problem: notRegex(value, problem) };
+    return problem === undefined ? accept({ kind: 'regex', value }) : refuse(notRegex(value, problem));
   }
-  if (service && name) return { kind: 'exact', value: `/${service}/${name}` };
-  return service
-    ? { kind: 'prefix', value: `/${service}/` }
-    : { kind: 'regex', value: `/${ANY}/${(name ?? '').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}` };
+  if (service && name) return accept({ kind: 'exact', value: `/${service}/${name}` });
+  return accept(
+    service
+      ? { kind: 'prefix', value: `/${service}/` }
+      : { kind: 'regex', value: `/${ANY}/${(name ?? '').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}` },
+  );
 }

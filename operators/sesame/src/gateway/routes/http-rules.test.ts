@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { envoyMatch } from '../../routing/conditions.ts';
 import type { HTTPRouteRule, RouteFilter } from '../api/objects.ts';
 import { GATEWAY_GROUP } from '../api/references.ts';
-import { service, translateRules } from '../gateway.test-support.ts';
+import { servedRoute, service, translateRules } from '../gateway.test-support.ts';
 
 const to = (name: string, more: object = {}) => ({ name, port: 80, ...more });
 const first = (
@@ -12,7 +11,8 @@ const first = (
 ) => {
   const { entries, ...rest } = translateRules([rule], ...more);
   const [entry] = entries;
-  return { ...rest, entry, value: entry?.value ?? {}, route: entry?.value['route'] as Record<string, unknown> };
+  const value = entry ? servedRoute(entry) : {};
+  return { ...rest, entry, value, route: (value.route ?? {}) as Record<string, unknown> };
 };
 const reasons = ({ refProblems }: { refProblems: readonly { reason: string }[] }) =>
   refProblems.map(({ reason }) => reason);
@@ -20,12 +20,12 @@ const reasons = ({ refProblems }: { refProblems: readonly { reason: string }[] }
 suite('matches of an HTTPRoute', () => {
   const match = (given: NonNullable<HTTPRouteRule['matches']>[number]) => {
     const { entry } = first({ matches: [given], backendRefs: [to('a')] });
-    return entry && envoyMatch(entry.match);
+    return entry && servedRoute(entry).match;
   };
 
   test('without any, everything matches', () => {
     const { entry } = first({ backendRefs: [to('a')] });
-    assert.deepEqual(entry && envoyMatch(entry.match), { prefix: '/' });
+    assert.deepEqual(entry && servedRoute(entry).match, { prefix: '/' });
   });
 
   test('prefixes are whole segments, with or without a slash at the end', () => {

@@ -1,5 +1,6 @@
 // Rules of an HTTPRoute to routes of Envoy.
-import { type Message, regexProblem } from '../../envoy/index.ts';
+import { type Envoy, regexProblem } from '../../envoy/index.ts';
+import { accept, type Result, refuse } from '../../result.ts';
 import {
   type HeaderMatch,
   notRegex,
@@ -7,7 +8,13 @@ import {
   type QueryMatch,
   type RouteMatch,
 } from '../../routing/conditions.ts';
-import { directResponse, type RouteEntry, routeMetadata, routeViolations } from '../../routing/route-entry.ts';
+import {
+  directResponse,
+  type RouteEntry,
+  type RouteValue,
+  routeMetadata,
+  routeViolations,
+} from '../../routing/route-entry.ts';
 import { durationMs, seconds } from '../../routing/timeouts.ts';
 import type { Resource } from '../../xds/index.ts';
 import type {
@@ -48,7 +55,7 @@ export function translateHttpRoute({ spec }: HTTPRoute, context: RuleContext): T
 /** A rule that requests are matched and forwarded by, whatever kind of route has it. */
 export interface ForwardingRule {
   readonly rule: Omit<HTTPRouteRule, 'matches'>;
-  readonly matches: readonly RouteMatch[] | { readonly problem: string };
+  readonly matches: Result<readonly RouteMatch[]>;
 }
 
 export function translateRules(rules: readonly ForwardingRule[], context: RuleContext): TranslatedRoute {
@@ -57,12 +64,12 @@ export function translateRules(rules: readonly ForwardingRule[], context: RuleCo
   const invalidRules: string[] = [];
   rules.forEach(({ rule, matches }, at) => {
     const name = `spec.rules[${at}]`;
-    if ('problem' in matches) {
+    if (!matches.isOk) {
       invalidRules.push(`${name}.${matches.problem}`);
       return;
     }
     const found: RefProblem[] = [];
-    const translated = matches.map((match) => ({ match, ...translateRule(rule, match, context, found) }));
+    const translated = matches.value.map((match) => ({ match, ...translateRule(rule, match, context, found) }));
     refProblems.push(...found.map(({ reason, message }) => ({ reason, message: `${name}.${message}` })));
     const [refused] = translated.flatMap((entry) => routeViolations(entry));
     if (refused)
@@ -83,11 +90,11 @@ function translateRule(
   match: RouteMatch,
   context: RuleContext,
   problems: RefProblem[],
-): { value: Message; clusters: Resource[] } {
+): { value: RouteValue; clusters: Resource[] } {
   const filters = ruleFilters(rule.filters);
   const common = {
     ...headerChanges(filters),
-    ...(filters.cors && { typed_per_filter_config: corsConfig(filters.cors) }),
+    typed_per_filter_config: filters.cors ? corsConfig(filters.cors) : undefined,
     ...routeMetadata({ kind: context.kind, namespace: context.namespace, name: context.name }),
   };
   const answer = (status: number) => ({ value: { ...directResponse(status), ...common }, clusters: [] });
@@ -105,7 +112,7 @@ function translateRule(
       clusters: [],
     };
   const persistence = sessionPolicy(rule.sessionPersistence, match.path);
-  const backendContext = persistence ? { ...context, lbPolicy: 'RING_HASH' } : context;
+  const backendContext = persistence ? { ...context, lbPolicy: 'RING_HASH' as const } : context;
   const clusters: Resource[] = [];
   const backends = (rule.backendRefs ?? []).map((ref, index) =>
     weighted(ref, backendContext, clusters, problems, `backendRefs[${index}]`),
@@ -113,13 +120,13 @@ function translateRule(
   const mirrors = mirrorPolicies(filters, context, clusters, problems);
   const target = weightedTarget(backends);
   if (!target) return answer(500);
-  const action = {
+  const action: Envoy.RouteAction = {
     ...target,
     ...timeoutsAndRetries(rule),
-    ...(filters.rewrite?.hostname !== undefined && { host_rewrite_literal: filters.rewrite.hostname }),
+    host_rewrite_literal: filters.rewrite?.hostname,
     ...(filters.rewrite?.path && pathRewrite(filters.rewrite.path, match.path)),
-    ...(mirrors.length > 0 && { request_mirror_policies: mirrors }),
-    ...(persistence && { hash_policy: [persistence] }),
+    request_mirror_policies: mirrors.length > 0 ? mirrors : undefined,
+    hash_policy: persistence ? [persistence] : undefined,
   };
   return { value: { route: action, ...common }, clusters };
 }
@@ -158,7 +165,7 @@ function mirrorPolicies(
   context: BackendContext,
   clusters: Resource[],
   problems: RefProblem[],
-): Message[] {
+): Envoy.RouteActionRequestMirrorPolicy[] {
   return mirrors.flatMap((mirror) => {
     const found = resolveBackend(mirror.backendRef, context);
     if ('reason' in found) {
@@ -173,27 +180,26 @@ function mirrorPolicies(
 const RETRIED = 'connect-failure,refused-stream,reset,retriable-status-codes';
 
 /** A timeout of zero switches it off. */
-function timeoutsAndRetries({ timeouts, retry }: Omit<HTTPRouteRule, 'matches'>): Message {
+function timeoutsAndRetries({
+  timeouts,
+  retry,
+}: Omit<HTTPRouteRule, 'matches'>): Pick<Envoy.RouteAction, 'timeout' | 'retry_policy'> {
   const request = envoyDuration(timeouts?.request);
   const perTry = envoyDuration(timeouts?.backendRequest);
   const isLimited = perTry !== undefined && perTry !== '0s';
   // Without a limit for the whole the one for a try must not be cut short by Envoy's default.
   const whole = request ?? (perTry !== undefined ? '0s' : undefined);
   const backoff = envoyDuration(retry?.backoff);
-  const policy = {
-    ...(retry
-      ? {
-          retry_on: RETRIED,
-          num_retries: retry.attempts ?? 1,
-          ...(retry.codes?.length && { retriable_status_codes: retry.codes }),
-          ...(backoff !== undefined && backoff !== '0s' && { retry_back_off: { base_interval: backoff } }),
-        }
-      : { num_retries: 0 }),
-    ...(isLimited && { per_try_timeout: perTry }),
+  const policy: Envoy.RouteRetryPolicy = {
+    retry_on: retry ? RETRIED : undefined,
+    num_retries: retry ? (retry.attempts ?? 1) : 0,
+    retriable_status_codes: retry?.codes?.length ? retry.codes : undefined,
+    retry_back_off: backoff !== undefined && backoff !== '0s' ? { base_interval: backoff } : undefined,
+    per_try_timeout: isLimited ? perTry : undefined,
   };
   return {
-    ...(whole !== undefined && { timeout: whole }),
-    ...((retry || isLimited) && { retry_policy: policy }),
+    timeout: whole,
+    retry_policy: retry || isLimited ? policy : undefined,
   };
 }
 
@@ -203,7 +209,10 @@ function envoyDuration(text: string | undefined): string | undefined {
 }
 
 /** Requests with the same cookie or header go to the same endpoint while it is there. */
-function sessionPolicy(session: SessionPersistence | undefined, path: PathMatch): Message | undefined {
+function sessionPolicy(
+  session: SessionPersistence | undefined,
+  path: PathMatch,
+): Envoy.RouteActionHashPolicy | undefined {
   if (!session) return undefined;
   const name = session.sessionName ?? 'sesame-session';
   if (session.type === 'Header') return { header: { header_name: name } };
@@ -212,43 +221,40 @@ function sessionPolicy(session: SessionPersistence | undefined, path: PathMatch)
   return { cookie: { name, ttl: lifetime ?? '0s', path: path.kind === 'regex' ? '/' : path.value } };
 }
 
-function matchesOf(matches: readonly HTTPRouteMatch[] | undefined): RouteMatch[] | { problem: string } {
+function matchesOf(matches: readonly HTTPRouteMatch[] | undefined): Result<RouteMatch[]> {
   const found: RouteMatch[] = [];
   for (const [index, match] of (matches?.length ? matches : [{}]).entries()) {
     const at = `matches[${index}]`;
     const path = pathOf(match);
-    if ('problem' in path) return { problem: `${at}.path${path.problem}` };
+    if (!path.isOk) return refuse(`${at}.path${path.problem}`);
     const headers = valueMatches(match.headers, true);
-    if ('problem' in headers) return { problem: `${at}.headers${headers.problem}` };
+    if (!headers.isOk) return refuse(`${at}.headers${headers.problem}`);
     const query = valueMatches(match.queryParams, false);
-    if ('problem' in query) return { problem: `${at}.queryParams${query.problem}` };
+    if (!query.isOk) return refuse(`${at}.queryParams${query.problem}`);
     found.push({
-      path,
-      headers: [...headers.map(headerMatch), ...(match.method === undefined ? [] : [methodMatch(match.method)])],
-      query: query.map(queryMatch),
+      path: path.value,
+      headers: [...headers.value.map(headerMatch), ...(match.method === undefined ? [] : [methodMatch(match.method)])],
+      query: query.value.map(queryMatch),
     });
   }
-  return found;
+  return accept(found);
 }
 
-function pathOf({ path }: HTTPRouteMatch): PathMatch | { problem: string } {
+function pathOf({ path }: HTTPRouteMatch): Result<PathMatch> {
   const { type = 'PathPrefix', value = '/' } = path ?? {};
-  if (type === 'Exact') return { kind: 'exact', value };
+  if (type === 'Exact') return accept({ kind: 'exact', value });
   if (type === 'PathPrefix') {
     const prefix = value.replace(/\/+$/, '');
-    return { kind: 'prefix', value: prefix === '' ? '/' : prefix, isSegment: true };
+    return accept({ kind: 'prefix', value: prefix === '' ? '/' : prefix, isSegment: true });
   }
   if (type !== 'RegularExpression')
-    return { problem: `.type: ${type} is not supported; use Exact, PathPrefix or RegularExpression` };
+    return refuse(`.type: ${type} is not supported; use Exact, PathPrefix or RegularExpression`);
   const problem = regexProblem(value);
-  return problem === undefined ? { kind: 'regex', value } : { problem: `.value: ${notRegex(value, problem)}` };
+  return problem === undefined ? accept({ kind: 'regex', value }) : refuse(`.value: ${notRegex(value, problem)}`);
 }
 
 /** Of several with the same name the first counts. */
-export function valueMatches(
-  matches: readonly ValueMatch[] = [],
-  ignoresCase: boolean,
-): readonly ValueMatch[] | { problem: string } {
+export function valueMatches(matches: readonly ValueMatch[] = [], ignoresCase: boolean): Result<readonly ValueMatch[]> {
   const seen = new Set<string>();
   const found: ValueMatch[] = [];
   for (const [index, match] of matches.entries()) {
@@ -257,11 +263,11 @@ export function valueMatches(
     seen.add(name);
     if (match.type === 'RegularExpression') {
       const problem = regexProblem(match.value);
-      if (problem !== undefined) return { problem: `[${index}].value: ${notRegex(match.value, problem)}` };
+      if (problem !== undefined) return refuse(`[${index}].value: ${notRegex(match.value, problem)}`);
     }
     found.push(match);
   }
-  return found;
+  return accept(found);
 }
 
 export function headerMatch({ type, name, value }: ValueMatch): HeaderMatch {

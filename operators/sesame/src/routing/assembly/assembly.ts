@@ -1,11 +1,11 @@
 // From pieces to resources: counts who needs what, composes the resources that hosts share, and shows what has changed. A change
 // of one piece costs that piece and what it is a part of.
 import { hash } from 'node:crypto';
-import type { Message } from '../../envoy/index.ts';
+import type { Envoy } from '../../envoy/index.ts';
 import type { Resource, ResourceKey } from '../../xds/index.ts';
-import { fallbackChain, HTTPS_LISTENER } from '../listener/filter-chain.ts';
+import { type FILTER_CHAIN, fallbackChain, HTTPS_LISTENER } from '../listener/filter-chain.ts';
 import { httpListener, httpsListener, ownListeners, runtimeResource } from '../listener/listeners.ts';
-import { FALLBACK_ROUTES, HTTP_ROUTES, sharedRoutes } from '../listener/virtual-host.ts';
+import { FALLBACK_ROUTES, HTTP_ROUTES, sharedRoutes, type VIRTUAL_HOST } from '../listener/virtual-host.ts';
 import type { RoutingSettings } from '../settings.ts';
 import type { Piece } from './piece.ts';
 import { RouteConfigurations } from './route-configurations.ts';
@@ -15,7 +15,7 @@ export interface Assembly {
   /** Resources that changed because these pieces did; undefined for what is gone. */
   take(changes: Iterable<PieceChange>): Map<ResourceKey, Resource | undefined>;
   /** A changed configuration: listeners are created again. */
-  configure(settings: RoutingSettings, authorization: Message | undefined): Map<ResourceKey, Resource | undefined>;
+  configure(settings: RoutingSettings, authorization: Envoy.Any | undefined): Map<ResourceKey, Resource | undefined>;
 }
 
 export interface PieceChange {
@@ -23,15 +23,15 @@ export interface PieceChange {
   readonly after: Piece | undefined;
 }
 
-export function createAssembly(initial: RoutingSettings, initialAuthorization?: Message): Assembly {
+export function createAssembly(initial: RoutingSettings, initialAuthorization?: Envoy.Any): Assembly {
   const pieces = new Map<string, Piece>();
   const owners = new Owners();
   const endpoints = new Map<ResourceKey, Resource>();
   /** How many clusters need the endpoints. */
   const needed = new Map<ResourceKey, number>();
-  const plain = new SharedParts();
-  const chains = new SharedParts();
-  const fallback = new SharedParts();
+  const plain = new SharedParts<typeof VIRTUAL_HOST>();
+  const chains = new SharedParts<typeof FILTER_CHAIN>();
+  const fallback = new SharedParts<typeof VIRTUAL_HOST>();
   const configurations = new RouteConfigurations();
   let settings = initial;
   let authorization = initialAuthorization;

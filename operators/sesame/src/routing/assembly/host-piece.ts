@@ -4,7 +4,7 @@ import { hostChain } from '../listener/filter-chain.ts';
 import { clusterKeys, FALLBACK_ROUTES, HTTP_ROUTES, secureRoutes, sharedHost } from '../listener/virtual-host.ts';
 import type { HostPart, SecurePart } from '../proxy/translate-root.ts';
 import type { RoutingSettings } from '../settings.ts';
-import { Piece, type SharedPart } from './piece.ts';
+import { Piece, type PieceContent } from './piece.ts';
 
 /** Parts in the order of their weight: of routes that match the same the last one counts. */
 export function hostPiece(
@@ -32,15 +32,15 @@ export function hostPiece(
   for (const secret of secrets) add(secret);
   for (const route of routes) route.clusters.forEach(add);
 
-  let plain: SharedPart | undefined;
+  let plain: PieceContent['plain'];
   if (routes.length > 0) {
     const { fragment, resource } = sharedHost(HTTP_ROUTES, { fqdn, routes, perFilter, rateLimits }, origins);
     add(resource);
     plain = { name: fqdn, fragment, requires: clusterKeys(routes) };
   }
   const { secure } = merged;
-  let chain: SharedPart | undefined;
-  let fallback: SharedPart | undefined;
+  let chain: PieceContent['chain'];
+  let fallback: PieceContent['fallback'];
   if (secure && (secure.tcp || secure.routes.length > 0)) {
     for (const route of secure.routes) route.clusters.forEach(add);
     for (const { cluster } of secure.tcp ?? []) add(cluster);

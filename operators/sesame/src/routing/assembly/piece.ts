@@ -1,37 +1,40 @@
 // What one host, Service or extension contributes to what is served. Pieces are put together by the assembly.
-import { type Fragment, hexHash, type Message } from '../../envoy/index.ts';
+import { type Envoy, type Fragment, hexHash, type MessageName } from '../../envoy/index.ts';
 import type { Resource, ResourceKey } from '../../xds/index.ts';
 import type { RoutingSettings } from '../settings.ts';
 
+type HostName = 'envoy.config.route.v3.VirtualHost';
+type ChainName = 'envoy.config.listener.v3.FilterChain';
+
 /** A part of a resource that is composed of the parts of many hosts. */
-export interface SharedPart {
+export interface SharedPart<Name extends MessageName = MessageName> {
   /** Sorts the parts: the name of the host. */
   readonly name: string;
-  readonly fragment: Fragment;
+  readonly fragment: Fragment<Name>;
   readonly requires: readonly ResourceKey[];
 }
 
 /** A route configuration of a listener of a Gateway: composed of the parts that name it, and of hosts that no route serves. */
 export interface RouteConfiguration {
   readonly name: string;
-  readonly more: readonly Fragment[];
+  readonly more: readonly Fragment<HostName>[];
 }
 
 /** A virtual host of such a configuration. */
 export interface RoutePart {
   readonly routes: string;
-  readonly part: SharedPart;
+  readonly part: SharedPart<HostName>;
 }
 
 export interface PieceContent {
   /** Resources of their own. Several pieces may have the same one; it is served while one of them has it. */
   readonly resources?: readonly Resource[];
   /** Virtual host of the route configuration for plain HTTP. */
-  readonly plain?: SharedPart | undefined;
+  readonly plain?: SharedPart<HostName> | undefined;
   /** Filter chain of the HTTPS listener. */
-  readonly chain?: SharedPart | undefined;
+  readonly chain?: SharedPart<ChainName> | undefined;
   /** Virtual host for clients without SNI. */
-  readonly fallback?: SharedPart | undefined;
+  readonly fallback?: SharedPart<HostName> | undefined;
   /** Virtual host of a route configuration that another piece defines. */
   readonly routePart?: RoutePart | undefined;
   readonly configurations?: readonly RouteConfiguration[];
@@ -40,7 +43,7 @@ export interface PieceContent {
   /** The configuration that all pieces were computed with. */
   readonly settings?: RoutingSettings;
   /** The authorization that holds for every host of the plain listener. */
-  readonly authorization?: Message | undefined;
+  readonly authorization?: Envoy.Any | undefined;
 }
 
 const NONE: readonly never[] = [];
@@ -49,14 +52,14 @@ const NONE: readonly never[] = [];
 export class Piece {
   readonly id: string;
   readonly resources: readonly Resource[];
-  readonly plain: SharedPart | undefined;
-  readonly chain: SharedPart | undefined;
-  readonly fallback: SharedPart | undefined;
+  readonly plain: SharedPart<HostName> | undefined;
+  readonly chain: SharedPart<ChainName> | undefined;
+  readonly fallback: SharedPart<HostName> | undefined;
   readonly routePart: RoutePart | undefined;
   readonly configurations: readonly RouteConfiguration[];
   readonly endpoints: readonly Resource[];
   readonly settings: RoutingSettings | undefined;
-  readonly authorization: Message | undefined;
+  readonly authorization: Envoy.Any | undefined;
 
   constructor({ resources = NONE, plain, chain, fallback, endpoints = NONE, settings, ...content }: PieceContent) {
     const { authorization, routePart, configurations = NONE } = content;

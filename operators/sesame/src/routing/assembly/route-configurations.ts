@@ -1,12 +1,12 @@
 // Route configurations of Gateways: each is composed of the virtual hosts of many pieces, so that an edit of one host costs that host.
 import { hash } from 'node:crypto';
 import { type Resource, type ResourceKey, resourceKey } from '../../xds/index.ts';
-import { sharedRoutes } from '../listener/virtual-host.ts';
+import { sharedRoutes, type VIRTUAL_HOST } from '../listener/virtual-host.ts';
 import { moreHash, type Piece, type RouteConfiguration } from './piece.ts';
 import { SharedParts } from './shared-parts.ts';
 
 export class RouteConfigurations {
-  readonly #parts = new Map<string, SharedParts>();
+  readonly #parts = new Map<string, SharedParts<typeof VIRTUAL_HOST>>();
   readonly #defined = new Map<string, RouteConfiguration>();
   readonly #changed = new Set<string>();
 
@@ -24,7 +24,7 @@ export class RouteConfigurations {
   compose(out: Map<ResourceKey, Resource | undefined>): void {
     for (const name of this.#changed) {
       const defined = this.#defined.get(name);
-      const parts = this.#parts.get(name) ?? new SharedParts();
+      const parts = this.#parts.get(name) ?? new SharedParts<typeof VIRTUAL_HOST>();
       if (!defined) {
         out.set(resourceKey('rds', name), undefined);
         if (parts.size === 0) this.#parts.delete(name);

@@ -9,12 +9,13 @@ const part = (name: string, domain = name) => ({
   fragment: new Fragment(VIRTUAL_HOST, { name, domains: [domain] }, true),
   requires: [`cds/${domain}`],
 });
-const fragmentsOf = ({ chunks }: SharedContent) => chunks.flatMap(({ fragments }) => fragments);
-const namesOf = (content: SharedContent) => fragmentsOf(content).map(({ value }) => String(value['domains']));
+const fragmentsOf = ({ chunks }: SharedContent<typeof VIRTUAL_HOST>) => chunks.flatMap(({ fragments }) => fragments);
+const namesOf = (content: SharedContent<typeof VIRTUAL_HOST>) =>
+  fragmentsOf(content).map(({ value }) => String(value.domains));
 
 suite('the parts of a composed resource', () => {
   test('are in the order of their names, however many there are', () => {
-    const parts = new SharedParts();
+    const parts = new SharedParts<typeof VIRTUAL_HOST>();
     const names = Array.from({ length: 300 }, (_, index) => `host-${String((index * 7) % 300).padStart(3, '0')}`);
     for (const name of names) parts.put(name, part(name));
     const content = parts.take();
@@ -23,7 +24,7 @@ suite('the parts of a composed resource', () => {
   });
 
   test('that were handed out stay as they were, and a change of one requires its clusters only', () => {
-    const parts = new SharedParts();
+    const parts = new SharedParts<typeof VIRTUAL_HOST>();
     for (let index = 0; index < 300; index++) parts.put(`k${index}`, part(`host-${index}`));
     const before = parts.take();
     parts.put('k200', part('host-200', 'changed'));
@@ -38,7 +39,7 @@ suite('the parts of a composed resource', () => {
   });
 
   test('cost a change the bytes of a small share of them', () => {
-    const parts = new SharedParts();
+    const parts = new SharedParts<typeof VIRTUAL_HOST>();
     const name = (index: number) => `host-${String(index).padStart(4, '0')}`;
     for (let index = 0; index < 2_000; index++) parts.put(`k${index}`, part(name(index)));
     const piecesOf = () => {
@@ -63,7 +64,7 @@ suite('the parts of a composed resource', () => {
   });
 
   test('come and go in any order', () => {
-    const parts = new SharedParts();
+    const parts = new SharedParts<typeof VIRTUAL_HOST>();
     const present = new Set<string>();
     let seed = 1;
     for (let turn = 0; turn < 5_000; turn++) {
@@ -81,7 +82,7 @@ suite('the parts of a composed resource', () => {
   });
 
   test('go and come back', () => {
-    const parts = new SharedParts();
+    const parts = new SharedParts<typeof VIRTUAL_HOST>();
     for (const name of ['a', 'b', 'c']) parts.put(name, part(name));
     parts.take();
     parts.put('b', undefined);

@@ -1,13 +1,13 @@
-import { FragmentChunk } from '../../envoy/index.ts';
+import { FragmentChunk, type MessageName } from '../../envoy/index.ts';
 import type { ResourceKey } from '../../xds/index.ts';
 import { compareBytes } from '../route-order.ts';
 import { partHash, type SharedPart } from './piece.ts';
 
 /** What a composed resource consists of at one moment. */
-export interface SharedContent {
+export interface SharedContent<Name extends MessageName> {
   readonly size: number;
   /** In order. They are encoded when the resource is, which clients that get the parts one by one never ask for. */
-  readonly chunks: readonly FragmentChunk[];
+  readonly chunks: readonly FragmentChunk<Name>[];
   readonly hash: string;
   /** Clusters of the parts that changed. */
   readonly requires: ResourceKey[];
@@ -16,22 +16,22 @@ export interface SharedContent {
 /** Parts to a chunk, at most: a change costs one chunk, whatever the number of parts. */
 const MOST = 128;
 
-interface Row {
+interface Row<Name extends MessageName = MessageName> {
   readonly key: string;
-  readonly part: SharedPart;
+  readonly part: SharedPart<Name>;
 }
 
-interface Chunk {
-  readonly rows: Row[];
+interface Chunk<Name extends MessageName> {
+  readonly rows: Row<Name>[];
   /** Undefined when a row has changed since it was handed out. */
-  composed: FragmentChunk | undefined;
+  composed: FragmentChunk<Name> | undefined;
 }
 
 /** The parts of one composed resource, in order, with a hash of all that is kept up to date part by part. */
-export class SharedParts {
-  readonly #parts = new Map<string, SharedPart>();
+export class SharedParts<Name extends MessageName> {
+  readonly #parts = new Map<string, SharedPart<Name>>();
   /** In the order of names, then of keys; none is empty. */
-  readonly #chunks: Chunk[] = [];
+  readonly #chunks: Chunk<Name>[] = [];
   #high = 0;
   #low = 0;
   /** Clusters of the parts that changed since the last `take`. */
@@ -46,7 +46,7 @@ export class SharedParts {
     return this.#isChanged;
   }
 
-  put(key: string, part: SharedPart | undefined): void {
+  put(key: string, part: SharedPart<Name> | undefined): void {
     const before = this.#parts.get(key);
     if (before && part && partHash(before) === partHash(part)) return;
     if (!before && !part) return;
@@ -62,7 +62,7 @@ export class SharedParts {
   }
 
   /** What the composed resource consists of now. */
-  take(): SharedContent {
+  take(): SharedContent<Name> {
     this.#isChanged = false;
     const requires = [...this.#requires];
     this.#requires = new Set();
@@ -78,7 +78,7 @@ export class SharedParts {
   }
 
   /** In the place of the row with the same name and key, or between its neighbours. */
-  #place(row: Row): void {
+  #place(row: Row<Name>): void {
     const at = this.#chunkOf(row);
     const chunk = this.#chunks[at];
     if (!chunk) {
@@ -92,7 +92,7 @@ export class SharedParts {
       this.#chunks.splice(at + 1, 0, { rows: chunk.rows.splice(chunk.rows.length / 2), composed: undefined });
   }
 
-  #remove(row: Row): void {
+  #remove(row: Row<Name>): void {
     const at = this.#chunkOf(row);
     const chunk = this.#chunks[at];
     const { index, isThere } = placeIn(chunk?.rows ?? [], row);
@@ -108,7 +108,7 @@ export class SharedParts {
   }
 
   /** The last chunk whose first row is not behind it, or the first one. */
-  #chunkOf(row: Row): number {
+  #chunkOf(row: Row<Name>): number {
     let [low, high] = [0, this.#chunks.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
@@ -119,7 +119,7 @@ export class SharedParts {
     return Math.max(0, low - 1);
   }
 
-  #count(part: SharedPart, factor: 1 | -1): void {
+  #count(part: SharedPart<Name>, factor: 1 | -1): void {
     const hash = partHash(part);
     this.#high = (this.#high + factor * Number.parseInt(hash.slice(0, 8), 16)) >>> 0;
     this.#low = (this.#low + factor * Number.parseInt(hash.slice(8, 16), 16)) >>> 0;

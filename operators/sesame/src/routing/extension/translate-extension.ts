@@ -1,5 +1,5 @@
 // ExtensionService: services that Envoy itself calls, as one cluster with its endpoints.
-import { CONFIG_SOURCE, type Message } from '../../envoy/index.ts';
+import { CONFIG_SOURCE, type Envoy } from '../../envoy/index.ts';
 import type { ExtensionService } from '../../kinds/extension-service.ts';
 import { createResource, resourceKey } from '../../xds/index.ts';
 import { Piece } from '../assembly/piece.ts';
@@ -45,7 +45,7 @@ export function extensionPiece(
       `spec.protocol: ${JSON.stringify(spec.protocol)} is not known; use h2, h2c or http/1.1`,
     );
   const response = envoyTimeout(spec.timeoutPolicy?.response);
-  if ('problem' in response)
+  if (!response.isOk)
     reporter.error('SpecError', 'TimeoutPolicyNotValid', `spec.timeoutPolicy.response: ${response.problem}`);
   if (spec.timeoutPolicy?.idle)
     reporter.warn(
@@ -54,7 +54,7 @@ export function extensionPiece(
       'spec.timeoutPolicy.idle: it has no effect on an ExtensionService; remove it',
     );
   const idle = envoyTimeout(spec.timeoutPolicy?.idleConnection);
-  if ('problem' in idle)
+  if (!idle.isOk)
     reporter.error('SpecError', 'TimeoutPolicyNotValid', `spec.timeoutPolicy.idleConnection: ${idle.problem}`);
   const isTls = protocol === 'h2';
   const certificate = isTls ? clientCertificate(settings, lookup, reporter) : undefined;
@@ -64,7 +64,7 @@ export function extensionPiece(
       : undefined;
   const weights = spec.services.map(({ weight }) => weight ?? 0);
   const isEven = weights.every((weight) => weight === 0);
-  const localities: Message[] = [];
+  const localities: Envoy.LocalityLbEndpoints[] = [];
   for (const [index, { name: service, port }] of spec.services.entries()) {
     const found = lookup.service(namespace, service);
     const servicePort = found && findPort(found, port);
@@ -121,8 +121,8 @@ export function extensionPiece(
       connect_timeout: '2s',
       lb_policy: lbPolicy,
       common_lb_config: { healthy_panic_threshold: { value: 0 }, locality_weighted_lb_config: {} },
-      ...(breakers && { circuit_breakers: breakers }),
-      ...protocolOptions({ protocol, idleTimeout: 'value' in idle ? idle.value : undefined }, settings),
+      circuit_breakers: breakers,
+      ...protocolOptions({ protocol, idleTimeout: idle.isOk ? idle.value : undefined }, settings),
       ...transport(
         {
           protocol,

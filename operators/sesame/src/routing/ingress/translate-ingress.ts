@@ -1,7 +1,8 @@
 // Ingress v1: rules, paths and TLS to the parts that they add to each host. What is wrong goes into Events.
 import type { Ingress } from '@capstan/kube';
-import type { Message } from '../../envoy/index.ts';
+import type { Envoy } from '../../envoy/index.ts';
 import { regexProblem } from '../../envoy/index.ts';
+import { accept, type Result, refuse } from '../../result.ts';
 import type { Resource } from '../../xds/index.ts';
 import { notRegex, type PathMatch, wildcardHeader } from '../conditions.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
@@ -9,7 +10,14 @@ import { globalAuthorization, globalAuthorizationPolicy } from '../policy/author
 import { envoyHeaders, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
 import type { TlsTermination } from '../proxy/proxy-tls.ts';
 import type { HostPart } from '../proxy/translate-root.ts';
-import { directResponse, type RouteEntry, routeMetadata, routeViolations, upgradeToHttps } from '../route-entry.ts';
+import {
+  directResponse,
+  type RouteEntry,
+  type RouteValue,
+  routeMetadata,
+  routeViolations,
+  upgradeToHttps,
+} from '../route-entry.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { envoyTimeout } from '../timeouts.ts';
 import { NO_SECRET, secretResource, tlsSecretProblem } from '../upstream/tls-secret.ts';
@@ -169,11 +177,11 @@ class IngressTranslation {
     const headers = wildcardHeader(host);
     return paths.flatMap(({ path = '/', pathType, backend }) => {
       const matches = pathMatch(path === '' ? '/' : path, pathType);
-      if ('problem' in matches) {
+      if (!matches.isOk) {
         this.#problems.push(`spec.rules: the path of ${host}, ${notRegex(path, matches.problem)}`);
         return [];
       }
-      const match = { path: matches, headers, query: [] };
+      const match = { path: matches.value, headers, query: [] };
       // Requests for a path that cannot be served must not reach the backend of a shorter one.
       const answer = (status: number): RouteEntry => ({
         match,
@@ -232,17 +240,17 @@ class IngressTranslation {
         ?.split(',')
         .map((each) => each.trim()) ?? [];
     const timeout = envoyTimeout(this.#annotation('response-timeout', 'request-timeout'));
-    if ('problem' in timeout)
+    if (!timeout.isOk)
       this.#report(`annotation response-timeout: ${timeout.problem}; until then requests have no timeout`);
     const { applyToIngress, requestHeaders, responseHeaders } = this.#settings.policy;
-    const action: Message = {
+    const action: Envoy.RouteAction = {
       cluster: cluster.name,
       // An invalid timeout switches it off: a default that is too short would break what worked.
-      ...('problem' in timeout ? { timeout: '0s' } : timeout.value !== undefined && { timeout: timeout.value }),
+      timeout: timeout.isOk ? timeout.value : '0s',
       ...this.#retries(),
-      ...(websockets.includes(path) && { upgrade_configs: [{ upgrade_type: 'websocket' }] }),
+      upgrade_configs: websockets.includes(path) ? [{ upgrade_type: 'websocket' }] : undefined,
     };
-    const value = {
+    const value: RouteValue = {
       route: action,
       ...(applyToIngress &&
         envoyHeaders(withDefaultHeaders(NO_HEADERS, requestHeaders, { direction: 'request' }), 'request')),
@@ -255,16 +263,16 @@ class IngressTranslation {
   }
 
   /** On each route: on the host it would also hold for routes of an HTTPProxy with the same host. */
-  #authorization(): Message {
+  #authorization(): Pick<Envoy.Route, 'typed_per_filter_config'> {
     const policy = globalAuthorizationPolicy(this.#settings);
     return Object.keys(policy).length > 0 ? { typed_per_filter_config: policy } : {};
   }
 
-  #metadata(): Message {
+  #metadata(): Pick<Envoy.Route, 'metadata'> {
     return routeMetadata({ kind: 'Ingress', namespace: this.#namespace, name: this.#ingress.metadata.name ?? '' });
   }
 
-  #retries(): Message {
+  #retries(): Pick<Envoy.RouteAction, 'retry_policy'> {
     const retryOn = this.#annotation('retry-on');
     if (!retryOn) return {};
     const text = this.#annotation('num-retries') ?? '';
@@ -274,27 +282,29 @@ class IngressTranslation {
       this.#report(
         `annotation num-retries: ${JSON.stringify(text)} is not a number, and 1 is used; write one such as 3`,
       );
-    if ('problem' in perTry)
+    if (!perTry.isOk)
       this.#report(`annotation per-try-timeout: ${perTry.problem}; until then tries have no timeout of their own`);
-    const timeout = 'value' in perTry ? perTry.value : undefined;
+    const timeout = perTry.isOk ? perTry.value : undefined;
     return {
       retry_policy: {
         retry_on: retryOn,
         num_retries: count < 0 ? 0 : Math.max(count, 1),
-        ...(timeout !== undefined && { per_try_timeout: timeout }),
+        per_try_timeout: timeout,
       },
     };
   }
 }
 
 /** ImplementationSpecific: a regular expression where it looks like one, else a string prefix. */
-function pathMatch(path: string, type: string | undefined): PathMatch | { problem: string } {
-  if (type === 'Exact') return { kind: 'exact', value: path };
+function pathMatch(path: string, type: string | undefined): Result<PathMatch> {
+  if (type === 'Exact') return accept({ kind: 'exact', value: path });
   if (type === 'Prefix') {
     const trimmed = path.replace(/\/+$/, '');
-    return trimmed === '' ? { kind: 'prefix', value: '/' } : { kind: 'prefix', value: trimmed, isSegment: true };
+    return accept(
+      trimmed === '' ? { kind: 'prefix', value: '/' } : { kind: 'prefix', value: trimmed, isSegment: true },
+    );
   }
-  if (!/[\^+*[\]%]/.test(path)) return { kind: 'prefix', value: path };
+  if (!/[\^+*[\]%]/.test(path)) return accept({ kind: 'prefix', value: path });
   const problem = regexProblem(path);
-  return problem === undefined ? { kind: 'regex', value: path } : { problem };
+  return problem === undefined ? accept({ kind: 'regex', value: path }) : refuse(problem);
 }

@@ -1,5 +1,5 @@
 // The HTTP connection manager of a filter chain: protocol options, timeouts, and the filters in their order.
-import { CONFIG_SOURCE, Fragment, type Message, typed } from '../../envoy/index.ts';
+import { CONFIG_SOURCE, type Composed, type Envoy, Fragment, hasFields, typed } from '../../envoy/index.ts';
 import { extensionClusterName } from '../policy/authorization.ts';
 import { FILTER } from '../policy/filter-names.ts';
 import type { RoutingSettings } from '../settings.ts';
@@ -11,67 +11,72 @@ export interface ManagerOptions {
   readonly routeName: string;
   readonly statPrefix: string;
   readonly accessLogPath: string;
-  readonly jwt?: Message | undefined;
-  readonly authorization?: Message | undefined;
-  readonly forwardedDetails?: Message | undefined;
+  readonly jwt?: Envoy.Any | undefined;
+  readonly authorization?: Envoy.Any | undefined;
+  readonly forwardedDetails?: Envoy.HttpConnectionManagerSetCurrentClientCertDetails | undefined;
   /** Gateways allow upgrades everywhere. */
   readonly allowsWebsockets?: boolean;
 }
 
 const HTTP = 'envoy.extensions.filters.http';
 
-export function connectionManager(options: ManagerOptions, settings: RoutingSettings): Message {
+export function connectionManager(options: ManagerOptions, settings: RoutingSettings): Envoy.NetworkFilter {
   const { envoy } = settings;
   const { listener, network, timeouts } = envoy;
   const maximum = settingTimeout(timeouts.maxConnectionDuration);
-  const common = defined({
+  const common: Envoy.CoreHttpProtocolOptions = {
     idle_timeout: settingTimeout(timeouts.connectionIdleTimeout),
     // A zero would not switch it off; it is left out then.
     max_connection_duration: maximum === '0s' ? undefined : maximum,
     max_requests_per_connection: listener.maxRequestsPerConnection,
-  });
+  };
   const manager = typed('envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
     codec_type: codecType(envoy.defaultHTTPVersions),
     stat_prefix: options.statPrefix,
     rds: { route_config_name: options.routeName, config_source: CONFIG_SOURCE },
     http_filters: httpFilters(options, sharedFilters(settings)),
-    ...(Object.keys(common).length > 0 && { common_http_protocol_options: common }),
+    common_http_protocol_options: hasFields(common) ? common : undefined,
     http_protocol_options: { accept_http_10: true, allow_chunked_length: !listener.disableAllowChunkedLength },
-    ...(listener.httpMaxConcurrentStreams !== undefined && {
-      http2_protocol_options: { max_concurrent_streams: listener.httpMaxConcurrentStreams },
-    }),
+    http2_protocol_options:
+      listener.httpMaxConcurrentStreams !== undefined
+        ? { max_concurrent_streams: listener.httpMaxConcurrentStreams }
+        : undefined,
     use_remote_address: true,
     normalize_path: true,
     merge_slashes: !listener.disableMergeSlashes,
     preserve_external_request_id: true,
-    server_header_transformation: listener.serverHeaderTransformation.toUpperCase(),
-    ...(network.numTrustedHops > 0 && { xff_num_trusted_hops: network.numTrustedHops }),
-    ...(network.stripTrailingHostDot && { strip_trailing_host_dot: true }),
-    ...defined({
-      request_timeout: settingTimeout(timeouts.requestTimeout),
-      stream_idle_timeout: settingTimeout(timeouts.streamIdleTimeout),
-      drain_timeout: settingTimeout(timeouts.connectionShutdownGracePeriod),
-      delayed_close_timeout: settingTimeout(timeouts.delayedCloseTimeout),
-    }),
+    server_header_transformation: SERVER_HEADERS[listener.serverHeaderTransformation],
+    xff_num_trusted_hops: network.numTrustedHops > 0 ? network.numTrustedHops : undefined,
+    strip_trailing_host_dot: network.stripTrailingHostDot ? true : undefined,
+    request_timeout: settingTimeout(timeouts.requestTimeout),
+    stream_idle_timeout: settingTimeout(timeouts.streamIdleTimeout),
+    drain_timeout: settingTimeout(timeouts.connectionShutdownGracePeriod),
+    delayed_close_timeout: settingTimeout(timeouts.delayedCloseTimeout),
     ...accessLog(options.accessLogPath, settings),
-    ...(options.forwardedDetails && {
-      forward_client_cert_details: 'SANITIZE_SET',
-      set_current_client_cert_details: options.forwardedDetails,
-    }),
-    ...(options.allowsWebsockets === true && { upgrade_configs: [{ upgrade_type: 'websocket' }] }),
+    forward_client_cert_details: options.forwardedDetails ? 'SANITIZE_SET' : undefined,
+    set_current_client_cert_details: options.forwardedDetails,
+    upgrade_configs: options.allowsWebsockets === true ? [{ upgrade_type: 'websocket' }] : undefined,
     ...tracing(settings),
   });
   return { name: 'envoy.filters.network.http_connection_manager', typed_config: manager };
 }
 
+const SERVER_HEADERS: Readonly<Record<string, Envoy.HttpConnectionManagerServerHeaderTransformation>> = {
+  overwrite: 'OVERWRITE',
+  append_if_absent: 'APPEND_IF_ABSENT',
+  pass_through: 'PASS_THROUGH',
+};
+
 const HTTP_FILTER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
+
+type SharedFilter = Fragment<typeof HTTP_FILTER>;
 
 interface SharedFilters {
   /** Before those that a host may add. */
-  readonly first: readonly Fragment[];
-  readonly last: readonly Fragment[];
+  readonly first: readonly SharedFilter[];
+  readonly last: readonly SharedFilter[];
   /** Of a host that adds none. */
-  readonly all: readonly Fragment[];
+  readonly all: readonly SharedFilter[];
 }
 
 // Thousands of hosts have the same filters: they are built and encoded once for a configuration.
@@ -80,7 +85,7 @@ const filtersOf = new WeakMap<RoutingSettings, SharedFilters>();
 function sharedFilters(settings: RoutingSettings): SharedFilters {
   let found = filtersOf.get(settings);
   if (!found) {
-    const fragment = (filter: Message) => new Fragment(HTTP_FILTER, filter, true);
+    const fragment = (filter: Envoy.HttpFilter) => new Fragment(HTTP_FILTER, filter, true);
     const limits = rateLimitFilter(settings);
     const first = firstFilters(settings).map(fragment);
     const last = [...(limits ? [limits] : []), ROUTER].map(fragment);
@@ -93,7 +98,7 @@ function sharedFilters(settings: RoutingSettings): SharedFilters {
 function httpFilters(
   { jwt, authorization }: ManagerOptions,
   { first, last, all }: SharedFilters,
-): readonly (Message | Fragment)[] {
+): Composed<typeof HTTP_FILTER> {
   if (!jwt && !authorization) return all;
   return [
     ...first,
@@ -103,9 +108,9 @@ function httpFilters(
   ];
 }
 
-const ROUTER: Message = { name: FILTER.router, typed_config: typed(`${HTTP}.router.v3.Router`) };
+const ROUTER: Envoy.HttpFilter = { name: FILTER.router, typed_config: typed(`${HTTP}.router.v3.Router`) };
 
-function firstFilters(settings: RoutingSettings): Message[] {
+function firstFilters(settings: RoutingSettings): Envoy.HttpFilter[] {
   return [
     ...compressor(settings.envoy.listener.compression.algorithm),
     { name: FILTER.grpcWeb, typed_config: typed(`${HTTP}.grpc_web.v3.GrpcWeb`) },
@@ -157,26 +162,27 @@ const COMPRESSED_TYPES = [
   'application/grpc-web-text+thrift',
 ];
 
-const COMPRESSORS: Readonly<Record<string, string>> = {
-  gzip: 'gzip.compressor.v3.Gzip',
-  brotli: 'brotli.compressor.v3.Brotli',
-  zstd: 'zstd.compressor.v3.Zstd',
+const COMPRESSORS: Readonly<Record<string, Envoy.Any>> = {
+  gzip: typed('envoy.extensions.compression.gzip.compressor.v3.Gzip'),
+  brotli: typed('envoy.extensions.compression.brotli.compressor.v3.Brotli'),
+  zstd: typed('envoy.extensions.compression.zstd.compressor.v3.Zstd'),
 };
 
-function compressor(algorithm: string): Message[] {
-  const type = COMPRESSORS[algorithm];
-  if (type === undefined) return [];
-  const library = { name: algorithm, typed_config: typed(`envoy.extensions.compression.${type}`) };
-  const direction = { response_direction_config: { common_config: { content_type: COMPRESSED_TYPES } } };
+function compressor(algorithm: string): Envoy.HttpFilter[] {
+  const library = COMPRESSORS[algorithm];
+  if (library === undefined) return [];
   return [
     {
       name: FILTER.compressor,
-      typed_config: typed(`${HTTP}.compressor.v3.Compressor`, { compressor_library: library, ...direction }),
+      typed_config: typed(`${HTTP}.compressor.v3.Compressor`, {
+        compressor_library: { name: algorithm, typed_config: library },
+        response_direction_config: { common_config: { content_type: COMPRESSED_TYPES } },
+      }),
     },
   ];
 }
 
-function rateLimitFilter({ rateLimitService }: RoutingSettings): Message | undefined {
+function rateLimitFilter({ rateLimitService }: RoutingSettings): Envoy.HttpFilter | undefined {
   const [namespace, name] = rateLimitService?.extensionService?.split('/') ?? [];
   if (!rateLimitService || !namespace || !name) return undefined;
   const cluster = extensionClusterName(namespace, name);
@@ -195,7 +201,7 @@ function rateLimitFilter({ rateLimitService }: RoutingSettings): Message | undef
   };
 }
 
-function tracing({ tracing: settings }: RoutingSettings): Message {
+function tracing({ tracing: settings }: RoutingSettings): Pick<Envoy.HttpConnectionManager, 'tracing'> {
   const [namespace, name] = settings?.extensionService?.split('/') ?? [];
   if (!settings || !namespace || !name) return {};
   const cluster = extensionClusterName(namespace, name);
@@ -210,10 +216,12 @@ function tracing({ tracing: settings }: RoutingSettings): Message {
         { tag: 'podNamespace', environment: { name: 'SESAME_NAMESPACE' } },
       ]
     : [];
-  const custom = (settings.customTags ?? []).map(({ tagName, literal, requestHeaderName }) => ({
-    tag: tagName,
-    ...(literal ? { literal: { value: literal } } : { request_header: { name: requestHeaderName ?? '' } }),
-  }));
+  const custom = (settings.customTags ?? []).map(
+    ({ tagName, literal, requestHeaderName }): Envoy.CustomTag =>
+      literal
+        ? { tag: tagName, literal: { value: literal } }
+        : { tag: tagName, request_header: { name: requestHeaderName ?? '' } },
+  );
   return {
     tracing: {
       overall_sampling: percent(settings.overallSampling),
@@ -226,12 +234,8 @@ function tracing({ tracing: settings }: RoutingSettings): Message {
   };
 }
 
-function codecType(versions: readonly string[]): string {
+function codecType(versions: readonly string[]): Envoy.HttpConnectionManagerCodecType {
   const [only] = versions;
   if (versions.length !== 1) return 'AUTO';
   return only?.toUpperCase() === 'HTTP/2' ? 'HTTP2' : 'HTTP1';
-}
-
-function defined(values: Record<string, unknown>): Message {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

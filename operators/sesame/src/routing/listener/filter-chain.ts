@@ -1,6 +1,6 @@
 // Filter chains of the HTTPS listener: one a host, found by the name that the client asks for.
 import { share } from '@capstan/kube';
-import { CONFIG_SOURCE, Fragment, type Message, typed } from '../../envoy/index.ts';
+import { type Choice, CONFIG_SOURCE, type Envoy, Fragment, typed } from '../../envoy/index.ts';
 import type { TlsTermination } from '../proxy/proxy-tls.ts';
 import type { HostPart, SecurePart } from '../proxy/translate-root.ts';
 import type { WeightedUpstream } from '../route-entry.ts';
@@ -11,12 +11,14 @@ import { accessLog } from './access-log.ts';
 import { connectionManager } from './connection-manager.ts';
 import { FALLBACK_ROUTES, secureRoutesName } from './virtual-host.ts';
 
-const FILTER_CHAIN = 'envoy.config.listener.v3.FilterChain';
+export const FILTER_CHAIN = 'envoy.config.listener.v3.FilterChain';
 export const HTTPS_LISTENER = 'ingress_https';
 /** Longer than any other idle timeout on the way, so that this one is never the first. */
 const TCP_IDLE_TIMEOUT = '9001s';
 
-export function hostChain(part: HostPart, secure: SecurePart, settings: RoutingSettings): Fragment {
+export type ChainFragment = Fragment<typeof FILTER_CHAIN>;
+
+export function hostChain(part: HostPart, secure: SecurePart, settings: RoutingSettings): ChainFragment {
   const filter = secure.tcp
     ? tcpProxy(HTTPS_LISTENER, secure.tcp, settings.envoy.https.accessLog, settings)
     : connectionManager(
@@ -33,23 +35,23 @@ export function hostChain(part: HostPart, secure: SecurePart, settings: RoutingS
   sibling = share(sibling, {
     filter_chain_match: part.fqdn === '*' ? { transport_protocol: 'tls' } : { server_names: [part.fqdn] },
     filters: [filter],
-    ...(secure.tls && {
-      transport_socket: downstreamTls(secure.tls, secure.tls.secret.name, settings, secure.tcp === undefined),
-    }),
+    transport_socket: secure.tls
+      ? downstreamTls(secure.tls, secure.tls.secret.name, settings, secure.tcp === undefined)
+      : undefined,
     name: part.fqdn,
   });
   return new Fragment(FILTER_CHAIN, sibling);
 }
 
 /** Chains of hosts differ in a few names: what the last one has in common with the next is kept once. */
-let sibling: Message = {};
+let sibling: Envoy.FilterChain = {};
 
 /** For clients that name no host: all hosts that want it share one chain, which has the authorization of every host. */
 export function fallbackChain(
   secretName: string,
   settings: RoutingSettings,
-  authorization: Message | undefined,
-): Fragment {
+  authorization: Envoy.Any | undefined,
+): ChainFragment {
   const filter = connectionManager(
     {
       routeName: FALLBACK_ROUTES,
@@ -80,11 +82,11 @@ export function downstreamTls(
   secretNames: string | readonly string[],
   settings: RoutingSettings,
   isHttp: boolean,
-): Message {
+): Envoy.TransportSocket {
   const { cipherSuites, ecdhCurves } = settings.envoy.listener.tls;
   const versions = settings.envoy.defaultHTTPVersions.map((version) => version.toUpperCase());
   const alpn = [...(versions.includes('HTTP/2') ? ['h2'] : []), ...(versions.includes('HTTP/1.1') ? ['http/1.1'] : [])];
-  const context = {
+  const context: Envoy.DownstreamTlsContext = {
     common_tls_context: {
       tls_params: tlsParameters({
         minimumProtocolVersion: tls.minimumVersion,
@@ -93,10 +95,10 @@ export function downstreamTls(
         ecdhCurves,
       }),
       tls_certificate_sds_secret_configs: [secretNames].flat().map((name) => ({ name, sds_config: CONFIG_SOURCE })),
-      ...(isHttp && alpn.length > 0 && { alpn_protocols: alpn }),
-      ...(tls.clientValidation && { validation_context: tls.clientValidation }),
+      alpn_protocols: isHttp && alpn.length > 0 ? alpn : undefined,
+      validation_context: tls.clientValidation,
     },
-    ...(tls.clientValidation && { require_client_certificate: tls.requiresClientCertificate }),
+    require_client_certificate: tls.clientValidation ? tls.requiresClientCertificate : undefined,
   };
   return {
     name: 'envoy.transport_sockets.tls',
@@ -110,18 +112,20 @@ export function tcpProxy(
   upstreams: readonly { readonly cluster: Pick<WeightedUpstream['cluster'], 'name'>; readonly weight: number }[],
   logPath: string,
   settings: RoutingSettings,
-): Message {
+): Envoy.NetworkFilter {
   const weighted = upstreams.filter(({ weight }) => weight > 0);
   const used = weighted.length > 0 ? weighted : upstreams.map((each) => ({ ...each, weight: 1 }));
   const [only] = used;
   const clusters = used
     .map(({ cluster, weight }) => ({ name: cluster.name, weight }))
     .sort((left, right) => compareBytes(left.name, right.name) || left.weight - right.weight);
+  const target: Choice<Envoy.TcpProxy, 'cluster' | 'weighted_clusters'> =
+    used.length === 1 && only ? { cluster: only.cluster.name } : { weighted_clusters: { clusters } };
   return {
     name: 'envoy.filters.network.tcp_proxy',
     typed_config: typed('envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy', {
       stat_prefix: statPrefix,
-      ...(used.length === 1 && only ? { cluster: only.cluster.name } : { weighted_clusters: { clusters } }),
+      ...target,
       idle_timeout: TCP_IDLE_TIMEOUT,
       ...accessLog(logPath, settings),
     }),

@@ -1,20 +1,20 @@
 // Listeners: the two for traffic, and those for Envoy's own statistics, readiness and admin pages.
-import { CONFIG_SOURCE, type FragmentChunk, type Message, typed } from '../../envoy/index.ts';
+import { CONFIG_SOURCE, type Envoy, type FragmentChunk, type Struct, typed } from '../../envoy/index.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
 import type { RoutingSettings, TlsFileSettings } from '../settings.ts';
 import { connectionManager } from './connection-manager.ts';
-import { HTTPS_LISTENER } from './filter-chain.ts';
+import { type ChainFragment, type FILTER_CHAIN, HTTPS_LISTENER } from './filter-chain.ts';
 import { HTTP_ROUTES } from './virtual-host.ts';
 
 export const HTTP_LISTENER = 'ingress_http';
 
-export function httpListener(settings: RoutingSettings, authorization: Message | undefined): Resource {
+export function httpListener(settings: RoutingSettings, authorization: Envoy.Any | undefined): Resource {
   const { http } = settings.envoy;
   const manager = connectionManager(
     { routeName: HTTP_ROUTES, statPrefix: HTTP_LISTENER, accessLogPath: http.accessLog, authorization },
     settings,
   );
-  const value = {
+  const value: Envoy.Listener = {
     name: HTTP_LISTENER,
     ...listenerAddress(http.address, http.port),
     filter_chains: [{ filters: [manager] }],
@@ -27,7 +27,7 @@ export function httpListener(settings: RoutingSettings, authorization: Message |
 /** Composed of the chains of all hosts with TLS, in the order of their names. */
 export function httpsListener(
   settings: RoutingSettings,
-  chains: readonly FragmentChunk[],
+  chains: readonly FragmentChunk<typeof FILTER_CHAIN>[],
   contentHash: string,
   requires: readonly ResourceKey[],
 ): Resource {
@@ -39,8 +39,9 @@ export function httpsListener(
     requires,
     composition: {
       chunks: chains,
-      of: (others, hash) => httpsListener(settings, others, hash, requires),
-      nameOf: ({ value }) => (value as { readonly name?: string }).name ?? '',
+      of: (others: readonly FragmentChunk<typeof FILTER_CHAIN>[], hash) =>
+        httpsListener(settings, others, hash, requires),
+      nameOf: ({ value }: ChainFragment) => value.name ?? '',
     },
     value: () => ({
       name: HTTPS_LISTENER,
@@ -52,12 +53,12 @@ export function httpsListener(
   });
 }
 
-export function listenerAddress(address: string, port: number): Message {
+export function listenerAddress(address: string, port: number): Pick<Envoy.Listener, 'address'> {
   const isV6Any = address === '::';
-  return { address: { socket_address: { address, port_value: port, ...(isV6Any && { ipv4_compat: true }) } } };
+  return { address: { socket_address: { address, port_value: port, ipv4_compat: isV6Any ? true : undefined } } };
 }
 
-export function listenerFilters({ envoy }: RoutingSettings, isTls: boolean): Message {
+export function listenerFilters({ envoy }: RoutingSettings, isTls: boolean): Pick<Envoy.Listener, 'listener_filters'> {
   const { useProxyProtocol, tls } = envoy.listener;
   const filters = [
     ...(useProxyProtocol
@@ -73,8 +74,8 @@ export function listenerFilters({ envoy }: RoutingSettings, isTls: boolean): Mes
           {
             name: 'envoy.filters.listener.tls_inspector',
             typed_config: typed('envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector', {
-              ...(tls.fingerprint?.ja3 === true && { enable_ja3_fingerprinting: true }),
-              ...(tls.fingerprint?.ja4 === true && { enable_ja4_fingerprinting: true }),
+              enable_ja3_fingerprinting: tls.fingerprint?.ja3 === true ? true : undefined,
+              enable_ja4_fingerprinting: tls.fingerprint?.ja4 === true ? true : undefined,
             }),
           },
         ]
@@ -85,10 +86,21 @@ export function listenerFilters({ envoy }: RoutingSettings, isTls: boolean): Mes
 
 const SOCKET = { keepalive: [1, 9, 1], idle: [6, 4, 45], interval: [6, 5, 5], probes: [6, 6, 9] } as const;
 
-export function listenerOptions({ envoy }: RoutingSettings, address: string): Message {
+type ListenerOptions = Pick<
+  Envoy.Listener,
+  | 'socket_options'
+  | 'connection_balance_config'
+  | 'per_connection_buffer_limit_bytes'
+  | 'max_connections_to_accept_per_socket_event'
+>;
+
+export function listenerOptions({ envoy }: RoutingSettings, address: string): ListenerOptions {
   const { connectionBalancer, perConnectionBufferLimitBytes, maxConnectionsToAcceptPerSocketEvent, socketOptions } =
     envoy.listener;
-  const option = (description: string, [level, name, value]: readonly [number, number, number]) => ({
+  const option = (
+    description: string,
+    [level, name, value]: readonly [number, number, number],
+  ): Envoy.SocketOption => ({
     description,
     level,
     name,
@@ -107,13 +119,9 @@ export function listenerOptions({ envoy }: RoutingSettings, address: string): Me
   ];
   return {
     socket_options: options,
-    ...(connectionBalancer === 'exact' && { connection_balance_config: { exact_balance: {} } }),
-    ...(perConnectionBufferLimitBytes !== undefined && {
-      per_connection_buffer_limit_bytes: perConnectionBufferLimitBytes,
-    }),
-    ...(maxConnectionsToAcceptPerSocketEvent !== undefined && {
-      max_connections_to_accept_per_socket_event: maxConnectionsToAcceptPerSocketEvent,
-    }),
+    connection_balance_config: connectionBalancer === 'exact' ? { exact_balance: {} } : undefined,
+    per_connection_buffer_limit_bytes: perConnectionBufferLimitBytes,
+    max_connections_to_accept_per_socket_event: maxConnectionsToAcceptPerSocketEvent,
   };
 }
 
@@ -128,7 +136,7 @@ export function ownListeners(settings: RoutingSettings): Resource[] {
   const hasTls = (metrics.tls?.certFile ?? '') !== '';
   const isOne = metrics.address === health.address && metrics.port === health.port && !hasTls;
   const listeners: Resource[] = hasTls ? metricsSecrets(metrics.tls ?? {}) : [];
-  const add = (name: string, address: string, port: number, paths: readonly Message[], transport: Message = {}) =>
+  const add = (name: string, address: string, port: number, paths: readonly Envoy.Route[], transport: Transport = {}) =>
     listeners.push(ownListener(name, address, port, paths, transport));
   if (isOne) add('stats-health', metrics.address, metrics.port, [READY, STATS]);
   else {
@@ -146,8 +154,8 @@ export function ownListeners(settings: RoutingSettings): Resource[] {
   return listeners;
 }
 
-const READY: Message = { match: { path: '/ready' }, route: { cluster: STATS_CLUSTER } };
-const STATS: Message = {
+const READY: Envoy.Route = { match: { path: '/ready' }, route: { cluster: STATS_CLUSTER } };
+const STATS: Envoy.Route = {
   match: { path: '/stats' },
   route: { cluster: STATS_CLUSTER, prefix_rewrite: '/stats/prometheus' },
 };
@@ -165,19 +173,21 @@ const ADMIN_PATHS = [
   '/stats/recentlookups',
 ];
 
-function exactPath(path: string): Message {
+function exactPath(path: string): Envoy.Route {
   return {
     match: { path, headers: [{ name: ':method', string_match: { exact: 'GET' } }] },
     route: { cluster: STATS_CLUSTER },
   };
 }
 
+type Transport = Pick<Envoy.FilterChain, 'transport_socket'>;
+
 function ownListener(
   name: string,
   address: string,
   port: number,
-  routes: readonly Message[],
-  transport: Message,
+  routes: readonly Envoy.Route[],
+  transport: Transport,
 ): Resource {
   const manager = typed('envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
     stat_prefix: name,
@@ -185,7 +195,7 @@ function ownListener(
     http_filters: [{ name: 'router', typed_config: typed('envoy.extensions.filters.http.router.v3.Router') }],
     normalize_path: true,
   });
-  const value = {
+  const value: Envoy.Listener = {
     name,
     ...listenerAddress(address, port),
     filter_chains: [
@@ -193,7 +203,7 @@ function ownListener(
     ],
     socket_options: [],
     // Probes and scrapers are served at the limit too. The one that enforces it is the exception.
-    ...(name !== ENFORCED_HEALTH && { ignore_global_conn_limit: true }),
+    ignore_global_conn_limit: name !== ENFORCED_HEALTH ? true : undefined,
   };
   return createResource({ type: 'lds', name, value });
 }
@@ -203,7 +213,8 @@ const METRICS_CA = 'metrics-ca-certificate';
 
 /** Certificates for statistics are files of Envoy's own pod. */
 function metricsSecrets({ caFile = '', certFile = '', keyFile = '' }: TlsFileSettings): Resource[] {
-  const secret = (name: string, value: Message) => createResource({ type: 'sds', name, value: { name, ...value } });
+  const secret = (name: string, value: Envoy.Secret) =>
+    createResource({ type: 'sds', name, value: { name, ...value } });
   const certificate = { certificate_chain: { filename: certFile }, private_key: { filename: keyFile } };
   return [
     secret(METRICS_CERTIFICATE, { tls_certificate: certificate }),
@@ -211,15 +222,15 @@ function metricsSecrets({ caFile = '', certFile = '', keyFile = '' }: TlsFileSet
   ];
 }
 
-function metricsTransport({ caFile = '' }: TlsFileSettings): Message {
+function metricsTransport({ caFile = '' }: TlsFileSettings): Transport {
   const source = (name: string) => ({ name, sds_config: CONFIG_SOURCE });
-  const context = {
+  const context: Envoy.DownstreamTlsContext = {
     common_tls_context: {
       tls_params: { tls_minimum_protocol_version: 'TLSv1_3' },
       tls_certificate_sds_secret_configs: [source(METRICS_CERTIFICATE)],
-      ...(caFile !== '' && { validation_context_sds_secret_config: source(METRICS_CA) }),
+      validation_context_sds_secret_config: caFile !== '' ? source(METRICS_CA) : undefined,
     },
-    ...(caFile !== '' && { require_client_certificate: true }),
+    require_client_certificate: caFile !== '' ? true : undefined,
   };
   return {
     transport_socket: {
@@ -232,15 +243,14 @@ function metricsTransport({ caFile = '' }: TlsFileSettings): Message {
 /** The runtime layer: limits of regular expressions and what the configuration adds. */
 export function runtimeResource(settings: RoutingSettings): Resource {
   const { maxRequestsPerIOCycle, maxConnectionsPerListener } = settings.envoy.listener;
-  const layer = {
+  const layer: { [key: string]: Struct[string] } = {
     ...settings.envoy.runtimeSettings,
     're2.max_program_size.error_level': 1_048_576,
     're2.max_program_size.warn_level': 1_000,
-    ...(maxRequestsPerIOCycle !== undefined && { 'http.max_requests_per_io_cycle': maxRequestsPerIOCycle }),
-    ...(maxConnectionsPerListener !== undefined && {
-      [`envoy.resource_limits.listener.${HTTP_LISTENER}.connection_limit`]: maxConnectionsPerListener,
-      [`envoy.resource_limits.listener.${HTTPS_LISTENER}.connection_limit`]: maxConnectionsPerListener,
-    }),
   };
+  if (maxRequestsPerIOCycle !== undefined) layer['http.max_requests_per_io_cycle'] = maxRequestsPerIOCycle;
+  if (maxConnectionsPerListener !== undefined)
+    for (const listener of [HTTP_LISTENER, HTTPS_LISTENER])
+      layer[`envoy.resource_limits.listener.${listener}.connection_limit`] = maxConnectionsPerListener;
   return createResource({ type: 'rtds', name: 'dynamic', value: { name: 'dynamic', layer } });
 }

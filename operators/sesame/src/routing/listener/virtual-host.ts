@@ -1,5 +1,12 @@
 // Virtual hosts and route configurations, from the parts that objects add to a host.
-import { type Fragment, type FragmentChunk, type Message, RenamedFragment } from '../../envoy/index.ts';
+import {
+  type Envoy,
+  type Fragment,
+  type FragmentChunk,
+  hasFields,
+  type PerFilter,
+  RenamedFragment,
+} from '../../envoy/index.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
 import { authorizationDisabled } from '../policy/authorization.ts';
 import { FILTER } from '../policy/filter-names.ts';
@@ -12,7 +19,7 @@ export const HTTP_ROUTES = 'ingress_http';
 export const FALLBACK_ROUTES = 'ingress_fallbackcert';
 
 /** What every route configuration has in common. */
-const COMMON: Message = {
+const COMMON: Pick<Envoy.RouteConfiguration, 'request_headers_to_add' | 'ignore_port_in_host_matching'> = {
   request_headers_to_add: [
     { header: { key: 'x-request-start', value: 't=%START_TIME(%s.%3f)%' }, append_action: 'APPEND_IF_EXISTS_OR_ADD' },
   ],
@@ -22,17 +29,17 @@ const COMMON: Message = {
 export interface VirtualHostParts {
   readonly fqdn: string;
   readonly routes: readonly RouteEntry[];
-  readonly perFilter: Message;
-  readonly rateLimits: readonly Message[];
+  readonly perFilter: PerFilter;
+  readonly rateLimits: readonly Envoy.RouteRateLimit[];
 }
 
-export function virtualHost({ fqdn, routes, perFilter, rateLimits }: VirtualHostParts): Message {
+export function virtualHost({ fqdn, routes, perFilter, rateLimits }: VirtualHostParts): Envoy.VirtualHost {
   return {
     name: hashName(fqdn),
     domains: [fqdn],
     routes: envoyRoutes(routes),
-    ...(Object.keys(perFilter).length > 0 && { typed_per_filter_config: perFilter }),
-    ...(rateLimits.length > 0 && { rate_limits: rateLimits }),
+    typed_per_filter_config: hasFields(perFilter) ? perFilter : undefined,
+    rate_limits: rateLimits.length > 0 ? rateLimits : undefined,
   };
 }
 
@@ -41,8 +48,11 @@ export function clusterKeys(routes: readonly RouteEntry[]): ResourceKey[] {
 }
 
 /** A part of a shared route configuration, and the same as a resource of its own for delta clients. */
+/** A virtual host in a route configuration. */
+export type HostFragment = Fragment<typeof VIRTUAL_HOST>;
+
 export interface SharedHost {
-  readonly fragment: Fragment;
+  readonly fragment: HostFragment;
   readonly resource: Resource;
 }
 
@@ -64,23 +74,24 @@ export function sharedHost(routesName: string, parts: VirtualHostParts, origins:
 /** One resource, composed of the bytes of the hosts; for delta clients it is split, and only the hosts in `more` stay in it. */
 export function sharedRoutes(
   name: string,
-  hosts: readonly FragmentChunk[],
+  hosts: readonly FragmentChunk<typeof VIRTUAL_HOST>[],
   contentHash: string,
   requires: readonly ResourceKey[],
-  more: readonly Fragment[] = [],
+  more: readonly HostFragment[] = [],
 ): Resource {
   return createResource({
     type: 'rds',
     name,
     composition: {
       chunks: hosts,
-      of: (chunks, hash) => sharedRoutes(name, chunks, hash, requires, more),
-      nameOf: ({ value }) => (value as { readonly domains?: readonly string[] }).domains?.[0] ?? '',
+      of: (chunks: readonly FragmentChunk<typeof VIRTUAL_HOST>[], hash) =>
+        sharedRoutes(name, chunks, hash, requires, more),
+      nameOf: ({ value }: HostFragment) => value.domains?.[0] ?? '',
     },
     value: () => ({ name, virtual_hosts: [...hosts, ...more], ...COMMON }),
     splitValue: {
       name,
-      ...(more.length > 0 && { virtual_hosts: more }),
+      virtual_hosts: more.length > 0 ? more : undefined,
       ...COMMON,
       vhds: { config_source: ADS_SOURCE },
     },
@@ -89,7 +100,7 @@ export function sharedRoutes(
   });
 }
 
-const ADS_SOURCE: Message = { ads: {}, resource_api_version: 'V3' };
+const ADS_SOURCE: Envoy.ConfigSource = { ads: {}, resource_api_version: 'V3' };
 
 export function secureRoutesName(fqdn: string): string {
   return `https/${fqdn}`;
@@ -101,7 +112,7 @@ export function secureRoutesName(fqdn: string): string {
  */
 export function secureRoutes(part: HostPart, routes: readonly RouteEntry[]): Resource {
   const name = secureRoutesName(part.fqdn);
-  const misdirected = {
+  const misdirected: Envoy.VirtualHost = {
     name: 'misdirected',
     domains: ['*'],
     routes: [

@@ -1,7 +1,8 @@
 // External authorization: the filter of a host, and what routes say about it.
-import { type Message, typed } from '../../envoy/index.ts';
+import { type Choice, type Envoy, type PerFilter, typed } from '../../envoy/index.ts';
 import type { ExtensionService } from '../../kinds/extension-service.ts';
 import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
+import { stringMatcher } from '../conditions.ts';
 import type { Lookup } from '../lookup.ts';
 import type { Reporter } from '../problems.ts';
 import type { RoutingSettings } from '../settings.ts';
@@ -21,7 +22,7 @@ export function authorizationFilter(
   lookup: Lookup,
   reporter: Reporter,
   at: string = OWN,
-): { filter: Message; cluster: string } | undefined {
+): { filter: Envoy.Any; cluster: string } | undefined {
   const ref = spec.extensionRef ?? {};
   const where = `${ref.namespace ?? namespace}/${ref.name ?? ''}`;
   if (ref.apiVersion && !/^project(sesame|contour)\.io\/v1alpha1$/.test(ref.apiVersion)) {
@@ -51,8 +52,8 @@ export function authorizationFilter(
   }
   // A duration of the ExtensionService that is none is reported there.
   const own = envoyTimeout(extension.spec.timeoutPolicy?.response);
-  const timeout = spec.responseTimeout || 'problem' in own ? envoyTimeout(spec.responseTimeout) : own;
-  if ('problem' in timeout) {
+  const timeout = spec.responseTimeout || !own.isOk ? envoyTimeout(spec.responseTimeout) : own;
+  if (!timeout.isOk) {
     reporter.error('AuthError', 'AuthResponseTimeoutInvalid', `${at}.responseTimeout: ${timeout.problem}`);
     return undefined;
   }
@@ -78,13 +79,13 @@ export function authorizationFilter(
     status_on_error: { code: 'Forbidden' },
     clear_route_cache: true,
     include_peer_certificate: true,
-    ...(body && {
-      with_request_body: {
-        max_request_bytes: body.maxRequestBytes ?? 1024,
-        allow_partial_message: body.allowPartialMessage ?? false,
-        pack_as_bytes: body.packAsBytes ?? false,
-      },
-    }),
+    with_request_body: body
+      ? {
+          max_request_bytes: body.maxRequestBytes ?? 1024,
+          allow_partial_message: body.allowPartialMessage ?? false,
+          pack_as_bytes: body.packAsBytes ?? false,
+        }
+      : undefined,
   });
   return { filter, cluster };
 }
@@ -93,7 +94,7 @@ export function authorizationFilter(
  * The authorization of every plain host; undefined where none is configured. A service that does not exist is asked all the same:
  * Envoy cannot reach it and refuses, which is what was asked for.
  */
-export function globalAuthorization({ globalExtAuth }: RoutingSettings, lookup: Lookup): Message | undefined {
+export function globalAuthorization({ globalExtAuth }: RoutingSettings, lookup: Lookup): Envoy.Any | undefined {
   if (globalExtAuth?.extensionRef === undefined) return undefined;
   return authorizationFilter(globalExtAuth, '', askedAllTheSame(lookup), SILENT)?.filter;
 }
@@ -109,7 +110,7 @@ function askedAllTheSame(lookup: Lookup): Lookup {
 /** How the routes of an HTTPProxy's host are authorized. */
 export interface HostAuthorization {
   /** Undefined: no service is asked where TLS ends here. */
-  readonly filter: Message | undefined;
+  readonly filter: Envoy.Any | undefined;
   /** Default for routes that have no `authPolicy`. */
   readonly isDisabled: boolean;
   readonly context: Readonly<Record<string, string>>;
@@ -166,7 +167,7 @@ export function hostAuthorization(
 }
 
 /** What hosts of objects that have no policy of their own say about it: they cannot turn on what is off for all. */
-export function globalAuthorizationPolicy({ globalExtAuth }: RoutingSettings): Message {
+export function globalAuthorizationPolicy({ globalExtAuth }: RoutingSettings): PerFilter {
   const { disabled = false, context } = globalExtAuth?.authPolicy ?? {};
   if (disabled) return { [FILTER.authorization]: authorizationDisabled() };
   return context ? { [FILTER.authorization]: authorizationContext(context) } : {};
@@ -179,19 +180,22 @@ export function extensionClusterName(namespace: string, name: string): string {
   return `extension/${namespace}/${name}`;
 }
 
-export function authorizationDisabled(): Message {
+export function authorizationDisabled(): Envoy.Any {
   return typed(`${TYPE}.ExtAuthzPerRoute`, { disabled: true });
 }
 
-export function authorizationContext(context: Readonly<Record<string, string>>): Message {
+export function authorizationContext(context: Readonly<Record<string, string>>): Envoy.Any {
   return typed(`${TYPE}.ExtAuthzPerRoute`, { check_settings: { context_extensions: context } });
 }
 
-function grpcService(cluster: string, timeout: string | undefined, sni: string | undefined): Message {
+/** The service that decides, and what is sent to it. */
+type AskedService = Choice<Envoy.ExtAuthz, 'grpc_service' | 'http_service'> & Pick<Envoy.ExtAuthz, 'allowed_headers'>;
+
+function grpcService(cluster: string, timeout: string | undefined, sni: string | undefined): AskedService {
   return {
     grpc_service: {
       envoy_grpc: { cluster_name: cluster, authority: sni ?? cluster.replaceAll('/', '.') },
-      ...(timeout !== undefined && { timeout }),
+      timeout,
     },
   };
 }
@@ -202,14 +206,15 @@ function httpService(
   timeout: string | undefined,
   reporter: Reporter,
   at: string,
-): Message | undefined {
-  const patterns = (field: 'allowedUpstreamHeaders' | 'allowedAuthorizationHeaders'): Message[] | undefined => {
-    const found: Message[] = [];
+): AskedService | undefined {
+  const patterns = (
+    field: 'allowedUpstreamHeaders' | 'allowedAuthorizationHeaders',
+  ): Envoy.StringMatcher[] | undefined => {
+    const found: Envoy.StringMatcher[] = [];
     for (const [index, each] of (httpSettings?.[field] ?? []).entries()) {
       const { exact, prefix, suffix, contains, ignoreCase } = each;
-      const given = Object.entries({ exact, prefix, suffix, contains }).filter(
-        ([, value]) => value !== undefined && value !== '',
-      );
+      const kinds = { exact, prefix, suffix, contains };
+      const given = (['exact', 'prefix', 'suffix', 'contains'] as const).filter((kind) => kinds[kind]);
       const [only] = given;
       if (given.length !== 1 || !only) {
         reporter.error(
@@ -219,7 +224,7 @@ function httpService(
         );
         return undefined;
       }
-      found.push({ [only[0]]: only[1], ...(ignoreCase === true && { ignore_case: true }) });
+      found.push(stringMatcher(only, kinds[only] ?? '', ignoreCase === true));
     }
     return found;
   };
@@ -238,9 +243,9 @@ function httpService(
   return {
     http_service: {
       server_uri: { uri: `http://${cluster.replaceAll('/', '.')}/`, cluster, timeout: timeout ?? '0.2s' },
-      ...(pathPrefix !== '' && { path_prefix: pathPrefix }),
-      ...(upstream.length > 0 && { authorization_response: { allowed_upstream_headers: { patterns: upstream } } }),
+      path_prefix: pathPrefix !== '' ? pathPrefix : undefined,
+      authorization_response: upstream.length > 0 ? { allowed_upstream_headers: { patterns: upstream } } : undefined,
     },
-    ...(request.length > 0 && { allowed_headers: { patterns: request } }),
+    allowed_headers: request.length > 0 ? { patterns: request } : undefined,
   };
 }

@@ -1,5 +1,5 @@
 // Attributes of Set-Cookie are rewritten by a Lua script that is part of the route.
-import { type Message, typed } from '../../envoy/index.ts';
+import { type Envoy, typed } from '../../envoy/index.ts';
 import type { ProxyRoute } from '../../kinds/http-proxy.ts';
 
 export type CookieRewrite = NonNullable<ProxyRoute['cookieRewritePolicies']>[number];
@@ -33,7 +33,7 @@ export function mergeCookieRewrites(
   return [...service, ...route.filter(({ name }) => !names.has(name))];
 }
 
-export function cookieRewriteFilter(policies: readonly CookieRewrite[]): Message {
+export function cookieRewriteFilter(policies: readonly CookieRewrite[]): Envoy.Any {
   const rules = policies.map(({ name, pathRewrite, domainRewrite, secure, sameSite }) => {
     const attributes = [
       ...(pathRewrite ? [`Path=${luaText(pathRewrite.value)}`] : []),

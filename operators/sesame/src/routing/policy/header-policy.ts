@@ -1,6 +1,7 @@
 // Policies that set and remove headers, with what Envoy substitutes in values.
-import type { Message } from '../../envoy/index.ts';
+import type { Envoy } from '../../envoy/index.ts';
 import type { HeaderPolicySpec } from '../../kinds/http-proxy.ts';
+import { accept, type Result, refuse } from '../../result.ts';
 import type { HeaderSettings } from '../settings.ts';
 
 export interface HeaderPolicy {
@@ -28,11 +29,8 @@ export const NO_HEADERS: HeaderPolicy = {
 };
 
 /** The policy, or what is wrong with it. */
-export function headerPolicy(
-  spec: HeaderPolicySpec | undefined,
-  context: HeaderContext,
-): HeaderPolicy | { problem: string } {
-  if (spec === undefined) return NO_HEADERS;
+export function headerPolicy(spec: HeaderPolicySpec | undefined, context: HeaderContext): Result<HeaderPolicy> {
+  if (spec === undefined) return accept(NO_HEADERS);
   const set = new Map<string, string>();
   const remove: string[] = [];
   let hostRewrite: string | undefined;
@@ -40,38 +38,33 @@ export function headerPolicy(
   for (const [index, { name, value }] of (spec.set ?? []).entries()) {
     const key = canonicalHeader(name);
     const at = `set[${index}]`;
-    if (set.has(key)) return { problem: `${at}.name: ${JSON.stringify(key)} is set twice; keep one of them` };
+    if (set.has(key)) return refuse(`${at}.name: ${JSON.stringify(key)} is set twice; keep one of them`);
     if (key === 'Host') {
-      if (context.direction === 'response')
-        return { problem: `${at}.name: "Host" is no header of responses; remove it` };
+      if (context.direction === 'response') return refuse(`${at}.name: "Host" is no header of responses; remove it`);
       const header = /^%REQ\(([A-Za-z0-9-]+)\)%$/.exec(value)?.[1];
       if (header !== undefined && context.allowsHostHeader === true) hostRewriteHeader = canonicalHeader(header);
       else if (header !== undefined)
-        return {
-          problem: `${at}.value: Host can only be taken from a header by the policy of a route; move it there, or write the host`,
-        };
+        return refuse(
+          `${at}.value: Host can only be taken from a header by the policy of a route; move it there, or write the host`,
+        );
       else hostRewrite = value;
       continue;
     }
     if (!isHeaderName(key))
-      return {
-        problem: `${at}.name: ${JSON.stringify(key)} is no header name; use letters, digits and "-"`,
-      };
+      return refuse(`${at}.name: ${JSON.stringify(key)} is no header name; use letters, digits and "-"`);
     set.set(key, escapeHeaderValue(value, context.variables ?? {}));
   }
   for (const [index, name] of (spec.remove ?? []).entries()) {
     const key = canonicalHeader(name);
     if (remove.includes(key))
-      return { problem: `remove[${index}]: ${JSON.stringify(key)} is removed twice; keep one of them` };
+      return refuse(`remove[${index}]: ${JSON.stringify(key)} is removed twice; keep one of them`);
     if (key === 'Host')
-      return { problem: `remove[${index}]: "Host" cannot be removed; set it instead, or leave it as it is` };
+      return refuse(`remove[${index}]: "Host" cannot be removed; set it instead, or leave it as it is`);
     if (!isHeaderName(key))
-      return {
-        problem: `remove[${index}]: ${JSON.stringify(key)} is no header name; use letters, digits and "-"`,
-      };
+      return refuse(`remove[${index}]: ${JSON.stringify(key)} is no header name; use letters, digits and "-"`);
     remove.push(key);
   }
-  return { set, remove: remove.sort(), hostRewrite, hostRewriteHeader };
+  return accept({ set, remove: remove.sort(), hostRewrite, hostRewriteHeader });
 }
 
 /** The configuration's headers for every route; those of the route win. */
@@ -95,15 +88,32 @@ export function withDefaultHeaders(
 }
 
 /** The fields of a route, a virtual host or a weighted cluster. */
-export function envoyHeaders(policy: HeaderPolicy, direction: 'request' | 'response'): Message {
-  const added = [...policy.set].map(([key, value]) => ({
-    header: { key, value },
-    append_action: 'OVERWRITE_IF_EXISTS_OR_ADD',
-  }));
-  return {
-    ...(added.length > 0 && { [`${direction}_headers_to_add`]: added }),
-    ...(policy.remove.length > 0 && { [`${direction}_headers_to_remove`]: policy.remove }),
-  };
+export function envoyHeaders(policy: HeaderPolicy, direction: 'request' | 'response'): HeaderFields {
+  const added = [...policy.set].map(
+    ([key, value]): Envoy.HeaderValueOption => ({
+      header: { key, value },
+      append_action: 'OVERWRITE_IF_EXISTS_OR_ADD',
+    }),
+  );
+  return headerFields(direction, added, policy.remove);
+}
+
+/** Fields that routes, virtual hosts and weighted clusters have in common. */
+export type HeaderFields = Pick<
+  Envoy.Route,
+  'request_headers_to_add' | 'request_headers_to_remove' | 'response_headers_to_add' | 'response_headers_to_remove'
+>;
+
+export function headerFields(
+  direction: 'request' | 'response',
+  added: readonly Envoy.HeaderValueOption[],
+  removed: readonly string[],
+): HeaderFields {
+  const add = added.length > 0 ? added : undefined;
+  const remove = removed.length > 0 ? removed : undefined;
+  return direction === 'request'
+    ? { request_headers_to_add: add, request_headers_to_remove: remove }
+    : { response_headers_to_add: add, response_headers_to_remove: remove };
 }
 
 export function hasHeaders(policy: HeaderPolicy): boolean {

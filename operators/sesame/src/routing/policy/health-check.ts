@@ -1,4 +1,4 @@
-import type { Message } from '../../envoy/index.ts';
+import type { Envoy } from '../../envoy/index.ts';
 import type { ProxyRoute, ProxySpec } from '../../kinds/http-proxy.ts';
 
 type HttpSpec = NonNullable<ProxyRoute['healthCheckPolicy']>;
@@ -16,27 +16,32 @@ export function healthCheckProblem({ path, expectedStatuses = [] }: HttpSpec): s
   return undefined;
 }
 
-export function httpHealthCheck(spec: HttpSpec): Message {
+export function httpHealthCheck(spec: HttpSpec): Envoy.HealthCheck {
   return {
     ...common(spec),
     http_health_check: {
       path: spec.path === '' ? '/' : spec.path,
       host: spec.host ? spec.host : HOST,
-      ...(spec.expectedStatuses && { expected_statuses: spec.expectedStatuses }),
+      expected_statuses: spec.expectedStatuses,
     },
   };
 }
 
-export function tcpHealthCheck(spec: TcpSpec): Message {
+export function tcpHealthCheck(spec: TcpSpec): Envoy.HealthCheck {
   return { ...common(spec), tcp_health_check: {} };
 }
+
+type Timing = Pick<
+  Envoy.HealthCheck,
+  'timeout' | 'interval' | 'no_traffic_interval' | 'unhealthy_threshold' | 'healthy_threshold'
+>;
 
 function common({
   intervalSeconds,
   timeoutSeconds,
   unhealthyThresholdCount,
   healthyThresholdCount,
-}: TcpSpec | HttpSpec): Message {
+}: TcpSpec | HttpSpec): Timing {
   const interval = `${positive(intervalSeconds) ?? 10}s`;
   return {
     timeout: `${positive(timeoutSeconds) ?? 2}s`,

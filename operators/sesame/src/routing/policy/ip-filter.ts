@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
-import { type Message, typed } from '../../envoy/index.ts';
+import { type Envoy, typed } from '../../envoy/index.ts';
 import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
+import { accept, type Result, refuse } from '../../result.ts';
 
 type Rules = ProxyVirtualHost['ipAllowPolicy'];
 
@@ -10,39 +11,40 @@ export interface IpFilterProblem {
 }
 
 /** Undefined when there are no rules. */
-export function ipFilter(allow: Rules, deny: Rules): Message | IpFilterProblem | undefined {
+export function ipFilter(allow: Rules, deny: Rules): Result<Envoy.Any, IpFilterProblem> | undefined {
   const hasAllow = (allow?.length ?? 0) > 0;
   const hasDeny = (deny?.length ?? 0) > 0;
   if (!hasAllow && !hasDeny) return undefined;
   if (hasAllow && hasDeny)
-    return {
+    return refuse({
       reason: 'IncompatibleIPAddressFilters',
       problem: 'ipAllowPolicy: there is also an ipDenyPolicy; keep one of them',
-    };
-  const principals: Message[] = [];
+    });
+  const principals: Envoy.Principal[] = [];
   for (const [index, { source, cidr }] of ((hasAllow ? allow : deny) ?? []).entries()) {
     const at = `${hasAllow ? 'ipAllowPolicy' : 'ipDenyPolicy'}[${index}]`;
     const range = cidrRange(cidr);
     if (!range)
-      return {
+      return refuse({
         reason: 'InvalidCIDR',
         problem: `${at}.cidr: ${JSON.stringify(cidr)} is neither an address nor a CIDR; write one such as 10.0.0.0/8`,
-      };
+      });
     if (source === 'Peer') principals.push({ direct_remote_ip: range });
     else if (source === 'Remote') principals.push({ remote_ip: range });
     else
-      return {
+      return refuse({
         reason: 'IPFilterPolicyNotValid',
         problem: `${at}.source: ${JSON.stringify(source)} is not known; use Peer or Remote`,
-      };
+      });
   }
   const policy = { permissions: [{ any: true }], principals };
-  return typed('envoy.extensions.filters.http.rbac.v3.RBACPerRoute', {
+  const filter = typed('envoy.extensions.filters.http.rbac.v3.RBACPerRoute', {
     rbac: { rules: { action: hasAllow ? 'ALLOW' : 'DENY', policies: { 'ip-rules': policy } } },
   });
+  return accept(filter);
 }
 
-function cidrRange(text: string): Message | undefined {
+function cidrRange(text: string): Envoy.CidrRange | undefined {
   const [address = '', length] = text.split('/');
   const family = isIP(address);
   if (family === 0) return undefined;

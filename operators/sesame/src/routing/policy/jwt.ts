@@ -1,5 +1,5 @@
 // Verification of JSON web tokens: providers of a host, and the requirement of a route.
-import { hexHash, type Message, typed } from '../../envoy/index.ts';
+import { type Choice, type Envoy, hexHash, typed } from '../../envoy/index.ts';
 import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
 import { createResource, type Resource } from '../../xds/index.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
@@ -12,7 +12,7 @@ import { dnsFamily, transport, type UpstreamValidation } from '../upstream/upstr
 type Provider = NonNullable<ProxyVirtualHost['jwtProviders']>[number];
 
 export interface JwtFilter {
-  readonly filter: Message;
+  readonly filter: Envoy.Any;
   readonly clusters: readonly Resource[];
   readonly names: ReadonlySet<string>;
   readonly defaultProvider: string | undefined;
@@ -30,7 +30,7 @@ export function jwtFilter(
 ): JwtFilter | undefined {
   const names = new Set<string>();
   const clusters: Resource[] = [];
-  const entries: Record<string, Message> = {};
+  const entries: Record<string, Envoy.JwtProvider> = {};
   let defaultProvider: string | undefined;
   const fail = (reason: string, message: string): undefined => {
     reporter.error('JWTVerificationError', reason, message);
@@ -63,8 +63,8 @@ export function jwtFilter(
     if (!source) return undefined;
     if (source.cluster) clusters.push(source.cluster);
     entries[name] = {
-      ...(provider.issuer && { issuer: provider.issuer }),
-      ...(provider.audiences && { audiences: provider.audiences }),
+      issuer: provider.issuer,
+      audiences: provider.audiences,
       forward: provider.forwardJWT ?? false,
       ...source.value,
     };
@@ -76,12 +76,14 @@ export function jwtFilter(
   return { filter, clusters, names, defaultProvider };
 }
 
-export function jwtRequirement(name: string): Message {
+export function jwtRequirement(name: string): Envoy.Any {
   return typed(`${TYPE}.PerRouteConfig`, { requirement_name: name });
 }
 
+/** The keys of a provider: in Envoy's configuration, or where Envoy fetches them. */
+type KeySource = Choice<Envoy.JwtProvider, 'local_jwks' | 'remote_jwks'>;
 type Fail = (reason: string, message: string) => undefined;
-type Keys = { readonly value: Message; readonly cluster?: Resource } | undefined;
+type Keys = { readonly value: KeySource; readonly cluster?: Resource } | undefined;
 
 function localKeys(
   spec: NonNullable<Provider['localJWKS']>,

@@ -1,4 +1,4 @@
-import type { Message } from '../../envoy/index.ts';
+import type { Envoy } from '../../envoy/index.ts';
 import type { ProxyRoute } from '../../kinds/http-proxy.ts';
 import type { Reporter } from '../problems.ts';
 import { isHeaderName } from './header-policy.ts';
@@ -7,13 +7,13 @@ export type LoadBalancerSpec = ProxyRoute['loadBalancerPolicy'];
 
 export interface LoadBalancing {
   /** Of the cluster. */
-  readonly lbPolicy: string;
+  readonly lbPolicy: Envoy.ClusterLbPolicy;
   /** Of the route. */
-  readonly hashPolicy: readonly Message[];
+  readonly hashPolicy: readonly Envoy.RouteActionHashPolicy[];
 }
 
 const COOKIE = 'X-Sesame-Session-Affinity';
-const STRATEGIES: Readonly<Record<string, string>> = {
+const STRATEGIES: Readonly<Record<string, Envoy.ClusterLbPolicy>> = {
   RoundRobin: 'ROUND_ROBIN',
   WeightedLeastRequest: 'LEAST_REQUEST',
   Random: 'RANDOM',
@@ -36,7 +36,7 @@ export function loadBalancing(spec: LoadBalancerSpec, reporter: Reporter, at = '
 }
 
 function requestHash(spec: NonNullable<LoadBalancerSpec>, reporter: Reporter, at: string): LoadBalancing {
-  const hashPolicy: Message[] = [];
+  const hashPolicy: Envoy.RouteActionHashPolicy[] = [];
   const seen = new Set<string>();
   for (const [index, policySpec] of (spec.requestHashPolicies ?? []).entries()) {
     const { terminal, headerHashOptions, queryParameterHashOptions, hashSourceIP } = policySpec;
@@ -51,9 +51,9 @@ function requestHash(spec: NonNullable<LoadBalancerSpec>, reporter: Reporter, at
       );
       continue;
     }
-    const end = terminal === true ? { terminal: true } : {};
+    const end = { terminal: terminal === true };
     let id = 'ip';
-    let policy: Message = { connection_properties: { source_ip: true }, ...end };
+    let policy: Envoy.RouteActionHashPolicy = { connection_properties: { source_ip: true }, ...end };
     if (headerHashOptions) {
       const name = headerHashOptions.headerName ?? '';
       if (!isHeaderName(name)) {

@@ -1,5 +1,6 @@
 // Prefix replacement: which rule applies to a route, and the routes that it is expanded into so that slashes stay consistent.
 import type { ProxyRoute } from '../../kinds/http-proxy.ts';
+import { accept, type Result, refuse } from '../../result.ts';
 import type { RouteMatch } from '../conditions.ts';
 
 export interface PrefixReplacement {
@@ -15,42 +16,45 @@ export interface RewriteProblem {
 type Rules = NonNullable<NonNullable<ProxyRoute['pathRewritePolicy']>['replacePrefix']>;
 
 /** The replacement for the route's prefix; undefined when no rule is for it. */
-export function prefixReplacement(rules: Rules, match: RouteMatch): PrefixReplacement | RewriteProblem | undefined {
+export function prefixReplacement(
+  rules: Rules,
+  match: RouteMatch,
+): Result<PrefixReplacement, RewriteProblem> | undefined {
   if (rules.length === 0) return undefined;
   if (match.path.kind !== 'prefix')
-    return {
+    return refuse({
       reason: 'MustHavePrefix',
       problem: 'pathRewritePolicy: the route has no prefix condition; add one, or remove the rewrite',
-    };
+    });
   const seen = new Set<string>();
   const general: string[] = [];
   for (const [index, { prefix = '', replacement }] of rules.entries()) {
     // Envoy would answer every request with 400.
     if (replacement !== '' && !replacement.startsWith('/'))
-      return {
+      return refuse({
         reason: 'ReplacementNotValid',
         problem: `pathRewritePolicy.replacePrefix[${index}].replacement: ${JSON.stringify(replacement)} does not start with "/"; write ${JSON.stringify(`/${replacement}`)}`,
-      };
+      });
     if (prefix === '') {
       general.push(prefix);
       if (general.length > 1)
-        return {
+        return refuse({
           reason: 'AmbiguousReplacement',
           problem:
             'pathRewritePolicy.replacePrefix: more than one entry has no prefix, so that it is not clear which counts; keep one of them',
-        };
+        });
     } else if (seen.has(prefix))
-      return {
+      return refuse({
         reason: 'DuplicateReplacement',
         problem: `pathRewritePolicy.replacePrefix: the prefix ${JSON.stringify(prefix)} has more than one entry; keep one of them`,
-      };
+      });
     seen.add(prefix);
   }
   const { value } = match.path;
   // A rule that names the prefix wins over the one for all.
   const rule =
     rules.find(({ prefix }) => prefix === value) ?? rules.find(({ prefix }) => prefix === undefined || prefix === '');
-  return rule && { prefix: value, replacement: rule.replacement };
+  return rule && accept({ prefix: value, replacement: rule.replacement });
 }
 
 /**

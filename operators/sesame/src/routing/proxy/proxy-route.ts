@@ -1,6 +1,6 @@
 // One route of an HTTPProxy. What is wrong with it is reported, and requests for it are answered with 502: they must not fall
 // through to a less specific route.
-import { type Message, typed } from '../../envoy/index.ts';
+import { type Choice, type Envoy, hasFields, type PerFilter, typed } from '../../envoy/index.ts';
 import type { HTTPProxy, MatchCondition, ProxyRoute } from '../../kinds/http-proxy.ts';
 import type { Resource } from '../../xds/index.ts';
 import {
@@ -17,7 +17,7 @@ import {
 import { authorizationContext, authorizationDisabled } from '../policy/authorization.ts';
 import { cookieProblem, cookieRewriteFilter } from '../policy/cookie-rewrite.ts';
 import { FILTER } from '../policy/filter-names.ts';
-import { envoyHeaders, type HeaderPolicy, headerPolicy } from '../policy/header-policy.ts';
+import { envoyHeaders, type HeaderFields, type HeaderPolicy, headerPolicy } from '../policy/header-policy.ts';
 import { healthCheckProblem, httpHealthCheck } from '../policy/health-check.ts';
 import { ipFilter } from '../policy/ip-filter.ts';
 import { jwtRequirement } from '../policy/jwt.ts';
@@ -25,7 +25,14 @@ import { loadBalancing } from '../policy/load-balancing.ts';
 import { expandReplacement, prefixReplacement } from '../policy/path-rewrite.ts';
 import { rateLimit } from '../policy/rate-limit.ts';
 import type { Reporter } from '../problems.ts';
-import { clusterAction, directResponse, type RouteEntry, routeMetadata, routeViolations } from '../route-entry.ts';
+import {
+  clusterAction,
+  directResponse,
+  type RouteEntry,
+  type RouteValue,
+  routeMetadata,
+  routeViolations,
+} from '../route-entry.ts';
 import { envoyTimeout } from '../timeouts.ts';
 import { namesOf, type RootContext, reporterFor } from './proxy-context.ts';
 import { resolveServices } from './proxy-services.ts';
@@ -77,9 +84,12 @@ export function translateRoute(
   return refused.some(({ path }) => path.startsWith('match')) ? [] : [failed];
 }
 
-function metadata(proxy: HTTPProxy): Message {
+function metadata(proxy: HTTPProxy): Pick<Envoy.Route, 'metadata'> {
   return routeMetadata({ kind: 'HTTPProxy', ...namesOf(proxy) });
 }
+
+/** Fields that a route has whatever it does with requests. */
+type CommonFields = HeaderFields & Pick<Envoy.Route, 'typed_per_filter_config' | 'metadata'>;
 
 class RouteTranslation {
   readonly #proxy: HTTPProxy;
@@ -117,14 +127,12 @@ class RouteTranslation {
       allowsHostHeader: true,
       variables: { NAMESPACE: this.#proxy.metadata.namespace ?? '' },
     });
-    if ('problem' in request)
-      return this.#fail('RequestHeadersPolicyInvalid', `requestHeadersPolicy.${request.problem}`);
+    if (!request.isOk) return this.#fail('RequestHeadersPolicyInvalid', `requestHeadersPolicy.${request.problem}`);
     const response = headerPolicy(route.responseHeadersPolicy, {
       direction: 'response',
       variables: { NAMESPACE: this.#proxy.metadata.namespace ?? '' },
     });
-    if ('problem' in response)
-      return this.#fail('ResponseHeaderPolicyInvalid', `responseHeadersPolicy.${response.problem}`);
+    if (!response.isOk) return this.#fail('ResponseHeaderPolicyInvalid', `responseHeadersPolicy.${response.problem}`);
     const cookies = cookieProblem(route.cookieRewritePolicies ?? []);
     if (cookies !== undefined) return this.#fail('CookieRewritePoliciesInvalid', cookies);
     const actions = [
@@ -142,12 +150,12 @@ class RouteTranslation {
     const filters = this.#filters();
     if (!filters) return undefined;
     const limits = rateLimit(route.rateLimitPolicy, `vhost.${this.#context.fqdn}`);
-    if ('problem' in limits) return this.#fail('RateLimitPolicyNotValid', `rateLimitPolicy${limits.problem}`);
-    const perFilter = { ...filters, ...limits.perFilter };
-    const common = {
-      ...envoyHeaders(request, 'request'),
-      ...envoyHeaders(response, 'response'),
-      ...(Object.keys(perFilter).length > 0 && { typed_per_filter_config: perFilter }),
+    if (!limits.isOk) return this.#fail('RateLimitPolicyNotValid', `rateLimitPolicy${limits.problem}`);
+    const perFilter = { ...filters, ...limits.value.perFilter };
+    const common: CommonFields = {
+      ...envoyHeaders(request.value, 'request'),
+      ...envoyHeaders(response.value, 'response'),
+      typed_per_filter_config: hasFields(perFilter) ? perFilter : undefined,
       ...metadata(this.#proxy),
     };
     if (route.directResponsePolicy) {
@@ -166,7 +174,7 @@ class RouteTranslation {
       return [this.#entry({ ...directResponse(statusCode, isBodiless ? '' : body), ...common })];
     }
     if (route.requestRedirectPolicy) return this.#redirect(common);
-    return this.#forward(request, common, limits.rateLimits);
+    return this.#forward(request.value, common, limits.value.rateLimits);
   }
 
   #warn(message: string): void {
@@ -183,14 +191,18 @@ class RouteTranslation {
     return /^[a-zA-Z.[\]0-9]+: /.test(message) ? `${this.#at}.${message}` : `${this.#at}: ${message}`;
   }
 
-  #entry(value: Message, clusters: readonly Resource[] = [], match = this.#match): Omit<RouteEntry, 'permitInsecure'> {
+  #entry(
+    value: RouteValue,
+    clusters: readonly Resource[] = [],
+    match = this.#match,
+  ): Omit<RouteEntry, 'permitInsecure'> {
     return { match, value, clusters };
   }
 
-  #filters(): Message | undefined {
+  #filters(): PerFilter | undefined {
     const route = this.#route;
     const { jwt, hasAuthorization, isAuthorizationDisabled } = this.#context;
-    const filters: Record<string, Message> = {};
+    const filters: Record<string, Envoy.Any> = {};
     if (hasAuthorization) {
       // A route with a policy of its own decides by it alone, as with Contour.
       const isDisabled = route.authPolicy ? (route.authPolicy.disabled ?? false) : isAuthorizationDisabled;
@@ -220,16 +232,16 @@ class RouteTranslation {
     const provider = policy?.disabled === true ? undefined : (policy?.require ?? jwt?.defaultProvider);
     if (provider) filters[FILTER.jwt] = jwtRequirement(provider);
     const addresses = ipFilter(route.ipAllowPolicy, route.ipDenyPolicy);
-    if (addresses && 'problem' in addresses) {
-      this.#reporter.error('IPFilterError', String(addresses['reason']), `${this.#at}.${String(addresses['problem'])}`);
+    if (addresses && !addresses.isOk) {
+      this.#reporter.error('IPFilterError', addresses.problem.reason, `${this.#at}.${addresses.problem.problem}`);
       return undefined;
     }
-    if (addresses) filters[FILTER.rbac] = addresses;
+    if (addresses) filters[FILTER.rbac] = addresses.value;
     if (route.cookieRewritePolicies?.length) filters[FILTER.lua] = cookieRewriteFilter(route.cookieRewritePolicies);
     return filters;
   }
 
-  #redirect(common: Message): Omit<RouteEntry, 'permitInsecure'>[] | undefined {
+  #redirect(common: CommonFields): Omit<RouteEntry, 'permitInsecure'>[] | undefined {
     const policy = this.#route.requestRedirectPolicy ?? {};
     if (policy.path && policy.prefix)
       return this.#fail(
@@ -245,18 +257,17 @@ class RouteTranslation {
     const problem = redirectProblem(policy);
     if (problem !== undefined) return this.#fail('RequestRedirectPolicy', `requestRedirectPolicy.${problem}`);
     const { match: path } = { match: this.#match.path };
-    const redirect = (prefix?: string): Message => ({
+    const redirect = (target: Choice<Envoy.RedirectAction, 'path_redirect' | 'prefix_rewrite'>): RouteValue => ({
       redirect: {
-        ...(policy.scheme && { scheme_redirect: policy.scheme }),
-        ...(policy.hostname && { host_redirect: policy.hostname }),
-        ...(policy.port !== undefined && { port_redirect: policy.port }),
-        ...(policy.path && { path_redirect: policy.path }),
-        ...(prefix !== undefined && { prefix_rewrite: prefix }),
+        scheme_redirect: policy.scheme || undefined,
+        host_redirect: policy.hostname,
+        port_redirect: policy.port,
+        ...target,
         response_code: code,
       },
       ...common,
     });
-    if (!policy.prefix) return [this.#entry(redirect())];
+    if (!policy.prefix) return [this.#entry(redirect({ path_redirect: policy.path || undefined }))];
     if (path.kind !== 'prefix')
       return this.#fail(
         'RequestRedirectPolicy',
@@ -264,14 +275,17 @@ class RouteTranslation {
       );
     return expandReplacement({ prefix: path.value, replacement: policy.prefix }, this.#siblings()).map(
       ({ prefix, rewrite }) =>
-        this.#entry(redirect(rewrite), [], { ...this.#match, path: { kind: 'prefix', value: prefix } }),
+        this.#entry(redirect({ prefix_rewrite: rewrite }), [], {
+          ...this.#match,
+          path: { kind: 'prefix', value: prefix },
+        }),
     );
   }
 
   #forward(
     request: HeaderPolicy,
-    common: Message,
-    rateLimits: readonly Message[],
+    common: CommonFields,
+    rateLimits: readonly Envoy.RouteRateLimit[],
   ): Omit<RouteEntry, 'permitInsecure'>[] | undefined {
     const route = this.#route;
     const timeouts = this.#timeouts();
@@ -303,7 +317,7 @@ class RouteTranslation {
       ...(resolved.mirror ? [resolved.mirror.cluster] : []),
     ];
     const perTry = envoyTimeout(route.retryPolicy?.perTryTimeout);
-    if ('problem' in perTry)
+    if (!perTry.isOk)
       this.#warn(`retryPolicy.perTryTimeout: ${perTry.problem}; until then tries have no timeout of their own`);
     for (const [index, condition] of (route.retryPolicy?.retryOn ?? []).entries())
       if (!RETRY_CONDITIONS.has(condition))
@@ -323,26 +337,35 @@ class RouteTranslation {
         'InternalRedirectPolicyNotValid',
         `internalRedirectPolicy.allowCrossSchemeRedirect: ${JSON.stringify(cross)} is not known; use Always, Never or SafeOnly`,
       );
-    const action = {
+    const host: Choice<Envoy.RouteAction, 'host_rewrite_literal' | 'host_rewrite_header'> =
+      request.hostRewriteHeader === undefined
+        ? { host_rewrite_literal: request.hostRewrite }
+        : { host_rewrite_header: request.hostRewriteHeader };
+    const action: Envoy.RouteAction = {
       ...target,
-      ...(timeouts.response !== undefined && { timeout: timeouts.response }),
-      ...(timeouts.idle !== undefined && { idle_timeout: timeouts.idle }),
-      ...(route.retryPolicy && { retry_policy: retryPolicy(route.retryPolicy) }),
-      ...(request.hostRewrite !== undefined && { host_rewrite_literal: request.hostRewrite }),
-      ...(request.hostRewriteHeader !== undefined && { host_rewrite_header: request.hostRewriteHeader }),
-      ...(route.enableWebsockets === true && { upgrade_configs: [{ upgrade_type: 'websocket' }] }),
-      ...(hashPolicy.length > 0 && { hash_policy: hashPolicy }),
-      ...(rateLimits.length > 0 && { rate_limits: rateLimits }),
-      ...(resolved.mirror && { request_mirror_policies: [mirrorPolicy(resolved.mirror)] }),
-      ...(route.internalRedirectPolicy && { internal_redirect_policy: internalRedirect(route.internalRedirectPolicy) }),
+      timeout: timeouts.response,
+      idle_timeout: timeouts.idle,
+      retry_policy: route.retryPolicy ? retryPolicy(route.retryPolicy) : undefined,
+      ...host,
+      upgrade_configs: route.enableWebsockets === true ? [{ upgrade_type: 'websocket' }] : undefined,
+      hash_policy: hashPolicy.length > 0 ? hashPolicy : undefined,
+      rate_limits: rateLimits.length > 0 ? rateLimits : undefined,
+      request_mirror_policies: resolved.mirror ? [mirrorPolicy(resolved.mirror)] : undefined,
+      internal_redirect_policy: route.internalRedirectPolicy
+        ? internalRedirect(route.internalRedirectPolicy)
+        : undefined,
     };
     const replacement = prefixReplacement(route.pathRewritePolicy?.replacePrefix ?? [], this.#match);
     if (!replacement) return [this.#entry({ route: action, ...common }, clusters)];
-    if ('problem' in replacement) {
-      this.#reporter.error('PrefixReplaceError', replacement.reason, `${this.#at}.${replacement.problem}`);
+    if (!replacement.isOk) {
+      this.#reporter.error(
+        'PrefixReplaceError',
+        replacement.problem.reason,
+        `${this.#at}.${replacement.problem.problem}`,
+      );
       return undefined;
     }
-    return expandReplacement(replacement, this.#siblings()).map(({ prefix, rewrite }) =>
+    return expandReplacement(replacement.value, this.#siblings()).map(({ prefix, rewrite }) =>
       this.#entry({ route: { ...action, prefix_rewrite: rewrite }, ...common }, clusters, {
         ...this.#match,
         path: { kind: 'prefix', value: prefix },
@@ -364,8 +387,7 @@ class RouteTranslation {
     const values: Record<string, string | undefined> = {};
     for (const field of ['response', 'idle', 'idleConnection'] as const) {
       const timeout = envoyTimeout(timeoutPolicy[field]);
-      if ('problem' in timeout)
-        return this.#fail('TimeoutPolicyNotValid', `timeoutPolicy.${field}: ${timeout.problem}`);
+      if (!timeout.isOk) return this.#fail('TimeoutPolicyNotValid', `timeoutPolicy.${field}: ${timeout.problem}`);
       values[field] = timeout.value;
     }
     return { response: values['response'], idle: values['idle'], idleConnection: values['idleConnection'] };
@@ -375,7 +397,7 @@ class RouteTranslation {
 /** Of the answer that a route has itself; Envoy refuses the whole host for a longer one. */
 const MAX_BODY_BYTES = 4_096;
 
-const REDIRECT_CODES: Readonly<Record<number, string>> = {
+const REDIRECT_CODES: Readonly<Record<number, Envoy.RedirectActionRedirectResponseCode>> = {
   301: 'MOVED_PERMANENTLY',
   302: 'FOUND',
   303: 'SEE_OTHER',
@@ -414,21 +436,27 @@ export function retryPolicy({
   perTryTimeout,
   retryOn,
   retriableStatusCodes,
-}: NonNullable<ProxyRoute['retryPolicy']>): Message {
+}: NonNullable<ProxyRoute['retryPolicy']>): Envoy.RouteRetryPolicy {
   const timeout = envoyTimeout(perTryTimeout);
-  const perTry = 'value' in timeout ? timeout.value : undefined;
+  const perTry = timeout.isOk ? timeout.value : undefined;
   return {
     retry_on: retryOn?.length ? retryOn.join(',') : '5xx',
     num_retries: count < 0 ? 0 : Math.max(count, 1),
-    ...(perTry !== undefined && { per_try_timeout: perTry }),
-    ...(retriableStatusCodes?.length && { retriable_status_codes: retriableStatusCodes }),
+    per_try_timeout: perTry,
+    retriable_status_codes: retriableStatusCodes?.length ? retriableStatusCodes : undefined,
   };
 }
 
-function mirrorPolicy({ cluster, percent }: { cluster: Resource; percent: number }): Message {
+function mirrorPolicy({
+  cluster,
+  percent,
+}: {
+  cluster: Resource;
+  percent: number;
+}): Envoy.RouteActionRequestMirrorPolicy {
   return {
     cluster: cluster.name,
-    ...(percent < 100 && { runtime_fraction: { default_value: { numerator: percent, denominator: 'HUNDRED' } } }),
+    runtime_fraction: percent < 100 ? { default_value: { numerator: percent, denominator: 'HUNDRED' } } : undefined,
   };
 }
 
@@ -451,7 +479,7 @@ function redirectProblem({
 
 const HOST_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/i;
 
-function internalRedirect(policy: NonNullable<ProxyRoute['internalRedirectPolicy']>): Message {
+function internalRedirect(policy: NonNullable<ProxyRoute['internalRedirectPolicy']>): Envoy.InternalRedirectPolicy {
   const cross = policy.allowCrossSchemeRedirect ?? 'Never';
   const previous = 'envoy.extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig';
   const safe = 'envoy.extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig';
@@ -464,9 +492,9 @@ function internalRedirect(policy: NonNullable<ProxyRoute['internalRedirectPolicy
       : []),
   ];
   return {
-    ...(policy.maxInternalRedirects ? { max_internal_redirects: policy.maxInternalRedirects } : {}),
-    ...(policy.redirectResponseCodes?.length && { redirect_response_codes: policy.redirectResponseCodes }),
-    ...(predicates.length > 0 && { predicates }),
+    max_internal_redirects: policy.maxInternalRedirects ? policy.maxInternalRedirects : undefined,
+    redirect_response_codes: policy.redirectResponseCodes?.length ? policy.redirectResponseCodes : undefined,
+    predicates: predicates.length > 0 ? predicates : undefined,
     allow_cross_scheme_redirect: cross !== 'Never',
   };
 }

@@ -1,7 +1,8 @@
 // Services of a route: resolved to clusters, one by one; what is wrong with one is reported and the others are used.
 import { interned } from '@capstan/kube';
-import type { Message } from '../../envoy/index.ts';
+import type { Envoy } from '../../envoy/index.ts';
 import type { HTTPProxy, ProxyService } from '../../kinds/http-proxy.ts';
+import { accept, type Result, refuse } from '../../result.ts';
 import type { Resource } from '../../xds/index.ts';
 import { isDelegated, type Lookup, type ServicePortView, type ServiceView, secretReference } from '../lookup.ts';
 import {
@@ -31,8 +32,8 @@ import {
 import { type CheckedCluster, namesOf, type RootContext, reporterFor } from './proxy-context.ts';
 
 export interface ServiceOptions {
-  readonly lbPolicy: string;
-  readonly healthCheck: Message | undefined;
+  readonly lbPolicy: Envoy.ClusterLbPolicy;
+  readonly healthCheck: Envoy.HealthCheck | undefined;
   readonly idleTimeout: string | undefined;
   /** Host rewrite of the route, which is the SNI of services without their own. */
   readonly routeHost: string | undefined;
@@ -132,14 +133,14 @@ function resolveService(
 
   const variables = { NAMESPACE: namespace, SERVICE_NAME: spec.name, SERVICE_PORT: String(spec.port) };
   const request = headerPolicy(spec.requestHeadersPolicy, { direction: 'request', variables });
-  if ('problem' in request) return fail('RequestHeadersPolicyInvalid', `.requestHeadersPolicy.${request.problem}`);
+  if (!request.isOk) return fail('RequestHeadersPolicyInvalid', `.requestHeadersPolicy.${request.problem}`);
   const response = headerPolicy(spec.responseHeadersPolicy, { direction: 'response', variables });
-  if ('problem' in response) return fail('ResponseHeadersPolicyInvalid', `.responseHeadersPolicy.${response.problem}`);
-  const requestHeaders = withDefaultHeaders(request, settings.policy.requestHeaders, {
+  if (!response.isOk) return fail('ResponseHeadersPolicyInvalid', `.responseHeadersPolicy.${response.problem}`);
+  const requestHeaders = withDefaultHeaders(request.value, settings.policy.requestHeaders, {
     direction: 'request',
     variables,
   });
-  const responseHeaders = withDefaultHeaders(response, settings.policy.responseHeaders, {
+  const responseHeaders = withDefaultHeaders(response.value, settings.policy.responseHeaders, {
     direction: 'response',
     variables,
   });
@@ -151,7 +152,7 @@ function resolveService(
     return 'broken';
   }
   const slowStart = spec.slowStartPolicy && readSlowStart(spec.slowStartPolicy);
-  if (slowStart && 'problem' in slowStart) return fail('SlowStartInvalid', `.slowStartPolicy.${slowStart.problem}`);
+  if (slowStart && !slowStart.isOk) return fail('SlowStartInvalid', `.slowStartPolicy.${slowStart.problem}`);
   if (slowStart && !['ROUND_ROBIN', 'LEAST_REQUEST'].includes(options.lbPolicy))
     return fail(
       'SlowStartInvalid',
@@ -172,7 +173,7 @@ function resolveService(
       clientCertificate: context.clientCertificate,
       sni: requestHeaders.hostRewrite ?? options.routeHost ?? service.externalName ?? '',
       idleTimeout: options.idleTimeout,
-      slowStart: slowStart ?? undefined,
+      slowStart: slowStart?.value,
       origins: originsOf(proxy),
     },
     context,
@@ -191,7 +192,7 @@ function resolveService(
   const more = {
     ...(hasHeaders(requestHeaders) && envoyHeaders(requestHeaders, 'request')),
     ...(hasHeaders(responseHeaders) && envoyHeaders(responseHeaders, 'response')),
-    ...(requestHeaders.hostRewrite !== undefined && { host_rewrite_literal: requestHeaders.hostRewrite }),
+    host_rewrite_literal: requestHeaders.hostRewrite,
     ...ownCookies,
   };
   return { cluster, weight, more };
@@ -225,16 +226,19 @@ function serviceProblem(service: ServiceView, spec: ProxyService, isExternalName
   return undefined;
 }
 
-function readSlowStart(spec: NonNullable<ProxyService['slowStartPolicy']>): SlowStart | { problem: string } {
+function readSlowStart(spec: NonNullable<ProxyService['slowStartPolicy']>): Result<SlowStart> {
   const window = durationMs(spec.window);
   if (window === undefined)
-    return { problem: `window: ${JSON.stringify(spec.window)} is not a duration; write one such as 30s` };
-  if (window < 0)
-    return { problem: `window: ${JSON.stringify(spec.window)} is negative; write a duration such as 30s` };
+    return refuse(`window: ${JSON.stringify(spec.window)} is not a duration; write one such as 30s`);
+  if (window < 0) return refuse(`window: ${JSON.stringify(spec.window)} is negative; write a duration such as 30s`);
   const aggression = spec.aggression ?? '1.0';
   if (!/^(\d+(\.\d+)?|\.\d+)$/.test(aggression))
-    return { problem: `aggression: ${JSON.stringify(aggression)} is not a number above 0; write one such as "1.0"` };
-  return { window: seconds(window), aggression: Number(aggression), minWeightPercent: spec.minWeightPercent ?? 10 };
+    return refuse(`aggression: ${JSON.stringify(aggression)} is not a number above 0; write one such as "1.0"`);
+  return accept({
+    window: seconds(window),
+    aggression: Number(aggression),
+    minWeightPercent: spec.minWeightPercent ?? 10,
+  });
 }
 
 export function upstreamValidation(

@@ -1,5 +1,5 @@
 // TLS of a root: its certificate, and how clients are verified.
-import type { Message } from '../../envoy/index.ts';
+import type { Envoy } from '../../envoy/index.ts';
 import type { HTTPProxy, ProxyVirtualHost } from '../../kinds/http-proxy.ts';
 import type { Resource } from '../../xds/index.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
@@ -22,10 +22,10 @@ export interface TlsTermination {
   readonly secret: Resource;
   readonly minimumVersion: string;
   readonly maximumVersion: string;
-  readonly clientValidation: Message | undefined;
+  readonly clientValidation: Envoy.CertificateValidationContext | undefined;
   readonly requiresClientCertificate: boolean;
   /** `forward_client_cert_details` of the connection manager. */
-  readonly forwardedDetails: Message | undefined;
+  readonly forwardedDetails: Envoy.HttpConnectionManagerSetCurrentClientCertDetails | undefined;
   readonly fallback: Resource | undefined;
 }
 
@@ -124,8 +124,8 @@ function clientValidation(
   namespace: string,
   lookup: Lookup,
   fail: Fail,
-): { context: Message } | undefined {
-  const context: Record<string, unknown> = {};
+): { context: Envoy.CertificateValidationContext } | undefined {
+  let context: Envoy.CertificateValidationContext = {};
   if (spec.caSecret) {
     const ref = secretReference(spec.caSecret, namespace);
     const where = `${ref.namespace}/${ref.name}`;
@@ -141,13 +141,13 @@ function clientValidation(
         'ClientValidationInvalid',
         `spec.virtualhost.tls.clientValidation.caSecret: Secret ${where} cannot be used: ${problem ?? ''}`,
       );
-    context['trusted_ca'] = { inline_bytes: secret.data[CA_CERT] ?? Buffer.alloc(0) };
+    context = { trusted_ca: { inline_bytes: secret.data[CA_CERT] ?? Buffer.alloc(0) } };
   } else if (spec.skipClientCertValidation !== true)
     return fail(
       'ClientValidationInvalid',
       'spec.virtualhost.tls.clientValidation.caSecret: it is empty; name a Secret with ca.crt, or set skipClientCertValidation',
     );
-  if (spec.skipClientCertValidation === true) context['trust_chain_verification'] = 'ACCEPT_UNTRUSTED';
+  if (spec.skipClientCertValidation === true) context = { ...context, trust_chain_verification: 'ACCEPT_UNTRUSTED' };
   if (spec.crlSecret) {
     const ref = secretReference(spec.crlSecret, namespace);
     const where = `${ref.namespace}/${ref.name}`;
@@ -163,21 +163,24 @@ function clientValidation(
         'ClientValidationInvalid',
         `spec.virtualhost.tls.clientValidation.crlSecret: Secret ${where} cannot be used: ${problem ?? ''}`,
       );
-    context['crl'] = { inline_bytes: secret.data[CRL] ?? Buffer.alloc(0) };
-    if (spec.crlOnlyVerifyLeafCert === true) context['only_verify_leaf_cert_crl'] = true;
+    context = {
+      ...context,
+      crl: { inline_bytes: secret.data[CRL] ?? Buffer.alloc(0) },
+      only_verify_leaf_cert_crl: spec.crlOnlyVerifyLeafCert === true,
+    };
   }
   return { context };
 }
 
 function forwardedDetails(
   spec: NonNullable<NonNullable<TlsSpec['clientValidation']>['forwardClientCertificate']>,
-): Message {
+): Envoy.HttpConnectionManagerSetCurrentClientCertDetails {
   return {
-    ...(spec.subject === true && { subject: true }),
-    ...(spec.cert === true && { cert: true }),
-    ...(spec.chain === true && { chain: true }),
-    ...(spec.dns === true && { dns: true }),
-    ...(spec.uri === true && { uri: true }),
+    subject: spec.subject === true ? true : undefined,
+    cert: spec.cert === true,
+    chain: spec.chain === true,
+    dns: spec.dns === true,
+    uri: spec.uri === true,
   };
 }
 

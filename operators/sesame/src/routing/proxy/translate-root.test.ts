@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import type { Envoy } from '../../envoy/index.ts';
 import type { HTTPProxy } from '../../kinds/http-proxy.ts';
 import { testSettings } from '../default-settings.ts';
 import type { Lookup, ServiceView } from '../lookup.ts';
@@ -478,10 +479,8 @@ suite('problems of a root HTTPProxy', () => {
     ];
     const { filter, clusters } =
       jwtFilter(jwtProviders, 'default', lookup(), testSettings(), { error: assert.fail, warn: assert.fail }) ?? {};
-    const uris = Object.values(
-      filter?.['providers'] as Record<string, { remote_jwks: { http_uri: { cluster: string } } }>,
-    );
-    const named = uris.map(({ remote_jwks: keySet }) => keySet.http_uri.cluster);
+    const { providers = {} } = filter as Envoy.JwtAuthentication;
+    const named = Object.values(providers).map(({ remote_jwks: keySet }) => keySet?.http_uri?.cluster);
     assert.equal(named[0], 'dnsname/https/issuer.test');
     assert.deepEqual([named[0] === named[1], named[0] === named[2]], [true, false]);
     assert.deepEqual(new Set(clusters?.map(({ name }) => name)), new Set(named));

@@ -1,5 +1,5 @@
 // A root HTTPProxy with everything that it includes, to what its host serves.
-import { type Message, type Violation, validate } from '../../envoy/index.ts';
+import { type Envoy, type PerFilter, type Violation, validateAny } from '../../envoy/index.ts';
 import type { HTTPProxy, ProxySpec, ProxyVirtualHost } from '../../kinds/http-proxy.ts';
 import type { Resource } from '../../xds/index.ts';
 import type { Lookup } from '../lookup.ts';
@@ -27,8 +27,8 @@ export interface HostPart {
   readonly plain: readonly RouteEntry[];
   readonly secure: SecurePart | undefined;
   /** Policies of the virtual host as a whole: `typed_per_filter_config` and `rate_limits`. */
-  readonly perFilter: Message;
-  readonly rateLimits: readonly Message[];
+  readonly perFilter: PerFilter;
+  readonly rateLimits: readonly Envoy.RouteRateLimit[];
   readonly origins: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface SecurePart {
   readonly tls: TlsTermination | undefined;
   readonly tcp: readonly WeightedUpstream[] | undefined;
   readonly jwt: JwtFilter | undefined;
-  readonly authorization: { readonly filter: Message } | undefined;
+  readonly authorization: { readonly filter: Envoy.Any } | undefined;
 }
 
 export interface TranslatedRoot {
@@ -282,21 +282,17 @@ class RootTranslation {
   }
 
   #hostPolicies(fqdn: string): Pick<HostPart, 'perFilter' | 'rateLimits'> | undefined {
-    const perFilter: Record<string, Message> = {};
+    const perFilter: Record<string, Envoy.Any> = {};
     if (this.#host.corsPolicy) {
       const cors = corsPolicy(this.#host.corsPolicy);
-      if ('problem' in cors) {
-        this.#reporter.error(
-          'CORSError',
-          'PolicyDidNotParse',
-          `spec.virtualhost.corsPolicy.${String(cors['problem'])}`,
-        );
+      if (!cors.isOk) {
+        this.#reporter.error('CORSError', 'PolicyDidNotParse', `spec.virtualhost.corsPolicy.${cors.problem}`);
         return undefined;
       }
-      perFilter[FILTER.cors] = cors;
+      perFilter[FILTER.cors] = cors.value;
     }
     const limits = rateLimit(this.#rateLimits(), `vhost.${fqdn}`);
-    if ('problem' in limits) {
+    if (!limits.isOk) {
       this.#reporter.error(
         'VirtualHostError',
         'RateLimitPolicyNotValid',
@@ -304,18 +300,14 @@ class RootTranslation {
       );
       return undefined;
     }
-    Object.assign(perFilter, limits.perFilter);
+    Object.assign(perFilter, limits.value.perFilter);
     const addresses = ipFilter(this.#host.ipAllowPolicy, this.#host.ipDenyPolicy);
-    if (addresses && 'problem' in addresses) {
-      this.#reporter.error(
-        'IPFilterError',
-        String(addresses['reason']),
-        `spec.virtualhost.${String(addresses['problem'])}`,
-      );
+    if (addresses && !addresses.isOk) {
+      this.#reporter.error('IPFilterError', addresses.problem.reason, `spec.virtualhost.${addresses.problem.problem}`);
       return undefined;
     }
-    if (addresses) perFilter[FILTER.rbac] = addresses;
-    return { perFilter, rateLimits: limits.rateLimits };
+    if (addresses) perFilter[FILTER.rbac] = addresses.value;
+    return { perFilter, rateLimits: limits.value.rateLimits };
   }
 
   /** The global limits of all hosts hold for a host that has none of its own and did not disable them; local limits are added. */
@@ -400,8 +392,8 @@ class RootTranslation {
 }
 
 /** The filters of a host are part of a listener, which Envoy would refuse for all hosts. */
-function filterViolations(filter: Message): Violation[] {
-  return validate('google.protobuf.Any', filter);
+function filterViolations(filter: Envoy.Any): Violation[] {
+  return validateAny(filter);
 }
 
 function refusal({ path, problem }: Violation): string {

@@ -1,6 +1,6 @@
 // EndpointSlices of a Service to one assignment a port.
 import { interned } from '@capstan/kube';
-import type { Message } from '../../envoy/index.ts';
+import type { Envoy } from '../../envoy/index.ts';
 import { createResource, type Resource } from '../../xds/index.ts';
 import { endpointsName } from './upstream.ts';
 
@@ -51,7 +51,7 @@ export function endpointResources(
 ): Resource[] {
   return portNames.map((portName) => {
     const name = endpointsName(service, portName);
-    const endpoints = new Map<string, Message>();
+    const endpoints = new Map<string, Envoy.LbEndpoint>();
     for (const slice of slices) {
       const port = slice.ports.find((each) => each.name === portName && each.protocol === 'TCP')?.port;
       if (port === undefined) continue;
@@ -66,7 +66,7 @@ export function endpointResources(
       name,
       value: {
         cluster_name: name,
-        ...(sorted.length > 0 && { endpoints: [{ lb_endpoints: sorted, load_balancing_weight: 1 }] }),
+        endpoints: sorted.length > 0 ? [{ lb_endpoints: sorted, load_balancing_weight: 1 }] : undefined,
       },
       origins: [interned(`Service ${service.namespace}/${service.name}`)],
     });

@@ -1,6 +1,7 @@
 // Secrets with certificates: checked here, so that Envoy never gets what it cannot load.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { interned } from '@capstan/kube';
+import { accept, type Result, refuse } from '../../result.ts';
 import { createResource, type Resource } from '../../xds/index.ts';
 import type { SecretView } from '../lookup.ts';
 
@@ -38,14 +39,14 @@ function checkTlsSecret(secret: SecretView): string | undefined {
   if (!key || key.length === 0) return `${TLS_KEY} is missing or empty; put the private key there, in PEM`;
   const parsed = readCertificates(certificate, firstCertificates.get(secret));
   firstCertificates.delete(secret);
-  if ('problem' in parsed) return `${TLS_CERT} ${parsed.problem}`;
-  const [leaf] = parsed.certificates;
+  if (!parsed.isOk) return `${TLS_CERT} ${parsed.problem}`;
+  const [leaf] = parsed.value;
   if (!leaf) return `${TLS_CERT} has no certificate in PEM; put one there`;
   if (!/CN=./.test(leaf.subject ?? '') && !leaf.subjectAltName)
     return `the certificate in ${TLS_CERT} has neither a common name nor a subject alternative name; issue one with the host name`;
   const privateKey = readKey(key);
-  if ('problem' in privateKey) return `${TLS_KEY} ${privateKey.problem}`;
-  if (!leaf.checkPrivateKey(privateKey.key))
+  if (!privateKey.isOk) return `${TLS_KEY} ${privateKey.problem}`;
+  if (!leaf.checkPrivateKey(privateKey.value))
     return `${TLS_KEY} is not the key of the first certificate in ${TLS_CERT}; put the matching pair there, the host's certificate first`;
   const weak = weakness(leaf.publicKey);
   if (weak !== undefined) return weak;
@@ -70,8 +71,8 @@ export function caSecretProblem({ type, data }: SecretView): string | undefined 
       ? `${CA_CERT} is missing or empty; put the certificates of the authority there, in PEM`
       : `its type is ${JSON.stringify(type)}; use Opaque, with ${CA_CERT}`;
   const parsed = readCertificates(ca);
-  if ('problem' in parsed) return `${CA_CERT} ${parsed.problem}`;
-  return parsed.certificates.length > 0 ? undefined : `${CA_CERT} has no certificate in PEM; put one there`;
+  if (!parsed.isOk) return `${CA_CERT} ${parsed.problem}`;
+  return parsed.value.length > 0 ? undefined : `${CA_CERT} has no certificate in PEM; put one there`;
 }
 
 export function crlSecretProblem({ data }: SecretView): string | undefined {
@@ -142,34 +143,34 @@ export function secretName({ namespace, name }: { namespace: string; name: strin
 function readCertificates(
   pem: Buffer,
   known?: { readonly text: string; readonly certificate: X509Certificate },
-): { certificates: X509Certificate[] } | { problem: string } {
+): Result<X509Certificate[]> {
   const certificates: X509Certificate[] = [];
   for (const { label, text } of blocks(pem)) {
     if (label !== 'CERTIFICATE')
-      return { problem: `has a PEM block ${JSON.stringify(label)}; leave only certificates there` };
+      return refuse(`has a PEM block ${JSON.stringify(label)}; leave only certificates there`);
     try {
       certificates.push(text === known?.text ? known.certificate : new X509Certificate(text));
     } catch {
-      return { problem: 'has a certificate that cannot be parsed; issue it again' };
+      return refuse('has a certificate that cannot be parsed; issue it again');
     }
   }
-  return { certificates };
+  return accept(certificates);
 }
 
-function readKey(pem: Buffer): { key: KeyObject } | { problem: string } {
+function readKey(pem: Buffer): Result<KeyObject> {
   const found = blocks(pem).filter(({ label }) => label !== 'EC PARAMETERS');
   const [first, second] = found;
-  if (!first) return { problem: 'has no private key in PEM; put one there' };
-  if (second) return { problem: 'has more than one private key; leave one' };
+  if (!first) return refuse('has no private key in PEM; put one there');
+  if (second) return refuse('has more than one private key; leave one');
   if (!/^(RSA |EC )?PRIVATE KEY$/.test(first.label))
-    return {
-      problem: `has a PEM block ${JSON.stringify(first.label)}; put an unencrypted PKCS #8, PKCS #1 or EC key there`,
-    };
+    return refuse(
+      `has a PEM block ${JSON.stringify(first.label)}; put an unencrypted PKCS #8, PKCS #1 or EC key there`,
+    );
   try {
-    return { key: createPrivateKey(first.text) };
+    return accept(createPrivateKey(first.text));
   } catch {
     // The message of the error may quote the key.
-    return { problem: 'has a key that cannot be parsed; put an unencrypted PKCS #8, PKCS #1 or EC key there' };
+    return refuse('has a key that cannot be parsed; put an unencrypted PKCS #8, PKCS #1 or EC key there');
   }
 }
 

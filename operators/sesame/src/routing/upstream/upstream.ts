@@ -1,6 +1,6 @@
 // From a Service and a port to an Envoy cluster.
 import { isIP } from 'node:net';
-import { CONFIG_SOURCE, type Message, typed } from '../../envoy/index.ts';
+import { type Choice, CONFIG_SOURCE, type Envoy, hasFields, typed } from '../../envoy/index.ts';
 import { createResource, type Resource, resourceKey } from '../../xds/index.ts';
 import type { ServicePortView, ServiceView } from '../lookup.ts';
 import type { CircuitBreakers, RoutingSettings } from '../settings.ts';
@@ -11,8 +11,8 @@ export type UpstreamProtocol = '' | 'h2' | 'h2c' | 'tls';
 
 export interface UpstreamOptions {
   readonly protocol: UpstreamProtocol;
-  readonly lbPolicy?: string;
-  readonly healthCheck?: Message;
+  readonly lbPolicy?: Envoy.ClusterLbPolicy;
+  readonly healthCheck?: Envoy.HealthCheck;
   readonly healthPort?: number | undefined;
   readonly validation?: UpstreamValidation | undefined;
   /** SDS name of the certificate that Envoy shows. */
@@ -97,7 +97,7 @@ export function upstreamResource(
   const name = upstreamName(service, port, options);
   const edsName = endpointsName(service, port.name);
   const isExternal = service.externalName !== undefined && service.externalName !== '';
-  const discovery: Message = isExternal
+  const discovery: Discovery = isExternal
     ? externalDiscovery(name, service.externalName ?? '', port, settings)
     : { type: 'EDS', eds_cluster_config: { eds_config: CONFIG_SOURCE, service_name: edsName } };
   const breakers = circuitBreakers(service, settings.envoy.cluster.circuitBreakers);
@@ -112,9 +112,10 @@ export function upstreamResource(
       connect_timeout: settingTimeout(settings.envoy.timeouts.connectTimeout) ?? '2s',
       lb_policy: options.lbPolicy ?? 'ROUND_ROBIN',
       common_lb_config: { healthy_panic_threshold: { value: 0 } },
-      ...(breakers && { circuit_breakers: breakers }),
-      ...(options.healthCheck && { health_checks: [options.healthCheck], ignore_health_on_host_removal: true }),
-      ...(buffer !== undefined && { per_connection_buffer_limit_bytes: buffer }),
+      circuit_breakers: breakers,
+      health_checks: options.healthCheck ? [options.healthCheck] : undefined,
+      ignore_health_on_host_removal: options.healthCheck ? true : undefined,
+      per_connection_buffer_limit_bytes: buffer,
       ...slowStartConfig(options),
       ...protocolOptions(options, settings),
       ...transport(options, settings),
@@ -151,13 +152,21 @@ export function upstreamName(service: ServiceView, port: ServicePortView, option
   return hashName(service.namespace, service.name, String(port.port), shortHash(parts.join('')));
 }
 
-const DNS_FAMILIES: Readonly<Record<string, string>> = { auto: 'AUTO', v4: 'V4_ONLY', v6: 'V6_ONLY', all: 'ALL' };
+const DNS_FAMILIES: Readonly<Record<string, Envoy.ClusterDnsLookupFamily>> = {
+  auto: 'AUTO',
+  v4: 'V4_ONLY',
+  v6: 'V6_ONLY',
+  all: 'ALL',
+};
 
-export function dnsFamily(family: string | undefined): string {
+export function dnsFamily(family: string | undefined): Envoy.ClusterDnsLookupFamily {
   return DNS_FAMILIES[family ?? 'auto'] ?? 'AUTO';
 }
 
-function externalDiscovery(name: string, host: string, port: ServicePortView, settings: RoutingSettings): Message {
+/** How the addresses of a cluster are found. */
+type Discovery = Pick<Envoy.Cluster, 'type' | 'eds_cluster_config' | 'dns_lookup_family' | 'load_assignment'>;
+
+function externalDiscovery(name: string, host: string, port: ServicePortView, settings: RoutingSettings): Discovery {
   const family = dnsFamily(settings.envoy.cluster.dnsLookupFamily);
   const address = { socket_address: { address: host, port_value: port.port } };
   return {
@@ -180,7 +189,7 @@ export function circuitBreakerMistakes({ annotations }: ServiceView): (readonly 
 export function circuitBreakers(
   service: ServiceView | undefined,
   defaults: CircuitBreakers | undefined,
-): Message | undefined {
+): Envoy.CircuitBreakers | undefined {
   const number = (annotation: string, fallback: number | undefined): number | undefined => {
     const text = service?.annotations[annotation];
     const value = text !== undefined && /^\d+$/.test(text) ? Number(text) : 0;
@@ -196,14 +205,17 @@ export function circuitBreakers(
   const isSet = Object.values(threshold).some((value) => value !== undefined);
   if (!isSet && perHost === undefined) return undefined;
   return {
-    ...(isSet && { thresholds: [{ ...threshold, track_remaining: true }] }),
-    ...(perHost !== undefined && { per_host_thresholds: [{ max_connections: perHost, track_remaining: true }] }),
+    thresholds: isSet ? [{ ...threshold, track_remaining: true }] : undefined,
+    per_host_thresholds: perHost !== undefined ? [{ max_connections: perHost, track_remaining: true }] : undefined,
   };
 }
 
-function slowStartConfig({ slowStart, lbPolicy }: UpstreamOptions): Message {
+function slowStartConfig({
+  slowStart,
+  lbPolicy,
+}: UpstreamOptions): Choice<Envoy.Cluster, 'least_request_lb_config' | 'round_robin_lb_config'> {
   if (!slowStart) return {};
-  const config = {
+  const config: Envoy.ClusterRoundRobinLbConfig & Envoy.ClusterLeastRequestLbConfig = {
     slow_start_config: {
       slow_start_window: slowStart.window,
       aggression: { default_value: slowStart.aggression, runtime_key: 'sesame.slowstart.aggression' },
@@ -218,18 +230,18 @@ const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 export function protocolOptions(
   { protocol, idleTimeout }: Pick<UpstreamOptions, 'protocol' | 'idleTimeout'>,
   settings: RoutingSettings,
-): Message {
+): Pick<Envoy.Cluster, 'typed_extension_protocol_options'> {
   const { maxRequestsPerConnection: max } = settings.envoy.cluster;
-  const common = {
-    ...(idleTimeout !== undefined && { idle_timeout: idleTimeout }),
-    ...(max !== undefined && { max_requests_per_connection: max }),
+  const common: Envoy.CoreHttpProtocolOptions = {
+    idle_timeout: idleTimeout,
+    max_requests_per_connection: max,
   };
   const isHttp2 = protocol === 'h2' || protocol === 'h2c';
-  if (!isHttp2 && Object.keys(common).length === 0) return {};
+  if (!isHttp2 && !hasFields(common)) return {};
   return {
     typed_extension_protocol_options: {
       [HTTP_OPTIONS]: typed(HTTP_OPTIONS, {
-        ...(Object.keys(common).length > 0 && { common_http_protocol_options: common }),
+        common_http_protocol_options: hasFields(common) ? common : undefined,
         explicit_http_config: isHttp2 ? { http2_protocol_options: {} } : { http_protocol_options: {} },
       }),
     },
@@ -239,20 +251,17 @@ export function protocolOptions(
 export function transport(
   { protocol, validation, clientCertificate, sni = '' }: UpstreamOptions,
   settings: RoutingSettings,
-): Message {
+): Pick<Envoy.Cluster, 'transport_socket'> {
   if (protocol !== 'h2' && protocol !== 'tls') return {};
-  const certificate =
-    clientCertificate === undefined
-      ? {}
-      : { tls_certificate_sds_secret_configs: [{ name: clientCertificate, sds_config: CONFIG_SOURCE }] };
-  const context = {
+  const context: Envoy.UpstreamTlsContext = {
     common_tls_context: {
       tls_params: tlsParameters(settings.envoy.cluster.upstreamTLS),
-      ...(protocol === 'h2' && { alpn_protocols: ['h2'] }),
-      ...certificate,
-      ...(validation && { validation_context: validationContext(validation) }),
+      alpn_protocols: protocol === 'h2' ? ['h2'] : undefined,
+      tls_certificate_sds_secret_configs:
+        clientCertificate === undefined ? undefined : [{ name: clientCertificate, sds_config: CONFIG_SOURCE }],
+      validation_context: validation ? validationContext(validation) : undefined,
     },
-    ...(sni !== '' && { sni }),
+    sni: sni !== '' ? sni : undefined,
   };
   return {
     transport_socket: {
@@ -262,14 +271,18 @@ export function transport(
   };
 }
 
-function validationContext({ ca, subjectNames, subjectUris = [] }: UpstreamValidation): Message {
-  const names = [
-    ...subjectNames.map((exact) => ({ san_type: 'DNS', matcher: { exact } })),
-    ...subjectUris.map((exact) => ({ san_type: 'URI', matcher: { exact } })),
+function validationContext({
+  ca,
+  subjectNames,
+  subjectUris = [],
+}: UpstreamValidation): Envoy.CertificateValidationContext {
+  const names: Envoy.SubjectAltNameMatcher[] = [
+    ...subjectNames.map((exact) => ({ san_type: 'DNS', matcher: { exact } }) as const),
+    ...subjectUris.map((exact) => ({ san_type: 'URI', matcher: { exact } }) as const),
   ];
   return {
     trusted_ca: ca === 'system' ? { filename: SYSTEM_CAS } : { inline_bytes: ca },
-    ...(names.length > 0 && { match_typed_subject_alt_names: names }),
+    match_typed_subject_alt_names: names.length > 0 ? names : undefined,
   };
 }
 
@@ -285,15 +298,15 @@ export function tlsParameters({
   maximumProtocolVersion,
   cipherSuites = [],
   ecdhCurves = [],
-}: TlsSettings): Message {
+}: TlsSettings): Envoy.TlsParameters {
   return {
     tls_minimum_protocol_version: tlsVersion(minimumProtocolVersion),
     tls_maximum_protocol_version: tlsVersion(maximumProtocolVersion),
-    ...(cipherSuites.length > 0 && { cipher_suites: cipherSuites }),
-    ...(ecdhCurves.length > 0 && { ecdh_curves: ecdhCurves }),
+    cipher_suites: cipherSuites.length > 0 ? cipherSuites : undefined,
+    ecdh_curves: ecdhCurves.length > 0 ? ecdhCurves : undefined,
   };
 }
 
-function tlsVersion(version: string): string {
+function tlsVersion(version: string): Envoy.TlsParametersTlsProtocol {
   return version === '1.3' ? 'TLSv1_3' : version === '1.2' ? 'TLSv1_2' : 'TLS_AUTO';
 }
