@@ -1,5 +1,5 @@
 import type { Clock } from '@capstan/kube';
-import type { Host } from '../host/index.ts';
+import { type Host, requirePrograms } from '../host/index.ts';
 import type { DriverName } from '../policy/driver-names.ts';
 import { ownOptionsOf } from '../policy/driver-options.ts';
 import type { CableDriver, LocalEnd } from './driver.ts';
@@ -57,7 +57,18 @@ export function createDrivers(given: CreateDriversOptions): Map<DriverName, Cabl
         release: release('vxlan+ipsec'),
       }),
   };
-  return new Map(names.flatMap((name) => (name === 'none' ? [] : [[name, create[name]()]])));
+  return new Map(names.flatMap((name) => (name === 'none' ? [] : [[name, withPrograms(create[name](), host)]])));
+}
+
+/** The driver, which starts only where the programs that it calls are installed. */
+function withPrograms(driver: CableDriver, { programs }: Host): CableDriver {
+  return {
+    ...driver,
+    async start() {
+      requirePrograms(programs, driver.name);
+      return driver.start();
+    },
+  };
 }
 
 const IPSEC_PORT = 4500;

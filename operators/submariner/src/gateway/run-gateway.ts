@@ -4,7 +4,7 @@ import { createManager } from '@capstan/reconcile';
 import { type Backstop, createBackstop } from '../drivers/backstop.ts';
 import { createDrivers } from '../drivers/create-drivers.ts';
 import type { LocalEnd } from '../drivers/driver.ts';
-import { createHost, type Host, type Programs } from '../host/index.ts';
+import { createHost, type Host, HostErrors, missingProgram, type Programs } from '../host/index.ts';
 import { Submariner } from '../kinds/index.ts';
 import { addBroker, connectBroker, watchBroker } from './broker/broker-connection.ts';
 import { renewToken } from './broker/broker-token.ts';
@@ -60,6 +60,12 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
   // Before anything that needs the API server: it may be reached through the network that is being protected.
   const backstop = host === undefined ? undefined : await restoredBackstop(host, options);
   const client = createClient({ transport: await connect({ env, clock }), clock, logger });
+  const writer = createGatewayWriter(client, { namespace, name: nodeName });
+  if (host !== undefined && !(await hasPrograms(host, writer, options))) {
+    await writer.remove().catch(() => {});
+    await client.close();
+    return;
+  }
   const node = await withNodeSettings(client, options.configuration);
   const { configuration } = node;
   const { clusterID } = configuration;
@@ -135,7 +141,7 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
       isSimulated,
       endpoint: endpoint.get(),
       drivers: drivers.get(),
-      problems: [...node.problems, ...files.problems()],
+      problems: [...node.problems, ...files.problems(), ...missingForChecks(host)],
       brokerProblem: brokerState.problem(manager.runtime),
       plans,
       cables: engine.reports(),
@@ -171,7 +177,6 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
       if (event.type === 'started') addBroker(manager.runtime, broker, configuration);
     },
   });
-  const writer = createGatewayWriter(client, { namespace, name: nodeName });
   const heartbeat = createHeartbeat({ client, namespace, node: nodeName, clock });
   const memberHeartbeat = createMemberHeartbeat({
     client,
@@ -296,6 +301,35 @@ async function reasonToLeave(
     return 'Submariner is uninstalled';
   const isLost = await hasLostNode(client, nodeName).catch(() => false);
   return isLost ? `node ${nodeName} is no longer one for gateways` : undefined;
+}
+
+/**
+ * Reports a program without which no cable is possible, and waits until it is installed: a gateway that ended instead could report
+ * nothing. False when the gateway is stopped meanwhile.
+ */
+async function hasPrograms(
+  { programs }: Host,
+  writer: ReturnType<typeof createGatewayWriter>,
+  { configuration, version, clock, logger, signal }: RunGatewayOptions,
+): Promise<boolean> {
+  const missing = missingProgram(programs, 'ip');
+  if (missing === undefined) return true;
+  const problem = reasonOf(HostErrors.ProgramMissing(missing));
+  logger.error('no cable is possible', { problem });
+  while (!signal.aborted && missingProgram(programs, 'ip') !== undefined) {
+    const backends = configuration.drivers.map((name) => ({ name, available: false, message: problem }));
+    await writer
+      .write({ version, haStatus: 'passive', statusFailure: problem, backends, connections: [] })
+      .catch((error: unknown) => logger.warn('the Gateway object is not written', { problem: reasonOf(error) }));
+    await sleep(clock, REPORT_MS, signal).catch(() => {});
+  }
+  return !signal.aborted;
+}
+
+/** Cables work without ping; their health is not known then. */
+function missingForChecks(host: Host | undefined): readonly string[] {
+  const missing = host === undefined ? undefined : missingProgram(host.programs, 'ping');
+  return missing === undefined ? [] : [`health checks: ${reasonOf(HostErrors.ProgramMissing(missing))}`];
 }
 
 async function restoredBackstop(host: Host, { stateDir, runDir, logger }: RunGatewayOptions): Promise<Backstop> {

@@ -5,9 +5,9 @@ export const HostErrors = catalogue('submariner', {
     message: `${step}: ${output === '' ? 'no output' : output}`,
     remedy: 'check that the gateway runs as root with CAP_NET_ADMIN',
   }),
-  ProgramMissing: (program: string, packageName: string) => ({
-    message: `program ${program} is not installed`,
-    remedy: `install the package ${packageName} in the gateway’s image`,
+  ProgramMissing: (program: string) => ({
+    message: `the program ${program} is not installed in the gateway’s image`,
+    remedy: 'use the image capstan-gateway (capstan install --submariner.image=IMAGE), or install the program',
   }),
   DaemonNotReady: (daemon: string, seconds: number, log: string) => ({
     message: `${daemon}: not ready after ${seconds} s${log === '' ? '' : ` (${log})`}`,

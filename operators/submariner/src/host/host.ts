@@ -1,9 +1,9 @@
 // The machine that a gateway runs on, or one network namespace of it. Everything that changes the network passes through
 // here; what is to be done is decided elsewhere.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isJsonObject } from '@capstan/kube';
+import { isJsonObject, reasonOf } from '@capstan/kube';
 import { HostErrors } from './errors.ts';
 import { formatStep, type Step } from './step.ts';
 
@@ -72,7 +72,9 @@ export function createHost({ namespace, runDir = '/run/submariner', programs: gi
     programs,
     run,
     async apply(steps) {
-      for (const batch of batches(steps)) await applyBatch(batch, programs, run);
+      for (const batch of batches(steps))
+        if (namespace === undefined && batch[0]?.tool === 'sysctl') setHere(batch);
+        else await applyBatch(batch, programs, run);
     },
     async query(tool, ...args) {
       const { code, stdout } = await run([...programs[tool], '-j', ...args]);
@@ -108,6 +110,18 @@ export function createHost({ namespace, runDir = '/run/submariner', programs: gi
       }
     },
   };
+}
+
+/** Sets what the kernel has for this process's own network: the image of gateways has no shell. */
+function setHere(steps: readonly Step[]): void {
+  for (const step of steps) {
+    if (step.tool !== 'sysctl') continue;
+    try {
+      writeFileSync(join('/proc/sys', ...step.key), step.value);
+    } catch (error) {
+      throw HostErrors.StepFailed(formatStep(step), reasonOf(error));
+    }
+  }
 }
 
 /** Steps of one tool that follow each other are one process: starting processes is what takes the time. */

@@ -34,6 +34,8 @@ export interface GatewayOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The program and its arguments; by default the gateway of these sources. */
   readonly program?: readonly string[];
+  /** A whole command in place of Node.js with a program: for gateways from an image. */
+  readonly command?: readonly string[];
 }
 
 export interface ClusterSetOptions {
@@ -120,7 +122,7 @@ export async function createClusterSet(
     kubeconfig,
     client,
     subctl,
-    async gateway(member, network, { node = `gateway-${member}`, env = {}, program = [SOURCES] } = {}) {
+    async gateway(member, network, { node = `gateway-${member}`, env = {}, program = [SOURCES], command } = {}) {
       const secrets = join(folder, `secrets-${member}`);
       for (const name of ['submariner-broker-secret', 'submariner-ipsec-psk']) {
         mkdirSync(join(secrets, name), { recursive: true });
@@ -129,7 +131,9 @@ export async function createClusterSet(
           writeFileSync(join(secrets, name, key), Buffer.from(value, 'base64'), { mode: 0o600 });
       }
       const [pods = '', service = '', pods6 = ''] = network?.local.subnets ?? [];
-      const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...program], {
+      const own = [process.execPath, '--disable-warning=ExperimentalWarning', ...program];
+      const [executable = '', ...args] = command ?? own;
+      const child = spawn(executable, args, {
         stdio: ['ignore', 'ignore', 'pipe'],
         env: {
           PATH: process.env['PATH'],
