@@ -4,6 +4,7 @@ import { join, relative, resolve } from 'node:path';
 import { BUILT_IN_OPERATORS, type StatusOperator, statusOperator } from '@capstan/cli/install';
 import { isPrimary } from '@capstan/reconcile';
 import { bundle } from './bundle.ts';
+import { installedForm } from './installed-docs.ts';
 import { licenceFile, modulesOf } from './licences.ts';
 
 interface Manifest {
@@ -49,11 +50,21 @@ export async function buildProgramPackage(root: string, folder: string): Promise
       writeFileSync(join(to, 'prepare.js'), `export { default } from '../../../lib/demo-${name}.js';\n`);
   }
   // The ready screen of `capstan up` names them.
-  cpSync(join(root, 'docs'), join(folder, 'docs'), {
+  mkdirSync(join(folder, 'docs'));
+  for (const name of readdirSync(join(root, 'docs')).filter((name) => /\.(?:md|json)$/.test(name))) {
+    const [from, to] = [join(root, 'docs', name), join(folder, 'docs', name)];
+    if (name.endsWith('.md')) writeFileSync(to, installedForm(name, readFileSync(from, 'utf8'), cli.version));
+    else cpSync(from, to);
+  }
+  cpSync(join(root, 'docs/examples'), join(folder, 'docs/examples'), {
     recursive: true,
-    filter: (path) => path === join(root, 'docs') || /^docs\/[\w-]+\.(?:md|json)$/.test(relative(root, path)),
+    filter: (path) => !/\.test(?:-support)?\.ts$/.test(path),
   });
-  for (const file of ['README.md', 'LICENSE', 'NOTICE'])
+  writeFileSync(
+    join(folder, 'README.md'),
+    installedForm('README.md', readFileSync(join(root, 'README.md'), 'utf8'), cli.version),
+  );
+  for (const file of ['LICENSE', 'NOTICE', 'SECURITY.md', 'CHANGELOG.md'])
     if (existsSync(join(root, file))) cpSync(join(root, file), join(folder, file));
   // Paths are relative to where the build was started.
   const bundled = sources.map((file) => relative(root, resolve(file)));

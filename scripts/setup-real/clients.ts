@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Peer } from './peer.ts';
+import type { Peer } from '@capstan/cli/setup';
 
 const PACKAGE = '@kubernetes/client-node@2.0.1';
 const source = join(import.meta.dirname, '..', '..', 'packages', 'apiserver', 'test', 'peers', 'client-go');

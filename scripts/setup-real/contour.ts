@@ -3,8 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Peer } from '@capstan/cli/setup';
 import { parseAllDocuments } from 'yaml';
-import type { Peer } from './peer.ts';
 
 const MODULE = 'github.com/projectcontour/contour';
 const VERSION = 'v1.33.0';

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Peer } from './peer.ts';
+import type { Peer } from '@capstan/cli/setup';
 
 const source = join(import.meta.dirname, '..', 'real', 'gateway-conformance');
 const BACKEND = 'sigs.k8s.io/gateway-api/conformance/echo-basic';

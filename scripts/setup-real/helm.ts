@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Peer } from './peer.ts';
+import type { Peer } from '@capstan/cli/setup';
 
 const MODULE = 'helm.sh/helm/v3/cmd/helm@v3.18.4';
 

@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { createReadStream, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Peer } from '@capstan/cli/setup';
 import { BUILD_RECORD, type BuildRecord, buildRecord, givenFolder, PROGRAMS } from '@capstan/testing/binaries';
-import type { Peer } from './peer.ts';
 
 const pins = join(import.meta.dirname, '..', 'real', 'kubernetes');
 const goMod = readFileSync(join(pins, 'go.mod'), 'utf8');

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Peer } from './peer.ts';
+import type { Peer } from '@capstan/cli/setup';
 
 /** Only the first must be there; without the others, the tests with skopeo are skipped. */
 const PACKAGES = ['docker-registry', 'skopeo', 'libgpgme11', 'libassuan0'];

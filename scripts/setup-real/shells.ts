@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { lacksDebian, unpackPackages } from './debian.ts';
-import type { Peer } from './peer.ts';
+import { lacksDebian, type Peer, unpackPackages } from '@capstan/cli/setup';
 
 const PACKAGES = ['zsh', 'zsh-common', 'fish', 'fish-common', 'libpcre2-32-0'];
 
@@ -10,9 +9,9 @@ export const realShells: Peer = {
   size: 40,
   version: `debian: ${PACKAGES.join(' ')}`,
   lacks: lacksDebian,
-  fetch(folder) {
+  async fetch(folder, report) {
     const root = join(folder, 'root');
-    if (!unpackPackages('shells', PACKAGES, folder, root)) return false;
+    if (!(await unpackPackages({ name: 'shells', packages: PACKAGES, folder, root, report }))) return false;
     return existsSync(join(root, 'bin/zsh')) && existsSync(join(root, 'usr/bin/fish'));
   },
 };

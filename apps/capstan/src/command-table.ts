@@ -13,6 +13,7 @@ export const COMMANDS: Commands = {
   up: { summary: 'Start a whole cluster on this machine', load: () => import('./commands/up.ts') },
   down: { summary: 'Stop the cluster on this machine', load: () => import('./commands/down.ts') },
   reset: { summary: 'Delete the cluster on this machine', load: () => import('./commands/reset.ts') },
+  setup: { summary: 'Fetch programs that capstan up runs', load: () => import('./setup/setup-command.ts') },
   install: { summary: 'Install operators in a cluster', load: () => import('./commands/install.ts') },
   upgrade: { summary: 'Bring an installation to this version', load: () => import('./commands/upgrade.ts') },
   uninstall: { summary: 'Remove an installation', load: () => import('./commands/uninstall.ts') },

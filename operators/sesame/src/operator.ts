@@ -2,6 +2,7 @@ import { type Operator, operator } from '@capstan/reconcile';
 import { ADMISSION } from './admission.ts';
 import { COMMANDS } from './commands/program.ts';
 import { configurationChanges } from './deployment/configuration-changes.ts';
+import { CONFIGURATION_FINALIZER } from './deployment/finalizer.ts';
 import { gatewayKinds } from './gateway/api/objects.ts';
 import { provisionGateway, readParameters } from './gateway/provisioning/provision-gateway.ts';
 import { gatewayClassStatus } from './gateway/reconcilers/gateway-class-status.ts';
@@ -20,6 +21,7 @@ export function createSesame(given: Partial<Settings> = {}): Operator {
   return operator({
     name: 'sesame',
     alsoWritesAs: ['sesame-serve', 'sesame-routes'],
+    alsoHolds: [CONFIGURATION_FINALIZER],
     description: 'Ingress: deployments of Sesame and Envoy, and their configuration.',
     // Those of routes too: every Sesame that is deployed reads them.
     kinds: [SesameConfiguration, SesameDeployment, HTTPProxy, TLSCertificateDelegation, ExtensionService],

@@ -8,6 +8,7 @@ import { cablePolicies } from './reconcilers/cable-policies.ts';
 import { cluster } from './reconcilers/cluster.ts';
 import { createSubmarinerReconciler } from './reconcilers/submariner.ts';
 import { DEFAULT_SETTINGS, type Settings, settingsOf } from './settings.ts';
+import { EXPORT_FINALIZER, SYNC_FINALIZER } from './sync/content.ts';
 
 /** Cables between clusters: the driver of each pair is chosen by policy. */
 export function createSubmariner(given: Partial<Settings> = {}, connect?: ConnectToBroker): Operator {
@@ -17,6 +18,7 @@ export function createSubmariner(given: Partial<Settings> = {}, connect?: Connec
     name: 'submariner',
     description: 'The right cable for each pair of clusters.',
     alsoWritesAs: ['submariner-gateway'],
+    alsoHolds: [SYNC_FINALIZER, EXPORT_FINALIZER],
     kinds: [Submariner, Broker, CablePolicies, Cluster, Endpoint, Gateway],
     admission: ADMISSION,
     reconcilers: [createSubmarinerReconciler(settings, departures), broker, cablePolicies, cluster],

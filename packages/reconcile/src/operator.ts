@@ -16,6 +16,8 @@ export interface OperatorDefinition<F extends Flags = Flags, P extends Flags = F
   reconcilers: readonly Reconciler[];
   /** Names under which programs of its own write beside it: what they alone wrote is the operator's own. None by default. */
   alsoWritesAs?: readonly string[];
+  /** Finalizers that these programs hold on objects of its kinds: an uninstallation releases them where nothing else does. None by default. */
+  alsoHolds?: readonly string[];
   /** What the admission webhook checks of its kinds, where it is installed; nothing by default. */
   admission?: readonly AdmissionCheck[];
   /** What it delivers outside the cluster; none by default. */

@@ -20,7 +20,8 @@ export default command({
     'Starts a whole cluster in this process (API server, controllers, a node, the operators) and runs it until it is stopped\n' +
     '(SIGTERM or Ctrl-C); with --detach in the background, until capstan down. It serves this machine; everything is kept in the\n' +
     'data folder, which capstan reset deletes. Logs go to stderr, after the start; with -o json each event (started, ready,\n' +
-    'stopped) is a line on stdout. An operator takes its own flags: --NAME.FLAG=VALUE.',
+    'stopped) is a line on stdout. An operator takes its own flags: --NAME.FLAG=VALUE. With --demo, Envoy is fetched where it is not on\n' +
+    'this machine: a terminal is asked first, and --fetch none leaves it out.',
   examples: [
     'capstan up',
     'capstan up --demo --detach --merge-kubeconfig',
@@ -37,11 +38,15 @@ export default command({
     const { flags } = args;
     const { clock = systemClock } = io;
     const settings = upSettings(flags, io, homedir());
-    if (flags.detach) return detached(settings, flags.output === 'json', io);
+    const isText = flags.output !== 'json';
+    if (flags.detach) {
+      await envoyFor(settings, settings.demo && (flags.operators ?? ['sesame']).includes('sesame'), isText, clock, io);
+      return detached(settings, !isText, io);
+    }
     const operators = await loadOperators(args, io);
     const names = operators.map(({ name }) => name);
     const demos = settings.demo ? await findDemos(names, flags.operator ?? [], io) : [];
-    const isText = flags.output !== 'json';
+    await envoyFor(settings, demos.length > 0 && names.includes('sesame'), isText, clock, io);
     const log = createStartLog({
       // Who asks for a level wants to see the start.
       isHeld: isText && flags['log-level'] === undefined,
@@ -70,6 +75,15 @@ export default command({
     return 0;
   },
 });
+
+/** A process in the background has no person to ask: the command that starts it fetches Envoy beforehand. */
+async function envoyFor(settings: UpSettings, isNeeded: boolean, isText: boolean, clock: Clock, io: Io): Promise<void> {
+  if (io.env[REPORT_PHASES] !== undefined) return;
+  const progress = progressOf(isText, clock, io);
+  const report = (line: string) => io.stderr(`${line}\n`);
+  const { fetchEnvoy } = await import('../up/fetch-envoy.ts');
+  await fetchEnvoy({ choice: settings.fetch, isNeeded, io, progress, report });
+}
 
 function progressOf(isText: boolean, clock: Clock, io: Io): Progress {
   if (isText) return createProgress(clock, (line) => io.stderr(line));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import crossplane, { DeploymentRuntimeConfig, Lock } from '@capstan/crossplane';
+import crossplane, { DeploymentRuntimeConfig, Lock, Provider } from '@capstan/crossplane';
 import {
   type Client,
   ConfigMap,
@@ -12,7 +12,7 @@ import {
   Secret,
   systemClock,
 } from '@capstan/kube';
-import { ensureCrds, fieldManager, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import { ensureCrds, fieldManager, finalizerOf, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import submariner from '@capstan/submariner';
 import { createRandom, createTestCluster } from '@capstan/testing';
 import { applyInstallation } from './apply.ts';
@@ -115,6 +115,23 @@ describe('an uninstallation', () => {
         'the operators crossplane are stopped',
         'everything else of the installation is removed',
       ]);
+      assert.equal(await definitions(client), 0);
+    }));
+
+  test('releases objects whose operator does not run any more, and reports it', () =>
+    withCrossplane(async (client, remove) => {
+      const finalizers = crossplane.reconcilers.slice(0, 1).map(finalizerOf);
+      const provider = {
+        ...typed(Provider),
+        metadata: { name: 'p', finalizers },
+        spec: { package: 'example.com/p:v1' },
+      };
+      await client.apply(Provider, provider, { ...EDITOR, force: false });
+      // The Deployment is there: its pods may come up and release it.
+      await assert.rejects(remove('delete'), /1 Provider\.pkg\.crossplane\.io/);
+      await client.delete(Deployment, { namespace: SYSTEM_NAMESPACE, name: 'capstan-crossplane' });
+      const lines = await remove('delete');
+      assert.match(lines.join('\n'), /1 of them were released here.*\(Provider\.pkg\.crossplane\.io p\)/);
       assert.equal(await definitions(client), 0);
     }));
 

@@ -21,7 +21,7 @@ import {
 import { digestKeyName, finalizerOf, leaseName, type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
 import { kindOf, otherBounds, refuseHalfAProgram, untilGone } from './apply.ts';
-import { isCreatedByInstall } from './installation.ts';
+import { isCreatedByInstall, ONE_PROGRAM } from './installation.ts';
 import { type Installation, installationObjects, isDefinition, objectKey } from './manifests.ts';
 import { contentOf, type Found, isNamespace, isOwnObject, objectsOf, ownObjects, shownRef } from './own-objects.ts';
 
@@ -48,7 +48,7 @@ export async function removeInstallation(options: RemoveInstallationOptions): Pr
   await stopOperators(options);
   if (objects === 'keep') {
     for (const one of await objectsOf(client, operators, signal, placeOf(installation)))
-      await release(client, one, operators, signal);
+      await release(client, one, finalizersOf(operators), signal);
   } else await removeOwnObjects(options);
   await removeFoundations(options);
   if (objects !== 'keep') await removeNamespaces(options);
@@ -99,7 +99,7 @@ async function removeOwnObjects(options: RemoveInstallationOptions): Promise<voi
   for (const one of own) {
     const { kind, object } = one;
     if (isNamespace(one) && !(await isEmptied(options, object.metadata.name ?? ''))) continue;
-    await release(client, one, operators, signal);
+    await release(client, one, allFinalizersOf(operators), signal);
     await remove(client, kind, refOf(object), signal);
     await untilGone({ ...options, kind, object });
     removed.push(one);
@@ -137,8 +137,7 @@ async function isEmptied({ client, report, signal }: RemoveInstallationOptions, 
   const { kinds } = await discover(client, { signal });
   const content = await contentOf(client, kinds, namespace, signal);
   if (content.length === 0) return true;
-  const shown = content.length > SHOWN ? [...content.slice(0, SHOWN), `${content.length - SHOWN} more`] : content;
-  report(`the namespace ${namespace} stays, because it holds ${shown.join(', ')}`);
+  report(`the namespace ${namespace} stays, because it holds ${shortened(content)}`);
   return false;
 }
 
@@ -220,6 +219,8 @@ async function deleteObjects(left: readonly Found[], options: RemoveInstallation
       if (!isNotFound(error)) throw error;
     });
   const deadline = clock.now() + timeoutMs;
+  const finalizers = allFinalizersOf(await stoppedOperators(options));
+  const released = new Set<string>();
   for (;;) {
     // The garbage collector removes owned objects, and their operator may have to release them first.
     const still = (await objectsOf(client, installation.operators, signal, placeOf(installation))).filter(
@@ -227,30 +228,58 @@ async function deleteObjects(left: readonly Found[], options: RemoveInstallation
         !isOwnObject(object, installation.operators) || (object.metadata.ownerReferences ?? []).length > 0,
     );
     if (still.length === 0) break;
+    for (const one of still.filter(({ object }) => object.metadata.deletionTimestamp !== undefined))
+      if (await release(client, one, finalizers, signal)) released.add(shownRef(one));
     if (clock.now() >= deadline) throw CliErrors.NotGone(counted(still));
     await sleep(clock, POLL_MS, signal);
   }
   report(`deleted ${counted(left)}`);
+  if (released.size > 0)
+    report(
+      `${released.size} of them were released here, because their operator does not run: what they stand for outside of this cluster may be left (${shortened([...released])})`,
+    );
+}
+
+/** Returns the operators that no Deployment runs any more, as after an attempt that was interrupted: they release nothing. */
+async function stoppedOperators({ client, installation, signal }: RemoveInstallationOptions): Promise<Operator[]> {
+  const { namespace, operators } = installation;
+  const isThere = async (program: string) =>
+    (await client.find(Deployment, { namespace, name: `capstan-${program}` }, { signal })) !== undefined;
+  if (await isThere(ONE_PROGRAM)) return [];
+  const stopped: Operator[] = [];
+  for (const operator of operators) if (!(await isThere(operator.name))) stopped.push(operator);
+  return stopped;
+}
+
+function shortened(names: readonly string[]): string {
+  return names.length > SHOWN
+    ? [...names.slice(0, SHOWN), `${names.length - SHOWN} more`].join(', ')
+    : names.join(', ');
 }
 
 function finalizersOf(operators: readonly Operator[]): ReadonlySet<string> {
   return new Set(operators.flatMap(({ reconcilers }) => reconcilers.map(finalizerOf)));
 }
 
-/** Without its operator nothing would release it. */
+/** Those of the operators' other programs too, which go with the objects. */
+function allFinalizersOf(operators: readonly Operator[]): ReadonlySet<string> {
+  return new Set([...finalizersOf(operators), ...operators.flatMap(({ alsoHolds = [] }) => alsoHolds)]);
+}
+
+/** Removes these finalizers, because nothing else would; true when there was one. */
 async function release(
   client: Client,
   { kind, object }: Found,
-  operators: readonly Operator[],
+  own: ReadonlySet<string>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const finalizers = object.metadata.finalizers ?? [];
-  const own = finalizersOf(operators);
   const kept = finalizers.filter((name) => !own.has(name));
-  if (kept.length === finalizers.length) return;
+  if (kept.length === finalizers.length) return false;
   const { resourceVersion } = object.metadata;
   const metadata = { finalizers: kept, ...(resourceVersion !== undefined && { resourceVersion }) };
   await client.patch(kind, refOf(object), 'merge', { metadata }, { fieldManager: 'capstan-install', signal });
+  return true;
 }
 
 function counted(left: readonly Found[]): string {

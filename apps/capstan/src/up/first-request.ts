@@ -45,7 +45,7 @@ export async function firstRequest(options: FirstRequestOptions): Promise<FirstR
   const deadline = clock.now() + LIMIT_MS;
   for (;;) {
     const { items } = await client.list(Pod, { namespace, labelSelector: asked.pods, signal });
-    if (items.some(isSimulated)) return { problem: `${name} is simulated here; ${asked.remedy}` };
+    if (items.some(isSimulated)) return { problem: `${name} is simulated; ${asked.remedy}` };
     for (const { status } of items)
       if (status?.podIP !== undefined && (await isAnswered(status.podIP, asked)))
         return { curl: `curl -H 'host: ${host}' http://${status.podIP}:${port}${path}` };

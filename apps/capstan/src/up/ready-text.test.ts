@@ -43,8 +43,11 @@ test('the ready screen fits 80 columns and 20 lines, with every part of it', () 
 });
 
 test('a demonstration without a real data path says so in one line', () => {
-  const text = readyText({ ...ready, request: { problem: 'Envoy is simulated here; install it' } }, options);
-  assert.match(text, /\nNo request to try: Envoy is simulated here; install it\n/);
+  const text = readyText(
+    { ...ready, request: { problem: 'Envoy is simulated; capstan setup envoy fetches it' } },
+    options,
+  );
+  assert.match(text, /\nNo request: Envoy is simulated; capstan setup envoy fetches it\n/);
 });
 
 test('the first request is shown when it was answered, and not for simulated pods', async (t) => {
@@ -81,5 +84,5 @@ test('the first request is shown when it was answered, and not for simulated pod
   await client.patch(Pod, { namespace: 'default', name: 'real' }, 'merge', { status }, { subresource: 'status' });
   assert.deepEqual(await waiting, { curl: `curl -H 'host: store.test' http://127.0.0.1:${port}/` });
   await pod('simulated', { 'capstan.dev/simulated': 'true' });
-  assert.deepEqual(await ask('/demo'), { problem: 'Envoy is simulated here; get it' });
+  assert.deepEqual(await ask('/demo'), { problem: 'Envoy is simulated; get it' });
 });

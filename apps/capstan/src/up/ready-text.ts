@@ -54,7 +54,7 @@ export function readyText(fields: ReadyFields, { settings, env, detached }: Read
     `  ${first?.name ?? ''}  ${first?.url ?? ''}`,
     ...(others.length === 0 ? [] : [cut(`  other contexts: ${others.map(({ name }) => name).join(', ')}`)]),
     ...demoLines(demo),
-    ...requestLines(request),
+    ...requestLines(request, env),
     `${detached === undefined ? 'In another terminal' : 'Try'}:`,
     ...commands(fields).map((line) => `  ${pasteable(line, env)}`),
     cut(PODS[settings.unknownImages]),
@@ -95,11 +95,11 @@ function shortened(objects: readonly string[], room: number): string {
   return `${objects[0]}${objects.length > 1 ? ` and ${objects.length - 1} more` : ''}`;
 }
 
-function requestLines(request: FirstRequest | undefined): string[] {
+function requestLines(request: FirstRequest | undefined, env: ReadyTextOptions['env']): string[] {
   if (request === undefined) return [];
   return 'curl' in request
     ? ['A request to try:', `  ${request.curl}`]
-    : [cut(`No request to try: ${request.problem}`)];
+    : [cut(pasteable(`No request: ${request.problem}`, env))];
 }
 
 function cut(line: string): string {

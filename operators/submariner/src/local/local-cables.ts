@@ -55,5 +55,5 @@ export function createLocalCables(data: string, clusters: readonly string[]): Lo
 export function missingPrograms(env: Readonly<Record<string, string | undefined>>): string | undefined {
   return hasFetchedPrograms(env)
     ? undefined
-    : 'wireguard-go and strongSwan were not fetched (npm run setup:real -- cables): without them gateways offer vxlan only';
+    : 'wireguard-go and strongSwan were not fetched (capstan setup cables): without them gateways offer vxlan only';
 }

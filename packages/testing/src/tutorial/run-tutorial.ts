@@ -1,11 +1,12 @@
 // A tutorial as a test: every `sh` block of its page, in its order, with the real kubectl on an embedded cluster of its own; and the
 // block without a language that follows one is what it must print (`…` stands for anything). Only what looks is repeated until
-// it shows what is expected, as a reader would who looks again.
+// it shows what is expected, as a reader would who looks again. A page of the package runs from the installed package, and each of its
+// blocks as one paste: nothing is repeated.
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startClusterProcess } from './cluster-process.ts';
@@ -24,6 +25,8 @@ interface Block {
 export interface TutorialOptions {
   /** In docs/. */
   page: string;
+  /** Runs the page of a package in its place: its first block installs the tarball that is in the folder above. */
+  installed?: { readonly text: string; readonly tarball: string };
   /** In the environment of the cluster besides what is there. */
   env?: Readonly<Record<string, string>>;
   /** Called with what takes things down again. */
@@ -38,22 +41,37 @@ export function tutorialSkip(): string | false {
 }
 
 /** Runs the page. The first block starts the cluster; the others follow, one after the other. */
-export async function runTutorial({ page, env = {}, after }: TutorialOptions): Promise<void> {
+export async function runTutorial({ page, installed, env = {}, after }: TutorialOptions): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-tutorial-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
-  const [start, ...blocks] = blocksOf(readFileSync(join(ROOT, 'docs', page), 'utf8'));
-  assert.ok(start !== undefined && blocks.length > 5);
-  const here = (command: string) => adapted(command, folder);
-  const stop = await startClusterProcess('bash', ['-c', `exec ${here(start.commands[0] ?? '')}`], {
-    cwd: ROOT,
+  const blocks = blocksOf(installed?.text ?? readFileSync(join(ROOT, 'docs', page), 'utf8'));
+  assert.ok(blocks.length > 6);
+  const place = `/tmp/capstan-${page.replace(/\.md$/, '')}`;
+  const here = (command: string) => adapted(command, place, join(folder, 'tutorial'));
+  const exports: string[] = [];
+  let cwd = ROOT;
+  if (installed !== undefined) {
+    copyFileSync(installed.tarball, join(folder, basename(installed.tarball)));
+    const [install] = blocks.splice(0, 1);
+    const [enter = '', ...rest] = install?.commands ?? [];
+    const own = /^mkdir (\S+) && cd \1$/.exec(enter)?.[1];
+    assert.ok(own !== undefined, `the first block begins with ${enter}`);
+    cwd = join(folder, own);
+    mkdirSync(cwd);
+    exports.push(...rest.filter((command) => command.startsWith('export ')));
+    await runBlock(rest, [], { exports, cwd, env, isPasted: true });
+  }
+  const [start, ...others] = blocks;
+  const script = [...exports, `exec ${here(start?.commands[0] ?? '')}`].join('\n');
+  const stop = await startClusterProcess('bash', ['-c', script], {
+    cwd,
     // Pods are simulated, on every machine.
     env: { CAPSTAN_REAL: join(folder, 'no-real-peers'), ...env },
   });
   after(stop);
-  const exports: string[] = [];
-  for (const { commands, expected } of blocks) {
+  for (const { commands, expected } of others) {
     for (const command of commands) if (command.startsWith('export ')) exports.push(here(command));
-    await runBlock(commands.map(here), expected, exports);
+    await runBlock(commands.map(here), expected, { exports, cwd, env, isPasted: installed !== undefined });
   }
 }
 
@@ -73,9 +91,9 @@ function commandsOf(text: string): string[] {
 }
 
 /** The same command in a folder of the test's own, without npm between it and the program. */
-function adapted(command: string, folder: string): string {
+function adapted(command: string, place: string, folder: string): string {
   return command
-    .replaceAll('/tmp/capstan-tutorial', join(folder, 'tutorial'))
+    .replaceAll(place, folder)
     .replaceAll(
       /(?<=^|\$\()npm run (?:-s )?(\w+) -- /gm,
       (_, script: string) => `"${process.execPath}" ${programOf(script)} `,
@@ -93,21 +111,32 @@ function programOf(script: string): string {
   return program;
 }
 
-async function runBlock(commands: readonly string[], expected: readonly string[], exports: readonly string[]) {
+interface BlockOptions {
+  readonly exports: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** The whole block is one script, and nothing is repeated. */
+  readonly isPasted: boolean;
+}
+
+async function runBlock(commands: readonly string[], expected: readonly string[], options: BlockOptions) {
+  const { exports, isPasted } = options;
   const outputs: string[] = [];
   const run = async (i: number) => {
-    const { code, output } = await shell([...exports, commands[i] ?? ''].join('\n'));
+    const { code, output } = await shell([...exports, commands[i] ?? ''].join('\n'), options);
     outputs[i] = output;
     return code;
   };
-  for (const [i, command] of commands.entries())
-    assert.equal((await run(i)) === 0 || isLooking(command), true, `${command}\n${outputs[i]}`);
+  if (isPasted) outputs.push((await shell([...exports, ...commands].join('\n'), options)).output);
+  else
+    for (const [i, command] of commands.entries())
+      assert.equal((await run(i)) === 0 || isLooking(command), true, `${command}\n${outputs[i]}`);
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
     const missing = firstMissing(expected, outputs.join('\n'));
     if (missing === undefined) return;
     assert.ok(
-      Date.now() < deadline && commands.some(isLooking),
+      !isPasted && Date.now() < deadline && commands.some(isLooking),
       `after\n\n${commands.join('\n')}\n\nno line is\n\n${missing}\n\nin\n\n${outputs.join('\n')}`,
     );
     await pause(300);
@@ -121,9 +150,9 @@ function isLooking(command: string): boolean {
   );
 }
 
-function shell(script: string): Promise<{ code: number; output: string }> {
+function shell(script: string, { cwd, env }: BlockOptions): Promise<{ code: number; output: string }> {
   return new Promise((resolve) => {
-    const options = { cwd: ROOT, timeout: PATIENCE_MS * 2, env: { ...process.env, NO_COLOR: '1' } };
+    const options = { cwd, timeout: PATIENCE_MS * 3, env: { ...process.env, ...env, NO_COLOR: '1' } };
     const child = execFile('bash', ['-c', script], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
       resolve({ code, output: stdout + stderr });

@@ -2,6 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Report } from './peer.ts';
+import { runProgram } from './run-program.ts';
 
 /** As Maven names it: `group:artifact:version`. */
 export type Coordinates = string;
@@ -13,32 +15,32 @@ export function hasMaven(): boolean {
 }
 
 /** Puts jars and all that they need into a folder; repositories and mirrors are those of the user's own settings. */
-export function copyWithDependencies(wanted: readonly Coordinates[], folder: string): boolean {
+export function copyWithDependencies(wanted: readonly Coordinates[], folder: string, report: Report): Promise<boolean> {
   return inProject(wanted, (project) => {
     const options = ['-DincludeScope=runtime', `-DoutputDirectory=${folder}`];
-    return maven(project, [`${PLUGIN}:copy-dependencies`, ...options], 'inherit');
+    return maven(project, [`${PLUGIN}:copy-dependencies`, ...options], report);
   });
 }
 
 /** Unpacks an archive (`group:artifact:version:type:classifier`); false, without a word, when it cannot be had. */
-export function unpack(archive: Coordinates, folder: string): boolean {
+export function unpack(archive: Coordinates, folder: string): Promise<boolean> {
   return inProject([], (project) =>
-    maven(project, [`${PLUGIN}:unpack`, `-Dartifact=${archive}`, `-DoutputDirectory=${folder}`], 'ignore'),
+    maven(project, [`${PLUGIN}:unpack`, `-Dartifact=${archive}`, `-DoutputDirectory=${folder}`], () => undefined),
   );
 }
 
-function maven(project: string, args: readonly string[], stdio: 'inherit' | 'ignore'): boolean {
-  return (
-    spawnSync('mvn', ['-q', '-B', '-U', '-Dstyle.color=never', '-f', join(project, 'pom.xml'), ...args], { stdio })
-      .status === 0
-  );
+async function maven(project: string, args: readonly string[], report: Report): Promise<boolean> {
+  const options = ['-q', '-B', '-U', '-Dstyle.color=never', '-f', join(project, 'pom.xml')];
+  const { code, stdout, stderr } = await runProgram('mvn', [...options, ...args]);
+  if (code !== 0) report(`${stdout}${stderr}`.trim());
+  return code === 0;
 }
 
-function inProject<T>(wanted: readonly Coordinates[], use: (project: string) => T): T {
+async function inProject<T>(wanted: readonly Coordinates[], use: (project: string) => Promise<T>): Promise<T> {
   const project = mkdtempSync(join(tmpdir(), 'capstan-maven-'));
   try {
     writeFileSync(join(project, 'pom.xml'), pom(wanted));
-    return use(project);
+    return await use(project);
   } finally {
     rmSync(project, { recursive: true, force: true });
   }

@@ -1,6 +1,5 @@
 // The real proxy and a Kafka broker, from Maven's repositories. The proxy's own distribution is taken where it can be had;
 // some mirrors have only older libraries, and then the runtime is put together from those, with a command line of ours.
-import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -16,7 +15,8 @@ import {
 import { join } from 'node:path';
 import { findJdk } from './find-jdk.ts';
 import { copyWithDependencies, hasMaven, unpack } from './maven.ts';
-import type { Peer } from './peer.ts';
+import type { Peer, Report } from './peer.ts';
+import { runProgram } from './run-program.ts';
 
 const JAVA = 21;
 const DISTRIBUTION = '0.23.0';
@@ -32,10 +32,13 @@ const runtime = [
   'kroxylicious-kms-provider-hashicorp-vault',
 ].map((artifact) => `io.kroxylicious:${artifact}:${RUNTIME}`);
 
-const sources = join(import.meta.dirname, '..', 'real', 'kroxylicious');
-const digestOfSources = globSync('*.java', { cwd: sources })
-  .toSorted()
-  .reduce((hash, file) => hash.update(readFileSync(join(sources, file))), createHash('sha256'))
+/** By the names that javac expects; the files of a package have others. */
+const SOURCES: Readonly<Record<string, URL>> = {
+  'Launcher.java': new URL('./java/Launcher.java', import.meta.url),
+  'PodAddress.java': new URL('./java/PodAddress.java', import.meta.url),
+};
+const digestOfSources = Object.values(SOURCES)
+  .reduce((hash, file) => hash.update(readFileSync(file)), createHash('sha256'))
   .digest('hex');
 
 export const realKroxylicious: Peer = {
@@ -49,17 +52,17 @@ export const realKroxylicious: Peer = {
       return 'left out, because Maven is not installed: install it (mvn on the PATH), and run this again';
     return undefined;
   },
-  fetch(folder) {
+  async fetch(folder, report) {
     const jdk = findJdk(JAVA);
     if (jdk === undefined) return false;
     symlinkSync(jdk, join(folder, 'java'));
-    const proxy = fetchDistribution(folder) ?? fetchRuntime(folder);
+    const proxy = (await fetchDistribution(folder, report)) ?? (await fetchRuntime(folder, report));
     if (proxy === undefined) return false;
-    console.log(`kroxylicious: Kafka ${KAFKA} ...`);
+    report(`kroxylicious: Kafka ${KAFKA} ...`);
     const kafka = [`org.apache.kafka:kafka_2.13:${KAFKA}`, 'org.slf4j:slf4j-simple:1.7.36'];
-    if (!copyWithDependencies(kafka, join(folder, 'kafka'))) return false;
+    if (!(await copyWithDependencies(kafka, join(folder, 'kafka'), report))) return false;
     const own = proxy.main === LAUNCHER ? ['PodAddress.java', 'Launcher.java'] : ['PodAddress.java'];
-    if (!compile(folder, own)) return false;
+    if (!(await compile(folder, own, report))) return false;
     writeFileSync(join(folder, 'proxy.json'), JSON.stringify(proxy));
     writeFileSync(join(folder, FILES), JSON.stringify(sizesIn(folder)));
     return true;
@@ -86,10 +89,10 @@ interface FetchedProxy {
 
 const LAUNCHER = 'Launcher';
 
-function fetchDistribution(folder: string): FetchedProxy | undefined {
-  console.log(`kroxylicious: the proxy's distribution ${DISTRIBUTION} ...`);
+async function fetchDistribution(folder: string, report: Report): Promise<FetchedProxy | undefined> {
+  report(`kroxylicious: the proxy's distribution ${DISTRIBUTION} ...`);
   const unpacked = join(folder, 'distribution');
-  const isThere = unpack(`io.kroxylicious:kroxylicious-app:${DISTRIBUTION}:tar.gz:bin`, unpacked);
+  const isThere = await unpack(`io.kroxylicious:kroxylicious-app:${DISTRIBUTION}:tar.gz:bin`, unpacked);
   const [libs] = globSync('{libs,*/libs}', { cwd: unpacked });
   if (isThere && libs !== undefined) renameSync(join(unpacked, libs), join(folder, 'proxy'));
   rmSync(unpacked, { recursive: true, force: true });
@@ -97,18 +100,25 @@ function fetchDistribution(folder: string): FetchedProxy | undefined {
   return { version: DISTRIBUTION, main: 'io.kroxylicious.app.Kroxylicious' };
 }
 
-function fetchRuntime(folder: string): FetchedProxy | undefined {
-  console.log(`kroxylicious: that cannot be had here; the proxy's libraries ${RUNTIME} instead ...`);
+async function fetchRuntime(folder: string, report: Report): Promise<FetchedProxy | undefined> {
+  report(`kroxylicious: that cannot be had here; the proxy's libraries ${RUNTIME} instead ...`);
   const libraries = [...runtime, 'org.slf4j:slf4j-simple:2.0.17'];
-  return copyWithDependencies(libraries, join(folder, 'proxy')) ? { version: RUNTIME, main: LAUNCHER } : undefined;
+  const isThere = await copyWithDependencies(libraries, join(folder, 'proxy'), report);
+  return isThere ? { version: RUNTIME, main: LAUNCHER } : undefined;
 }
 
-function compile(folder: string, files: readonly string[]): boolean {
-  console.log('kroxylicious: what gives the proxy the address of its pod ...');
+async function compile(folder: string, files: readonly string[], report: Report): Promise<boolean> {
+  report('kroxylicious: what gives the proxy the address of its pod ...');
   const classes = join(folder, 'classes');
   const services = join(classes, 'META-INF', 'services');
   mkdirSync(services, { recursive: true });
   writeFileSync(join(services, 'io.netty.bootstrap.ChannelInitializerExtension'), 'PodAddress\n');
+  const sources = join(folder, 'sources');
+  mkdirSync(sources);
+  for (const [name, file] of Object.entries(SOURCES)) writeFileSync(join(sources, name), readFileSync(file));
   const args = ['-proc:none', '-d', classes, '-cp', join(folder, 'proxy', '*'), ...files];
-  return spawnSync(join(folder, 'java', 'bin', 'javac'), args, { cwd: sources, stdio: 'inherit' }).status === 0;
+  const { code, stderr } = await runProgram(join(folder, 'java', 'bin', 'javac'), args, { cwd: sources });
+  rmSync(sources, { recursive: true });
+  if (code !== 0) report(stderr.trim());
+  return code === 0;
 }

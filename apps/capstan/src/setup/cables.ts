@@ -26,9 +26,9 @@ export const realCables: Peer = {
   size: 25,
   version: `debian: ${PACKAGES.join(' ')}`,
   lacks: lacksDebian,
-  fetch(folder) {
+  async fetch(folder, report) {
     const root = join(folder, 'root');
-    if (!unpackPackages('cables', PACKAGES, folder, root)) return false;
+    if (!(await unpackPackages({ name: 'cables', packages: PACKAGES, folder, root, report }))) return false;
     return existsSync(join(root, 'usr/bin/wireguard-go')) && existsSync(join(root, 'usr/sbin/charon-systemd'));
   },
 };
