@@ -1,8 +1,8 @@
 // A plan that is applied: the end of the command is the comparison of what happened with what was predicted.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ConfigMap, Deployment, defineKind, type KindOf, object, string, systemClock } from '@capstan/kube';
-import { apply, operator, plan, reconciler } from '@capstan/reconcile';
+import { ConfigMap, conditions, Deployment, defineKind, type KindOf, object, string, systemClock } from '@capstan/kube';
+import { apply, conditionType, operator, plan, reconciler } from '@capstan/reconcile';
 import {
   createRandom,
   createTestCluster,
@@ -12,7 +12,8 @@ import {
 } from '@capstan/testing';
 import { runTest } from '../../cli/test-io.test-support.ts';
 import type { PlanReport } from '../format-plan.ts';
-import { compare } from './follow.ts';
+import { compare, type Observations } from './follow.ts';
+import type { Observation } from './observed.ts';
 
 const Site = defineKind({
   group: 'example.capstan.dev',
@@ -20,7 +21,9 @@ const Site = defineKind({
   kind: 'Site',
   scope: 'Namespaced',
   spec: object({ image: string(), text: string({ optional: true }) }),
+  status: object({ conditions: conditions() }),
 });
+const ready = conditionType<'Made'>('Ready');
 /** `text` lets a test have an operator that does something else than the one that plans. */
 const sites = (text: string) =>
   operator({
@@ -44,6 +47,7 @@ const sites = (text: string) =>
               }),
               apply(ConfigMap, { metadata: { name, namespace }, data: { text: spec.text ?? '', more: text } }),
             ],
+            conditions: [ready.isTrue('Made')],
           });
         },
       }),
@@ -86,8 +90,11 @@ test('a plan that is applied ends as predicted, with code 0', () =>
     const { outcome, writes } = JSON.parse(changed.out) as PlanReport;
     assert.deepEqual(outcome, { asPredicted: true, differences: [], notKnown: [] });
     assert.deepEqual(
-      writes.map(({ object: name, disturbs }) => [name, disturbs]),
-      [['Deployment default/home', 'rolls pods']],
+      writes.map(({ verb, object: name, disturbs }) => [verb, name, disturbs]),
+      [
+        ['apply', 'Deployment default/home', 'rolls pods'],
+        ['status', 'Site default/home', undefined],
+      ],
     );
     assert.equal((await cluster.client.get(Site, { namespace: 'default', name: 'home' })).spec.image, 'a:2');
   }));
@@ -98,7 +105,7 @@ test('differences end it with code 3: what did not happen, and what was not pred
   assert.equal(idle.code, 3, idle.err);
   assert.match(
     idle.out,
-    /Not as predicted:\n {2}! Deployment default\/other is in the plan, and nothing happened to it within 2 s\n$/,
+    /Not as predicted:\n {2}! Deployment default\/other is in the plan, and nothing happened to it within 2 s\n {2}! the status of Site default\/other is in the plan, and did not change within 2 s\n$/,
   );
   // Another version of the operator runs than the one that planned.
   const otherwise = await beside(undefined, async () => {
@@ -135,7 +142,16 @@ test('an object that another client changed since the plan was made is not writt
   assert.equal((await cluster.client.get(Site, ref)).spec.image, 'a:1');
 });
 
-const observed = (owner: string, content: string) => ({ owner, content, workload: undefined });
+const observed = (owner: string, content: string, writtenAt?: number) => ({
+  owner,
+  content,
+  writtenAt,
+  workload: undefined,
+});
+const observations = (before: Observation, after: Observation): Observations => ({
+  objects: [before, after],
+  statuses: [new Map(), new Map()],
+});
 const nothing = { writes: [], later: [], mayFollow: [], undecided: [] };
 
 test('a gate that waits excuses what is behind it, and nothing else', () => {
@@ -148,7 +164,7 @@ test('a gate that waits excuses what is behind it, and nothing else', () => {
     ['ConfigMap default/behind', observed('Site default/a', '2')],
     ['ConfigMap default/behind-too', observed('Site default/b', '2')],
   ]);
-  assert.deepEqual(compare(predicted, [], before, after, 1000), {
+  assert.deepEqual(compare(predicted, [], observations(before, after), 1000), {
     asPredicted: false,
     differences: ['ConfigMap default/behind-too was changed, and the plan does not show it'],
     notKnown: ['ConfigMap default/behind was changed, and the plan does not show it'],
@@ -161,7 +177,51 @@ test('an owner that waits for a fact excuses its own children, and those of no o
     ['ConfigMap default/one', observed('Site default/a', '1')],
     ['ConfigMap default/two', observed('Site default/b', '1')],
   ]);
-  const { differences, notKnown } = compare(predicted, [], new Map(), after, 1000);
+  const { differences, notKnown } = compare(predicted, [], observations(new Map(), after), 1000);
   assert.deepEqual(differences, ['ConfigMap default/two was created, and the plan does not show it']);
   assert.deepEqual(notKnown, ['ConfigMap default/one was created, and the plan does not show it']);
+});
+
+const write = (level: number, what: string, more: object = {}) => ({
+  level,
+  by: 'sites.site',
+  for: 'Site default/a',
+  verb: 'apply' as const,
+  object: what,
+  paths: [],
+  changes: [],
+  ...more,
+});
+
+test('writes that came in another order than planned are differences', () => {
+  const [first, second] = ['ConfigMap default/first', 'ConfigMap default/second'];
+  const predicted = { ...nothing, writes: [write(1, first), write(2, second)] };
+  const after = (one: number, two: number): Observation =>
+    new Map([
+      [first, observed('Site default/a', '1', one)],
+      [second, observed('Site default/a', '1', two)],
+    ]);
+  const outcome = (one: number, two: number) =>
+    compare(predicted, [], observations(new Map(), after(one, two)), 1000).differences;
+  assert.deepEqual(outcome(1000, 1000), []);
+  assert.deepEqual(outcome(1000, 2000), []);
+  assert.deepEqual(outcome(2000, 1000), [`${second} was written before ${first}, and the plan shows it after that`]);
+});
+
+test('statuses that changed unforeseen, or did not change as planned, are differences', () => {
+  const status = (content: string, isOurs = true) => ({ content, isOurs });
+  const [owner, other, theirs, passing] = ['Site default/a', 'Site default/b', 'Site default/c', 'Site default/d'];
+  const statuses = [write(1, owner, { verb: 'status' }), write(1, passing, { verb: 'status', passing: true })];
+  const before = new Map([owner, other, theirs, passing].map((name) => [name, status('1')]));
+  const after = new Map([
+    [owner, status('1')],
+    [other, status('2')],
+    [theirs, status('2', false)],
+    [passing, status('1')],
+  ]);
+  const seen: Observations = { objects: [new Map(), new Map()], statuses: [before, after] };
+  assert.deepEqual(compare({ ...nothing, writes: statuses }, [], seen, 1000).differences, [
+    'the status of Site default/b changed, and the plan does not show it',
+    'the status of Site default/a is in the plan, and did not change within 1 s',
+  ]);
 });

@@ -4,7 +4,15 @@ import { type Client, type Clock, isConflict, sleep } from '@capstan/kube';
 import type { Operator, PreviewResult, PreviewWrite, Runtime } from '@capstan/reconcile';
 import { CliErrors } from '../../cli/errors.ts';
 import type { GivenChange } from '../would-become.ts';
-import { changesOf, disturbanceOf, type Observation, observe } from './observed.ts';
+import {
+  changesOf,
+  disturbanceOf,
+  EMPTY,
+  type Observation,
+  type ObservedStatus,
+  observe,
+  observeStatuses,
+} from './observed.ts';
 
 export interface PlanOutcome {
   readonly asPredicted: boolean;
@@ -40,6 +48,7 @@ export async function applyAndFollow(following: Following): Promise<PlanOutcome>
   const expected = [...predicted.writes, ...predicted.later].filter(isObjectWrite);
   const named = new Set(expected.map(({ object }) => object));
   const before = await observe(client, operators, named, signal);
+  const statuses = await observeStatuses(client, operators, signal);
   const unsettled = runtime.unsettled;
   await runtime.settle();
   const now = await following.again();
@@ -62,10 +71,14 @@ export async function applyAndFollow(following: Following): Promise<PlanOutcome>
     const isDone = missing(expected, changesOf(before, after)).length === 0 && runtime.unsettled <= unsettled;
     if ((isDone && clock.now() - restSince >= REST_MS) || clock.now() >= deadline) break;
   }
-  return compare(predicted, given, before, after, timeoutMs);
+  const observations: Observations = {
+    objects: [before, after],
+    statuses: [statuses, await observeStatuses(client, operators, signal)],
+  };
+  return compare(predicted, given, observations, timeoutMs);
 }
 
-/** Statuses follow from the rest, and finalizers are part of deletions. */
+/** Statuses are compared apart, and finalizers are part of deletions. */
 function isObjectWrite({ verb }: PreviewWrite): boolean {
   return verb !== 'status' && verb !== 'finalizer';
 }
@@ -74,17 +87,31 @@ function missing(expected: readonly PreviewWrite[], changes: ReadonlyMap<string,
   return [...new Set(expected.map(({ object }) => object))].filter((object) => !changes.has(object));
 }
 
+/** What was observed before the change was made and after it. */
+export interface Observations {
+  readonly objects: readonly [before: Observation, after: Observation];
+  readonly statuses: readonly [before: Statuses, after: Statuses];
+}
+
+type Statuses = ReadonlyMap<string, ObservedStatus>;
+type Predicted = Pick<PreviewResult, 'writes' | 'later' | 'mayFollow' | 'undecided'>;
+
+interface Difference {
+  readonly object: string;
+  readonly text: string;
+}
+
 export function compare(
-  { writes, later, mayFollow, undecided }: Pick<PreviewResult, 'writes' | 'later' | 'mayFollow' | 'undecided'>,
+  predicted: Predicted,
   given: readonly Pick<GivenChange, 'object'>[],
-  before: Observation,
-  after: Observation,
+  { objects, statuses }: Observations,
   timeoutMs: number,
 ): PlanOutcome {
-  const expected = [...writes, ...later].filter(isObjectWrite);
+  const [before, after] = objects;
+  const expected = [...predicted.writes, ...predicted.later].filter(isObjectWrite);
   const changes = changesOf(before, after);
   const foretold = new Set([...expected, ...given].map(({ object }) => object));
-  const differences = [
+  const differences: Difference[] = [
     ...[...changes]
       .filter(([object]) => !foretold.has(object))
       .map(([object, how]) => ({ object, text: `${object} was ${how}, and the plan does not show it` })),
@@ -103,13 +130,66 @@ export function compare(
         ? []
         : [{ object, text: `${object}: ${pods}, and the plan shows ${shown.join(', ') || 'nothing of that'}` }];
     }),
+    ...disordered(expected, changes, after),
+    ...statusDifferences(predicted, statuses, timeoutMs),
   ];
+  const { mayFollow, undecided } = predicted;
   const ownerOf = (object: string) => after.get(object)?.owner ?? before.get(object)?.owner ?? '';
-  const isNotKnown = ({ object }: { object: string }) =>
+  const isNotKnown = ({ object }: Difference) =>
     mayFollow.includes(object) || undecided.some((owner) => owner === object || owner === ownerOf(object));
   const found = differences.filter((difference) => !isNotKnown(difference)).map(({ text }) => text);
   const notKnown = differences.filter(isNotKnown).map(({ text }) => text);
   return { asPredicted: found.length === 0, differences: found, notKnown };
+}
+
+/**
+ * Writes of one owner that came before another one of it which the plan shows at a lower level. The server notes writes to the second;
+ * objects that are written more than once have no order.
+ */
+function disordered(
+  expected: readonly PreviewWrite[],
+  changes: ReadonlyMap<string, string>,
+  after: Observation,
+): Difference[] {
+  const byObject = Map.groupBy(expected, ({ object }) => object);
+  const once = expected.filter(({ object }) => byObject.get(object)?.length === 1 && changes.has(object));
+  const timed = once.flatMap((write) => {
+    const at = after.get(write.object)?.writtenAt;
+    return at === undefined ? [] : [{ write, at }];
+  });
+  return timed.flatMap(({ write: first, at }) =>
+    timed
+      .filter(({ write, at: other }) => write.for === first.for && write.level > first.level && other < at)
+      .map(({ write: { object } }) => ({
+        object,
+        text: `${object} was written before ${first.object}, and the plan shows it after that`,
+      })),
+  );
+}
+
+/** A status that others write to as well may change besides; objects that went have none. */
+function statusDifferences(
+  { writes, later }: Predicted,
+  [before, after]: Observations['statuses'],
+  timeoutMs: number,
+): Difference[] {
+  const shown = [...writes, ...later].filter(({ verb }) => verb === 'status');
+  const changed = new Set(
+    [...after].flatMap(([object, { content }]) => (content === (before.get(object)?.content ?? EMPTY) ? [] : [object])),
+  );
+  const needed = new Set(shown.filter(({ passing }) => passing !== true).map(({ object }) => object));
+  const known = new Set(shown.map(({ object }) => object));
+  return [
+    ...[...changed]
+      .filter((object) => !known.has(object) && after.get(object)?.isOurs === true)
+      .map((object) => ({ object, text: `the status of ${object} changed, and the plan does not show it` })),
+    ...[...needed]
+      .filter((object) => after.has(object) && !changed.has(object))
+      .map((object) => ({
+        object,
+        text: `the status of ${object} is in the plan, and did not change within ${timeoutMs / 1000} s`,
+      })),
+  ];
 }
 
 /** The text of a plan without values: times in statuses move. */

@@ -10,7 +10,7 @@ import {
   keyOfObject,
   kindId,
 } from '@capstan/kube';
-import { INVENTORY_LABEL, type Operator, OWNER_ANNOTATION } from '@capstan/reconcile';
+import { FIELD_MANAGER_PREFIX, INVENTORY_LABEL, type Operator, OWNER_ANNOTATION } from '@capstan/reconcile';
 
 /** By `Kind namespace/name`. */
 export type Observation = ReadonlyMap<string, Observed>;
@@ -19,6 +19,8 @@ interface Observed {
   /** What it was written for, as `Kind namespace/name`; '' for objects that no operator has created. */
   readonly owner: string;
   readonly content: string;
+  /** When an operator last wrote to it, to the second, as the server noted it; undefined where no operator has. */
+  readonly writtenAt: number | undefined;
   readonly workload: { readonly replicas: number; readonly template: unknown } | undefined;
 }
 
@@ -51,6 +53,52 @@ export async function observe(
     });
   }
   return found;
+}
+
+export interface ObservedStatus {
+  /** Without the times of conditions. */
+  readonly content: string;
+  /** Whether operators alone write to it. */
+  readonly isOurs: boolean;
+}
+
+/** Reads the statuses of all objects that the operators work on, by `Kind namespace/name`. */
+export async function observeStatuses(
+  client: Client,
+  operators: readonly Operator[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, ObservedStatus>> {
+  const found = new Map<string, ObservedStatus>();
+  const resources = operators.flatMap(({ reconcilers }) => reconcilers.map(({ resource }) => resource));
+  for (const kind of new Map(resources.map((one) => [kindId(one), one])).values()) {
+    await readable(async () => {
+      for await (const { items } of client.pages<KubeObject>(kind, { signal }))
+        for (const object of items) found.set(nameOf(kind, object), observedStatus(object));
+    });
+  }
+  return found;
+}
+
+/** The content of a status that nothing has written to. */
+export const EMPTY = canonicalJson({});
+
+function observedStatus({ metadata, ...object }: KubeObject): ObservedStatus {
+  const { conditions, ...status } = ((object as { status?: object }).status ?? {}) as { conditions?: unknown };
+  const untimed = Array.isArray(conditions)
+    ? conditions.map((one: object) => ({ ...one, lastTransitionTime: undefined }))
+    : conditions;
+  const writers = metadata.managedFields?.filter(({ subresource }) => subresource === 'status') ?? [];
+  return {
+    content: canonicalJson({ ...status, conditions: untimed }),
+    isOurs: writers.every(({ manager }) => manager?.startsWith(FIELD_MANAGER_PREFIX)),
+  };
+}
+
+function writtenAt({ managedFields = [] }: KubeObject['metadata']): number | undefined {
+  const times = managedFields
+    .filter(({ manager, subresource }) => subresource !== 'status' && manager?.startsWith(FIELD_MANAGER_PREFIX))
+    .flatMap(({ time }) => (time === undefined ? [] : [Date.parse(time)]));
+  return times.length === 0 ? undefined : Math.max(...times);
 }
 
 /** `created`, `changed` or `deleted`, by name; objects that stayed as they were are left out. */
@@ -101,6 +149,7 @@ function observed(kind: Kind, object: KubeObject): Observed {
   const { replicas = 1, template } = (content.spec ?? {}) as { replicas?: number; template?: unknown };
   return {
     owner: ownerIn(annotations?.[OWNER_ANNOTATION]),
+    writtenAt: writtenAt(metadata),
     content: canonicalJson({ content, uid, labels, own, ownerReferences, isGoing: deletionTimestamp !== undefined }),
     workload: WORKLOADS.has(kindId(kind)) ? { replicas, template } : undefined,
   };
