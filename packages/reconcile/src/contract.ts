@@ -1,7 +1,17 @@
 // What a program needs that is small and runs many times: the definitions of an operator's parts and the runtime. The manager,
 // health, metrics and previews are not here.
+export {
+  createLabelledChildren,
+  type LabelledAction,
+  type LabelledChild,
+  type LabelledChildren,
+  type LabelledDefinition,
+  type Obstacle,
+  type Wanted,
+} from './labelled/index.ts';
 export { type Operator, operator } from './operator.ts';
 export { type DerivationDefinition, derivation } from './read/derivation.ts';
+export { type FactDefinition, fact } from './read/fact.ts';
 export { index, type KindIndex } from './read/kind-index.ts';
 export type { Reader, WatchProblem } from './read/reader.ts';
 export { type SourceDefinition, type SourceTable, source } from './read/source.ts';

@@ -25,6 +25,7 @@ export * from './errors.ts';
 export * from './events/index.ts';
 export * from './health/index.ts';
 export { FIELD_MANAGER_PREFIX, fieldManager, inventoryId, inventoryOf } from './inventory.ts';
+export * from './labelled/index.ts';
 export * from './leadership/index.ts';
 export * from './logging/index.ts';
 export * from './manager/index.ts';

@@ -193,6 +193,7 @@ function verbOf(write: PreviewWrite): string {
 
 const VERBS = {
   create: '+ create',
+  merge: '~ change',
   mint: '+ create',
   hold: '~ hold',
   withdraw: '~ withdraw from',

@@ -28,7 +28,7 @@ import { ApplyErrors } from '../errors.ts';
 import type { Ownership } from '../ownership/index.ts';
 import type { EventInput, StatusInput } from '../plan/index.ts';
 import { mergeStatus } from '../plan/status.ts';
-import { done, keyBackOff, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
+import { done, keyBackOff, type Outcome, type RetryLimits, retry, retryAfter, terminal } from '../queue/index.ts';
 import { atMost } from '../within.ts';
 import { inOrder } from './in-order.ts';
 import { inTurns } from './in-turns.ts';
@@ -94,16 +94,16 @@ export function createKeyState(): KeyState {
 const NONE: ReadonlyMap<string, never> = new Map<string, never>();
 
 /** Counts one more failure of what is left to do. */
-export function failedAgain({ failed }: KeyState, id: string, clock: Clock): Failed {
+export function failedAgain({ failed }: KeyState, id: string, clock: Clock, limits: Job['retries'] = {}): Failed {
   const count = (failed?.count ?? 0) + 1;
-  return { id, count, until: clock.now() + keyBackOff(count) };
+  return { id, count, until: clock.now() + keyBackOff(count, limits.baseMs, limits.maxMs) };
 }
 
 export interface Job {
   /** What is left to do, as of the last wave; undefined while suspended or when the object is gone. */
   writes(): WriteSet | undefined;
-  /** The owner as the cache has it. */
-  owner(): Ownership | undefined;
+  /** The owner as the cache has it; absent where children have no owner object. */
+  owner?(): Ownership | undefined;
   /** Lets the caches take in what was written and evaluates again. */
   wave(): Promise<void>;
   /** Whether the caches of the kinds concerned are recent enough to delete on. */
@@ -119,7 +119,13 @@ export interface Job {
   readonly finalizer: string;
   readonly clock: Clock;
   /** Whether we lead. Everybody computes; only the holder of the lease writes, and it may be lost between any two writes. */
-  readonly mayWrite: () => boolean;
+  readonly mayWrite: (write?: ChildWrite) => boolean;
+  /** Resolves when this write may go out; at once by default. */
+  pace?(signal: AbortSignal): Promise<void>;
+  /** The server refused a write, or did not answer. */
+  refused?(write: ChildWrite, error: unknown): void;
+  /** How long a key waits that failed; the queue's defaults without it. */
+  readonly retries?: Pick<RetryLimits, 'baseMs' | 'maxMs'>;
   /** Whether other keys wait for a worker. */
   isAwaited(): boolean;
   /** Shows the diff an object that stands where a child should be. */
@@ -158,8 +164,8 @@ export async function carryOut(job: Job): Promise<Outcome> {
     // What is left is sent by the next leader, or by this process when it leads again.
     if (!job.mayWrite()) return done;
     const writes = job.writes();
-    const ownership = job.owner();
-    if (writes === undefined || ownership === undefined) return outcomeOf(attempt);
+    const ownership = job.owner?.();
+    if (writes === undefined || (job.owner !== undefined && ownership === undefined)) return outcomeOf(attempt);
     attempt.waitMs = undefined;
     attempt.basis = writes;
     const hasMoved = await step(attempt, writes, ownership);
@@ -201,7 +207,7 @@ function outcomeOf({ job, failure, waitMs }: Attempt): Outcome {
   // A retry would be refused again, until the object changes; and then the diff says so.
   if (failure instanceof WriteConflict) return terminal(failure);
   if (failure !== undefined) {
-    state.failed = failedAgain(state, leftToDo(writes), job.clock);
+    state.failed = failedAgain(state, leftToDo(writes), job.clock, job.retries);
     return retry(failure);
   }
   if (waitMs !== undefined) return retryAfter(waitMs, { keepsFailures: state.failed !== undefined });
@@ -225,7 +231,7 @@ function backOffLeft({ state: { failed }, clock }: Job, writes: WriteSet): numbe
 }
 
 /** One step forward; false when there is nothing (more) to do now. */
-async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership): Promise<boolean> {
+async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership | undefined): Promise<boolean> {
   const left = attempt.failure === undefined ? backOffLeft(attempt.job, writes) : 0;
   if (left > 0) attempt.waitMs = left;
   else if (attempt.failure === undefined) {
@@ -238,7 +244,7 @@ async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership): P
   return statusStep(attempt);
 }
 
-async function workStep(attempt: Attempt, writes: WriteSet, ownership: Ownership): Promise<boolean> {
+async function workStep(attempt: Attempt, writes: WriteSet, ownership: Ownership | undefined): Promise<boolean> {
   const next = nextStep(writes);
   if (next?.what !== 'finalizer' || next.change !== 'add') watchPending(attempt, writes.groups);
   if (next === undefined) return false;
@@ -288,11 +294,12 @@ function isQuiet(attempt: Attempt, group: PendingGroup): boolean {
 }
 
 /** Pruning is careful: on fresh caches only, and a large share at once only if it is still wanted a while later. */
-function mayPrune(attempt: Attempt, writes: WriteSet, { object }: Ownership): boolean {
+function mayPrune(attempt: Attempt, writes: WriteSet, ownership: Ownership | undefined): boolean {
   const { job } = attempt;
   const { state, clock } = job;
   if (!job.isFresh()) return isOver(attempt, STALE_RETRY_MS);
-  if (object.metadata.deletionTimestamp !== undefined || !isLargeShare(writes)) return true;
+  const isDeleting = ownership?.object.metadata.deletionTimestamp !== undefined;
+  if (isDeleting || !isLargeShare(writes)) return true;
   state.recheck = pendingWrite(writes.prune, state.recheck, RECHECK_MS, clock);
   return isOver(attempt, timeLeft(state.recheck, RECHECK_MS, clock));
 }
@@ -327,6 +334,7 @@ async function performAll(attempt: Attempt, writes: readonly ChildWrite[]): Prom
   const { job } = attempt;
   const carry = async (write: ChildWrite) => {
     try {
+      await job.pace?.(job.signal);
       if (!(await perform(write, performanceOf(attempt, write)))) {
         stumble(attempt, write);
         return;
@@ -374,6 +382,7 @@ function stumble(attempt: Attempt, write: ChildWrite): void {
   if (attempt.stumbled.has(id)) {
     const error = ApplyErrors.NotAsShown(describe(write.kind, write.ref));
     attempt.failure ??= error;
+    attempt.job.refused?.(write, error);
     reportRefusal(attempt, error, '', 'WriteRefused');
   }
   attempt.stumbled.add(id);
@@ -382,6 +391,7 @@ function stumble(attempt: Attempt, write: ChildWrite): void {
 function fail(attempt: Attempt, error: unknown, write: ChildWrite, reason: Failure['reason']): void {
   if (attempt.failure === undefined || attempt.failure instanceof WriteConflict) attempt.failure = error;
   const { job } = attempt;
+  if (!job.signal.aborted) job.refused?.(write, error);
   if (error instanceof WriteConflict) job.report({ reason: 'Conflict', message: error.message });
   else if (isNotMade(error) && job.state.waiting !== undefined)
     job.report({ reason: 'Waiting', message: job.state.waiting });
@@ -400,7 +410,7 @@ async function finalizerStep(attempt: Attempt, change: 'add' | 'remove'): Promis
   try {
     await job.inTurn(async (hasWaited) => {
       if (hasWaited) await job.wave();
-      const ownership = job.owner();
+      const ownership = job.owner?.();
       if (ownership === undefined || job.writes()?.finalizer !== change || !job.mayWrite()) return;
       if (await writeFinalizer(ownerWrite(job, ownership), change, job.finalizer)) written(attempt, 'finalizer');
     });
@@ -432,7 +442,7 @@ async function sendStatus(attempt: Attempt): Promise<boolean> {
   const { job } = attempt;
   attempt.basis = job.writes() ?? attempt.basis;
   const status = job.writes()?.status;
-  const ownership = job.owner();
+  const ownership = job.owner?.();
   if (status === undefined || ownership === undefined || !job.mayWrite()) return false;
   const { state, clock } = job;
   const left = state.statusWrittenAt + PROGRESS_MS - clock.now();
@@ -517,12 +527,12 @@ async function awaiting<T>(attempt: Attempt, write: ChildWrite, name: string, wo
 function performanceOf(attempt: Attempt, write: ChildWrite): Performance {
   const { job } = attempt;
   const target = job.targetFor?.(write.kind) ?? job.target;
-  const { manager, meetForeign, mayWrite, clock, signal } = job;
+  const { manager, meetForeign, clock, signal } = job;
   return {
     target,
     manager,
     meetForeign,
-    mayWrite,
+    mayWrite: () => job.mayWrite(write),
     cause: job.cause(write),
     clock,
     signal,

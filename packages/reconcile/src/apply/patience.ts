@@ -69,6 +69,8 @@ function contentOf(write: ChildWrite): unknown {
       return write.body;
     case 'mint':
       return [write.minter.name, write.inputs, write.existing?.uid];
+    case 'merge':
+      return [write.uid, write.patch];
     case 'hold':
       return write.from;
     case 'patch':

@@ -6,6 +6,7 @@ import { inputOf } from '../diff/diff.test-support.ts';
 import { type ChildWrite, diff, type MintWrite, type PatchWrite, type WithdrawWrite } from '../diff/index.ts';
 import { inventoryOf, sharingManager } from '../inventory.ts';
 import { CAUSE_ANNOTATION, HELD_ANNOTATION, INVENTORY_LABEL } from '../marks.ts';
+import { granted } from '../ownership/ownership.test-support.ts';
 import {
   apply,
   type Child,
@@ -149,6 +150,63 @@ describe('a create', () => {
       assert.equal(await perform(write, { ...performance, target: { ...target, client: blind } }), false);
       assert.equal((await client.get(ConfigMap, at('c'))).data?.['x'], 'theirs');
       assert.deepEqual(met, ['ConfigMap c', 'ConfigMap c']);
+    }));
+});
+
+describe('a create that is sent without a look', () => {
+  const created = (unseen: 'judged' | 'refused') =>
+    ({ verb: 'create', may: granted('create'), kind: ConfigMap, ref: at('a'), body: configMap('a'), unseen }) as const;
+
+  test('makes what is not there with one request', () =>
+    staged(async ({ client, performance }) => {
+      const target = { ...performance.target, client: failing(client, 'find', () => new Error('no look')) };
+      assert.equal(await perform(created('judged'), { ...performance, target }), true);
+      assert.equal((await client.get(ConfigMap, at('a'))).metadata.name, 'a');
+    }));
+
+  test('shows the diff what has the name, or is refused', () =>
+    staged(async ({ client, performance, met }) => {
+      const before = await client.create(ConfigMap, configMap('a', { theirs: 'yes' }));
+      assert.equal(await perform(created('judged'), performance), false);
+      assert.deepEqual(met, ['ConfigMap a']);
+      await assert.rejects(perform(created('refused'), performance), { code: 409 });
+      assert.deepEqual(await client.get(ConfigMap, at('a')), before);
+    }));
+});
+
+describe('a merge', () => {
+  const merged = ({ metadata }: KubeObject, data: Record<string, unknown>) =>
+    ({
+      verb: 'merge',
+      may: granted('update'),
+      kind: ConfigMap,
+      ref: at('a'),
+      uid: metadata.uid ?? '',
+      resourceVersion: metadata.resourceVersion ?? '',
+      patch: { data, metadata: { labels: { ours: 'yes' } } },
+    }) as const;
+
+  test('changes the fields that it names, under our manager', () =>
+    staged(async ({ client, performance, shown }) => {
+      const existing = await client.create(ConfigMap, configMap('a', { x: '1', theirs: 'yes', old: '1' }));
+      assert.equal(await perform(merged(existing, { x: '2', old: null }), performance), true);
+      const { data, metadata } = await client.get(ConfigMap, at('a'));
+      assert.deepEqual(data, { x: '2', theirs: 'yes' });
+      assert.deepEqual(metadata.labels, { ours: 'yes' });
+      assert.ok(metadata.managedFields?.some(({ manager }) => manager === MANAGER));
+      assert.deepEqual(shown, ['+ ConfigMap default/a']);
+    }));
+
+  test('of an object that moved on, or is gone, is not made: the caches learn of it', () =>
+    staged(async ({ client, performance, shown }) => {
+      const existing = await client.create(ConfigMap, configMap('a', { x: '1' }));
+      await client.patch(ConfigMap, at('a'), 'merge', { data: { x: 'theirs' } });
+      assert.equal(await perform(merged(existing, { x: '2' }), performance), false);
+      assert.equal((await client.get(ConfigMap, at('a'))).data?.['x'], 'theirs');
+      await client.delete(ConfigMap, at('a'));
+      assert.equal(await perform(merged(existing, { x: '2' }), performance), false);
+      assert.equal(await client.find(ConfigMap, at('a')), undefined);
+      assert.deepEqual(shown, ['+ ConfigMap default/a', `- ConfigMap default/a ${existing.metadata.uid}`]);
     }));
 });
 

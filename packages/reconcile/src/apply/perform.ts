@@ -19,8 +19,10 @@ import {
 } from '@capstan/kube/cluster';
 import {
   type ChildWrite,
+  type CreateWrite,
   type DeleteWrite,
   describe,
+  type MergeWrite,
   type MintWrite,
   type PatchWrite,
   type ShareWrite,
@@ -75,8 +77,10 @@ export async function perform(write: ChildWrite, performance: Performance): Prom
       );
     }
     case 'create':
-      if (await isTaken(kind, ref, performance)) return false;
+      if (write.unseen === undefined && (await isTaken(kind, ref, performance))) return false;
       return create(write, withCause(write.body, cause), performance);
+    case 'merge':
+      return merge(write, performance);
     case 'mint':
       return mint(write, performance);
     case 'hold': {
@@ -107,6 +111,10 @@ export async function rehearse(write: ChildWrite, performance: Performance): Pro
     case 'create':
       if (await isTaken(kind, ref, performance)) return false;
       return unlessMoved(write, performance, () => target.client.create(kind, write.body, options));
+    case 'merge':
+      return unlessMoved(write, performance, () =>
+        target.client.patch(kind, ref, 'merge', versioned(write), { ...options, signal }),
+      );
     case 'share':
       return share(write, performance, { dryRun: true, signal });
     case 'patch':
@@ -132,17 +140,29 @@ async function isTaken(kind: Kind, ref: ObjectRef, { target, signal, meetForeign
 }
 
 /** Another client may have been faster, or an answer was lost and the object is ours: then the diff sees it and decides. */
-async function create(write: ChildWrite, body: KubeObject, performance: Performance): Promise<boolean> {
+async function create(write: CreateWrite | MintWrite, body: KubeObject, performance: Performance): Promise<boolean> {
   const { target, manager, signal } = performance;
   askLease(performance);
   try {
     target.observeWrite(write.kind, await target.client.create(write.kind, body, { fieldManager: manager, signal }));
     return true;
   } catch (error) {
-    if (!isAlreadyExists(error)) throw error;
+    if (!isAlreadyExists(error) || (write.verb === 'create' && write.unseen === 'refused')) throw error;
     await isTaken(write.kind, write.ref, performance);
     return false;
   }
+}
+
+/** Of two writers one is refused, and judges again. */
+async function merge(write: MergeWrite, performance: Performance): Promise<boolean> {
+  const { target, manager, signal } = performance;
+  return send(write, performance, () =>
+    target.client.patch(write.kind, write.ref, 'merge', versioned(write), { fieldManager: manager, signal }),
+  );
+}
+
+function versioned({ patch, resourceVersion }: MergeWrite): Record<string, unknown> {
+  return { ...patch, metadata: { ...(patch['metadata'] as object | undefined), resourceVersion } };
 }
 
 /** Made off the event loop, written only if what it replaces is still what was judged. */

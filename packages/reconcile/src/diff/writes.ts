@@ -42,6 +42,7 @@ export interface PendingGroup {
 export type ChildWrite =
   | ApplyWrite
   | CreateWrite
+  | MergeWrite
   | MintWrite
   | HoldWrite
   | ShareWrite
@@ -69,6 +70,21 @@ export interface CreateWrite extends WriteBase {
   readonly verb: 'create';
   readonly may: Permit<'create'>;
   readonly body: KubeObject;
+  /**
+   * By default the server is asked for an object of the name before anything is sent. `judged`: it is sent at once, and an object that
+   * has the name is shown to the diff. `refused`: it is sent at once, and the refusal is the answer.
+   */
+  readonly unseen?: 'judged' | 'refused';
+}
+
+/** Brings an object that is known by its digest up to date: a merge patch on exactly the version that was judged. */
+export interface MergeWrite extends WriteBase {
+  readonly verb: 'merge';
+  readonly may: Permit<'update'>;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Without the version, which is added when it is sent. */
+  readonly patch: Readonly<Record<string, unknown>>;
 }
 
 export interface MintWrite extends WriteBase {

@@ -162,6 +162,30 @@ describe('the decision', () => {
     assert.equal(result({ label: 'ours', labelBy: 'discoverer', controller: 'another' }), 'conflict');
   });
 
+  test('a removal by a ruling needs an object that the ruling is about, and no controller', () => {
+    const remove = (name: string) =>
+      ({
+        mode: 'remove',
+        uid: 'u',
+        provenance: { ruling: '0034', applies: ({ metadata }: KubeObject) => metadata.name === name },
+      }) as const;
+    const free = objectWith({ uid: 'u' });
+    const { name = '' } = free.metadata;
+    assert.equal(resultOf(decide(remove(name), free, CLAIMANT)), 'delete');
+    assert.equal(resultOf(decide(remove(`not ${name}`), free, CLAIMANT)), 'conflict');
+    assert.equal(resultOf(decide(remove(name), objectWith({ uid: 'u', controller: 'another' }), CLAIMANT)), 'conflict');
+  });
+
+  test('a child known by label is created, or updated if it is ours and nothing controls it', () => {
+    const labelled = (claim?: string) => ({ mode: 'labelled', claimOf: () => claim }) as const;
+    assert.equal(resultOf(decide(labelled('is theirs'), undefined, CLAIMANT)), 'create');
+    assert.equal(resultOf(decide(labelled(), objectWith({}), CLAIMANT)), 'update');
+    assert.deepEqual(decide(labelled('is theirs'), objectWith({}), CLAIMANT), { conflict: 'is theirs' });
+    assert.equal(resultOf(decide(labelled(), objectWith({ controller: 'another' }), CLAIMANT)), 'conflict');
+    // Labels are copied from elsewhere, the inventory label of another owner among them.
+    assert.equal(resultOf(decide(labelled(), objectWith({ label: 'others' }), CLAIMANT)), 'update');
+  });
+
   test('a removal of an upstream object needs a controller of ours and a ruling', () => {
     const provenance = { controllers: ['uid-planned'], ruling: '0034' };
     const intent: Intent = { mode: 'remove', uid: 'uid-x', provenance };

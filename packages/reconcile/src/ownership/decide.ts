@@ -10,6 +10,7 @@ export type Intent =
   | Exact
   | Mint
   | Removal
+  | Labelled
   /** Our fields in an object that others use too. */
   | { readonly mode: 'shared' }
   /** It stays as it is. */
@@ -50,6 +51,13 @@ interface Removal {
   readonly provenance?: Provenance | undefined;
 }
 
+/** A child without an owner object, known by a label. */
+interface Labelled {
+  readonly mode: 'labelled';
+  /** Whose an existing object is, in words that follow its name; undefined: it is ours. */
+  claimOf(object: KubeObject): string | undefined;
+}
+
 export type Action =
   | 'create'
   | 'update'
@@ -82,6 +90,7 @@ type ActionOf<M extends Mode> = {
   readonly mint: 'create' | 'replace' | 'leave';
   readonly patch: 'update' | 'leave';
   readonly remove: 'delete' | 'leave';
+  readonly labelled: 'create' | 'update';
   readonly unplanned: 'delete' | 'giveBack' | 'leave';
 }[M];
 
@@ -106,6 +115,8 @@ export function decide(intent: Intent, observed: KubeObject | undefined, claiman
       return may(observed === undefined ? 'leave' : 'update');
     case 'remove':
       return removal(intent, observed, claimant);
+    case 'labelled':
+      return labelled(intent, observed, claimant);
     case 'unplanned':
       return unplanned(standingOf(observed, claimant));
   }
@@ -175,13 +186,22 @@ function removal({ uid, provenance }: Removal, observed: KubeObject | undefined,
   return { conflict: standing.is === 'others' ? standing.claim : NOT_CREATED };
 }
 
+function labelled({ claimOf }: Labelled, observed: KubeObject | undefined, claimant: Claimant): Decision {
+  if (observed === undefined) return may('create');
+  const standing = standingOf(observed, claimant);
+  // Labels are copied from objects elsewhere, and one of them may be an inventory label: only a controller counts.
+  const isControlled = standing.is === 'others' && standing.isControlled;
+  const claim = isControlled ? standing.claim : claimOf(observed);
+  return claim === undefined ? may('update') : { conflict: claim };
+}
+
 function isProven(observed: KubeObject, provenance: Provenance, standing: Standing): boolean {
   if ('controllers' in provenance) {
     const controller = observed.metadata.ownerReferences?.find((reference) => reference.controller);
     return controller !== undefined && provenance.controllers.includes(controller.uid);
   }
   if (standing.is === 'others' && standing.isControlled) return false;
-  return 'managers' in provenance ? isMarked(observed, provenance) : true;
+  return 'managers' in provenance ? isMarked(observed, provenance) : (provenance.applies?.(observed) ?? true);
 }
 
 function unplanned(standing: Standing): Decision {

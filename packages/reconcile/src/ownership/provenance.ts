@@ -25,6 +25,8 @@ export interface ControlledByOurs {
 /** A ruling names the case, and no evidence is needed: a copy that is synced follows its original. Another controller still counts. */
 export interface Ruled {
   readonly ruling: string;
+  /** Whether the ruling is about this object; it is about every one by default. */
+  applies?(object: KubeObject): boolean;
 }
 
 /** Whether the object carries the mark and one of the managers set it: a copy that a user made does not count. */

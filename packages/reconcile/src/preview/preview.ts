@@ -2,6 +2,7 @@
 // overlay alone, level by level, until nothing more follows. Nothing is written, and what only the server or the outside
 // can tell is listed as unknown.
 import {
+  applyMergePatch,
   changesBetween,
   equal,
   formatDuration,
@@ -452,6 +453,8 @@ function virtualResult(
       return existing ?? virtuallyApplied(undefined, write.body, manager);
     case 'patch':
       return existing === undefined ? undefined : virtuallyPatched(existing, write.operations);
+    case 'merge':
+      return existing && (applyMergePatch(existing, write.patch) as KubeObject);
     case 'mint':
       return virtuallyApplied(bare(existing), mints.objectOf(write, existing), manager);
     case 'withdraw':

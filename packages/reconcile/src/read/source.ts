@@ -12,6 +12,8 @@ export interface SourceDefinition<V> {
    * default.
    */
   readonly timeoutMs?: number;
+  /** The waits before it is opened again, each up to half less; from 1,000 to 60,000 by default. */
+  readonly backOff?: { readonly firstMs: number; readonly longestMs: number };
   /**
    * Opened when something reads the source, closed when nothing does. Runs until the signal is aborted; returning or
    * throwing before that closes the source: its rows stay, marked stale, and it is opened again with back-off.
@@ -32,7 +34,10 @@ export interface SourceTable<V> {
   delete(key: string): void;
   /** Applies what the function does at once: no reader sees a part of it. The function is synchronous. */
   batch(apply: () => void): void;
-  /** The rows are all that there is: unknown becomes known, and rows of an earlier opening that were not put again go. */
+  /**
+   * The rows are all that there is: unknown becomes known, and rows of an earlier opening that were not put again go. Called again, it
+   * confirms that the rows are still all that there is.
+   */
   complete(): void;
 }
 
@@ -52,6 +57,8 @@ export interface SourceReader<V> {
   keys(): readonly string[];
   /** Never waits: a source that was not complete yet is stale. */
   state(): SourceState;
+  /** When the source was last complete, in milliseconds since the epoch: wakes its readers with every call of `complete`. */
+  completedAt(): number;
 }
 
 export interface SourceRow<V> {

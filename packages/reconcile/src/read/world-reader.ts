@@ -177,7 +177,7 @@ export class WorldReader implements Reader {
 
   source<V>(source: SourceDefinition<V>): SourceReader<V> {
     const { tracker, sources } = this.#run;
-    const { rows, state } = sources.outside.of(source);
+    const { rows, state, completions } = sources.outside.of(source);
     const seen = <P>(found: P): P => {
       if (source.sensitive) this.#mark(found);
       return found;
@@ -190,6 +190,8 @@ export class WorldReader implements Reader {
       rows: () => seen(tracker.list(rows)),
       keys: () => tracker.keys(rows),
       state: () => tracker.get(state, '') as SourceState,
+      // Never absent: it is there or not known yet, and then the read has already suspended.
+      completedAt: () => tracker.get(completions, '') as number,
     };
   }
 

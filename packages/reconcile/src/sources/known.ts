@@ -49,7 +49,8 @@ export function createKnownSources(engine: Engine, known: readonly KnownSource[]
     const rows = engine.table<SourceRow<unknown>>({ name: `source ${source.name}` });
     const state = engine.table<SourceState>({ name: `state of source ${source.name}` });
     state.put('', NOT_OPEN);
-    const tables = { rows, state };
+    const completions = engine.table<number>({ name: `completions of source ${source.name}` });
+    const tables = { rows, state, completions };
     open.set(source, tables);
     return tables;
   };
@@ -58,6 +59,7 @@ export function createKnownSources(engine: Engine, known: readonly KnownSource[]
     for (const [key, row] of Object.entries(rows)) tables.rows.put(key, { key, row });
     tables.rows.synced();
     tables.state.put('', state);
+    tables.completions.put('', 0);
   }
   return {
     of: <V>(source: SourceDefinition<V>) => tablesOf(source) as unknown as SourceTables<V>,

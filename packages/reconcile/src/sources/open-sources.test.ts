@@ -7,7 +7,7 @@ import type { SourceContext, SourceDefinition } from '../read/source.ts';
 import { createSources } from './open-sources.ts';
 
 /** One source whose openings the test drives by hand, and a reader of all its rows. */
-function staged() {
+function staged(definition: Partial<SourceDefinition<string>> = {}) {
   const clock = createVirtualClock();
   let isPending = false;
   const engine = createEngine({ clock, onPending: () => (isPending = true) });
@@ -15,6 +15,7 @@ function staged() {
   const openings: { context: SourceContext<string>; close(error?: Error): void }[] = [];
   const cables: SourceDefinition<string> = {
     name: 'cables',
+    ...definition,
     open: (context) =>
       new Promise((resolve, reject) => {
         context.signal.addEventListener('abort', () => resolve());
@@ -66,6 +67,19 @@ function staged() {
       openings.at(-1)?.context.table.complete();
       await settle();
     },
+    /** When the source was last complete, as a reader sees it. */
+    completedAt() {
+      const times = engine.derive<number>({
+        name: 'times',
+        compute: (_key, tracker) => tracker.get(sources.of(cables).completions, '') ?? -1,
+      });
+      engine.hold(times, '');
+      return async () => {
+        await settle();
+        const settled = engine.valueOf(times, '');
+        return settled?.state === 'value' ? settled.value : settled?.state;
+      };
+    },
     value() {
       const settled = engine.valueOf(reader, '');
       return settled?.state === 'value' ? settled.value : settled?.state;
@@ -95,6 +109,33 @@ describe('a source', () => {
     await all.complete();
     assert.equal(all.value(), 'a=up');
     assert.deepEqual(all.seen, ['a=up']);
+  });
+
+  test('confirms its rows each time that it is complete, and wakes only those who read that', async () => {
+    const all = staged();
+    const completedAt = all.completedAt();
+    await all.read();
+    assert.equal(await completedAt(), 'suspended');
+    await all.put(['a', 'up']);
+    await all.complete();
+    const first = all.clock.now();
+    assert.equal(await completedAt(), first);
+    await all.clock.advance(30_000);
+    await all.complete();
+    assert.equal(await completedAt(), first + 30_000);
+    assert.deepEqual(all.seen, ['a=up']);
+  });
+
+  test('is opened again with the waits that it declares', async () => {
+    const all = staged({ backOff: { firstMs: 5_000, longestMs: 8_000 } });
+    await all.read();
+    for (const [index, wait] of [5_000, 8_000, 8_000].entries()) {
+      all.openings[index]?.close(new Error('the socket is gone'));
+      await all.clock.advance(wait - 1);
+      assert.equal(all.openings.length, index + 1);
+      await all.clock.advance(1);
+      assert.equal(all.openings.length, index + 2);
+    }
   });
 
   test('wakes its readers with each row that changes', async () => {

@@ -12,6 +12,8 @@ export interface SourceTables<V> {
   readonly rows: Table<SourceRow<V>>;
   /** One row, under the empty key. */
   readonly state: Table<SourceState>;
+  /** When it was last complete, under the empty key. */
+  readonly completions: Table<number>;
 }
 
 interface OpenSource extends SourceTables<unknown> {
@@ -65,6 +67,7 @@ export function createSources(options: SourcesOptions): Sources {
         tables.rows.drop('unknown');
         tables.known.clear();
         tables.state.put('', NOT_OPEN);
+        tables.completions.drop('unknown');
       }
     };
     const { engine } = options;
@@ -76,7 +79,8 @@ export function createSources(options: SourcesOptions): Sources {
     const state = engine.table<SourceState>({ name: `state of source ${source.name}` });
     state.synced();
     state.put('', NOT_OPEN);
-    const tables: OpenSource = { rows, state, known: new Set() };
+    const completions = engine.table<number>({ name: `completions of source ${source.name}` });
+    const tables: OpenSource = { rows, state, completions, known: new Set() };
     return tables;
   }
 
@@ -108,7 +112,7 @@ async function keepOpen(
     const { timeoutMs = COMPLETE_MS } = source;
     const limit = new AbortController();
     const session = AbortSignal.any([signal, limit.signal]);
-    const table = sessionTable(tables, session);
+    const table = sessionTable(tables, session, clock);
     const timer = clock.after(timeoutMs, () => {
       if (!table.isComplete()) limit.abort(SourceErrors.NotComplete(source.name, timeoutMs));
     });
@@ -123,7 +127,7 @@ async function keepOpen(
     table.end();
     if (signal.aborted) return;
     failures = clock.now() - opened >= HEALTHY_MS ? 1 : failures + 1;
-    const wait = backOff(failures, BACK_OFF, random);
+    const wait = backOff(failures, source.backOff ?? BACK_OFF, random);
     tables.state.put('', { isStale: true, error: factError(error) });
     log.warn('the source closed; its rows are kept as stale and it is opened again', {
       error,
@@ -149,7 +153,11 @@ interface SessionTable extends SourceTable<unknown> {
   end(): void;
 }
 
-function sessionTable({ rows, state, known }: OpenSource, signal: AbortSignal): SessionTable {
+function sessionTable(
+  { rows, state, completions, known }: OpenSource,
+  signal: AbortSignal,
+  clock: Clock,
+): SessionTable {
   const seen = new Set<string>();
   const held = known.size === 0 ? new Map<string, unknown>() : undefined;
   let isComplete = false;
@@ -180,7 +188,9 @@ function sessionTable({ rows, state, known }: OpenSource, signal: AbortSignal): 
       throw SourceErrors.AsyncBatch(rows.name);
     },
     complete() {
-      if (isComplete || isOver()) return;
+      if (isOver()) return;
+      completions.put('', clock.now());
+      if (isComplete) return;
       isComplete = true;
       for (const [key, row] of held ?? []) show(key, row);
       held?.clear();

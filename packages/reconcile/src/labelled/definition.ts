@@ -1,0 +1,88 @@
+// Children known by label: objects that have no owner object. Their source lies outside of the cluster, so no owner reference and no
+// inventory label names it; a label with a value of the author's choice makes them ours. They come in units that stand and fall
+// together, such as a Service with its slices. Of what is there only a digest is kept: thousands of children cost little memory, and
+// "is it as it should be" is the comparison of two texts.
+import type { Kind, KubeObject } from '@capstan/kube/cluster';
+import type { Permit, Ruled } from '../ownership/index.ts';
+
+/** What the author says about the children. `V` is what a sink delivers, `F` what is found for a unit, `D` what is kept of a child. */
+export interface LabelledDefinition<V, F, D> {
+  /** For messages. */
+  readonly name: string;
+  /** Kinds in the order of creation: a tier is written when the one before is as wanted, and removed before it. */
+  readonly tiers: readonly (readonly LabelledKind[])[];
+  /** Label selectors that find the children; each object is found by one of them. */
+  readonly selectors: readonly string[];
+  readonly fieldManager: string;
+  /** The unit that a child belongs to: `namespace/name`. */
+  unitOf(object: KubeObject): string;
+  /** A digest of what we manage of an object, be it one that is wanted or one that the server has. */
+  digestOf(object: KubeObject): string;
+  /** What else is kept of a child. */
+  detailOf(object: KubeObject): D;
+  /** Whose the object is that has the name of a child, in words that follow its name; undefined: it is ours. */
+  claimOf(object: KubeObject, wanted: KubeObject): string | undefined;
+  /** The evidence without which nothing is removed. */
+  readonly created: Required<Ruled>;
+  /** The merge patch that makes a child what is wanted. */
+  patchTo(wanted: KubeObject, child: LabelledChild<D>): Readonly<Record<string, unknown>>;
+  /** The unit of a key that a sink delivers; several keys may have one. */
+  unitOfKey(key: string): string;
+  /** What is found for a unit, from the values of its keys, in the order of the keys. */
+  find(unit: string, values: readonly (readonly [key: string, value: V])[]): F;
+  wantedOf(finding: F): Wanted;
+}
+
+export interface LabelledKind {
+  readonly kind: Kind;
+  /** Where the server does not let us list it, there is none of it. False by default. */
+  readonly optional?: boolean;
+}
+
+/** What there should be of a unit. */
+export type Wanted =
+  /** Nothing: what is there of ours goes. */
+  | { readonly state: 'absent' }
+  /** Not known: what is there stays as it is. */
+  | { readonly state: 'kept' }
+  | { readonly state: 'present'; readonly children: readonly WantedChild[] };
+
+export interface WantedChild {
+  readonly kind: Kind;
+  readonly object: KubeObject;
+}
+
+/** A child as it is remembered: name, version, and a digest instead of its content. */
+export interface LabelledChild<D = unknown> extends KubeObject {
+  readonly digest: string;
+  readonly unit: string;
+  /** Undefined when it is another's, as the claim says. */
+  readonly update: Permit<'update'> | undefined;
+  readonly claim: string | undefined;
+  /** Undefined when it is not known that we created it: then it is never removed. */
+  readonly removal: Permit<'delete'> | undefined;
+  readonly detail: D;
+}
+
+/** What keeps a unit from being as it should be. */
+export type Obstacle =
+  /** Its namespace is not there. `happened`: an attempt was made all the same. */
+  | { readonly what: 'namespace'; readonly namespace: string; readonly happened: boolean }
+  /** An object that is not ours has the name of a child. */
+  | { readonly what: 'taken'; readonly kind: Kind; readonly claim: string }
+  /** The server refused a write, or did not answer. */
+  | { readonly what: 'refused'; readonly kind: Kind; readonly action: LabelledAction; readonly error: unknown };
+
+export type LabelledAction = 'add' | 'update' | 'delete';
+
+/** Told of everything that happens to units: for metrics, counts and reports. */
+export interface LabelledObserver<F, D> {
+  /** A unit was compared. */
+  compared?(unit: string, finding: F, children: readonly LabelledChild<D>[]): void;
+  /** A unit is as it should be, or has an obstacle. */
+  settled?(unit: string, finding: F, obstacle: Obstacle | undefined): void;
+  /** So many removals are held back now. */
+  held?(children: number): void;
+  wrote?(kind: Kind, action: LabelledAction, unit: string): void;
+  failed?(kind: Kind, action: LabelledAction, unit: string): void;
+}

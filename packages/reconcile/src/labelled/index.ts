@@ -1,0 +1,2 @@
+export * from './definition.ts';
+export { createLabelledChildren, type LabelledChildren, type LabelledChildrenOptions } from './labelled-children.ts';
