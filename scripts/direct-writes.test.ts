@@ -11,8 +11,6 @@ const PERMITS = /\bas Permit\b/;
 
 /** Why each may: a command does what its user asks for; a program ends or renews an object of its own. */
 const ALLOWED: Readonly<Record<string, string>> = {
-  'operators/gimbal/src/discover/sync/local-cluster.ts':
-    'removes mirrors with the evidence of toRecord, by uid and version',
   'operators/sesame/src/commands/certgen.ts': 'a command: the user asks to overwrite the Secrets',
   'operators/sesame/src/serve/heartbeat.ts': 'a replica removes its own Lease when it ends',
   'operators/submariner/src/commands/cable-policy.ts': 'a command: the user names the policy to delete',

@@ -98,7 +98,7 @@ export function startDiscoverer({ local, remotes }: Remotes, index: number): Run
     ...common,
     backend,
     client: createClient({ ...common, transport }),
-    source,
+    remote: source,
     version: 'bench',
     identity: backend,
     settings: DISCOVERER_DEFAULTS,

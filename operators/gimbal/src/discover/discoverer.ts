@@ -10,25 +10,27 @@ import {
   type Random,
   type UnknownObject,
 } from '@capstan/kube/cluster';
+import { createLabelledChildren } from '@capstan/reconcile/contract';
 import { alwaysLeader, createLeaderElection } from '@capstan/reconcile/leadership';
 import { createRedactor, type Redactor } from '@capstan/reconcile/logging';
 import { createBucket } from '@capstan/reconcile/queue';
 import { WRITE_LIMITS } from '../write-limits.ts';
+import type { Finding } from './mirror/mirror.ts';
+import { type MirrorDetail, mirrorsOf } from './mirror/mirrors.ts';
+import { problemOf } from './mirror/obstacle.ts';
+import type { Problem } from './mirror/problem.ts';
+import type { RemoteReceiver, RemoteSide } from './remote-side.ts';
 import { createCensus } from './report/census.ts';
 import type { DiscovererMetrics } from './report/metrics.ts';
 import { createProblemLog } from './report/problem-log.ts';
 import { composeStatus, type DiscoveryStatus, rememberedProblems } from './report/status.ts';
 import { createStatusWriter } from './report/status-writer.ts';
-import { createDeletionGuard } from './sync/deletion-guard.ts';
-import { createLocalCluster } from './sync/local-cluster.ts';
-import type { Source } from './sync/source.ts';
-import { createSynchroniser } from './sync/synchroniser.ts';
 
-export interface DiscovererOptions {
+export interface DiscovererOptions<V = never> {
   backend: string;
   /** Of this cluster. */
   client: Client;
-  source: Source;
+  remote: RemoteSide<V>;
   clock: Clock;
   random: Random;
   logger: Logger;
@@ -76,39 +78,45 @@ export interface Discoverer {
 /** Patient: removals can wait, and a lease that is renewed often is a write each time. */
 const LEASE_TIMES = { leaseMs: 30_000, renewMs: 20_000, retryMs: 5_000 };
 
-export function createDiscoverer(options: DiscovererOptions): Discoverer {
-  const { backend, client, source, clock, random, logger, metrics, settings } = options;
+export function createDiscoverer<V>(options: DiscovererOptions<V>): Discoverer {
+  const { backend, client, remote, clock, random, logger, metrics, settings } = options;
   const redactor = options.redactor ?? createRedactor();
   const common = { client, clock, random, logger };
   const census = createCensus();
   const problems = createProblemLog({ clock, ...(metrics && { observe: metrics.problem }) });
-  const local = createLocalCluster({ ...common, backend, writeEndpoints: settings.writeEndpoints });
-  const guard = createDeletionGuard({ clock, owned: () => local.size });
   const { lease, identity } = options;
   const leadership =
     lease === undefined ? alwaysLeader : createLeaderElection({ ...common, lease, identity, times: LEASE_TIMES });
-  const synchroniser = createSynchroniser({
-    ...settings,
-    backend,
-    source,
-    local,
-    leadership,
-    guard,
-    problems,
-    census,
-    clock,
-    random,
-    logger,
+  const children = createLabelledChildren<V, Finding, MirrorDetail>({
+    definition: mirrorsOf({ backend, writeEndpoints: settings.writeEndpoints, remote }),
+    ...common,
+    isLive: () => remote.isLive,
+    removing: leadership,
+    threads: settings.threads,
     bucket: createBucket(clock, settings.qps, settings.burst),
-    ...(metrics && { observe: metrics }),
+    resyncMs: settings.resyncMs,
+    createsNamespaces: settings.createNamespaces,
+    observe: {
+      compared(unit, finding, mirrored) {
+        census.take(unit, finding, mirrored);
+        status?.poke();
+      },
+      settled(unit, finding, obstacle) {
+        const found = finding.state === 'absent' ? [] : finding.problems;
+        const { problem, happened } = problemOf(unit, obstacle);
+        problems.set(unit, problem === undefined ? found : [...found, problem], happened);
+      },
+      held: showHeld,
+      ...(metrics && { wrote: metrics.wrote, failed: metrics.failed }),
+    },
   });
   metrics?.attach({
     census,
-    queued: () => synchroniser.queued,
-    isLive: () => source.isLive,
-    isReady: () => synchroniser.isReady,
-    lastSync: () => synchroniser.lastSync,
-    held: () => guard.held,
+    queued: () => children.queued,
+    isLive: () => remote.isLive,
+    isReady: () => children.isReady,
+    lastSync: () => children.lastSync,
+    held: () => children.held,
     problems: () => problems.list(),
     holdsLease: () => leadership.holds,
   });
@@ -122,32 +130,56 @@ export function createDiscoverer(options: DiscovererOptions): Discoverer {
       clock,
       logger,
       // Before the first comparison there is nothing to say, unless it cannot be created.
-      isSpeaker: () => leadership.holds && (synchroniser.isReady || source.failure !== undefined),
+      isSpeaker: () => leadership.holds && (children.isReady || remote.failure !== undefined),
       compose: () =>
         composeStatus(
           {
-            synced: synchroniser.isReady && source.isLive,
-            lastSync:
-              synchroniser.lastSync ?? (before?.lastSync === undefined ? undefined : parseTime(before.lastSync)),
+            synced: children.isReady && remote.isLive,
+            lastSync: children.lastSync ?? (before?.lastSync === undefined ? undefined : parseTime(before.lastSync)),
             version: options.version,
-            identity: source.identity ?? before?.identity,
+            identity: remote.identity ?? before?.identity,
             credentials: options.credentials,
-            counts: synchroniser.isReady ? census.counts : (before?.counts ?? census.counts),
+            counts: children.isReady ? census.counts : (before?.counts ?? census.counts),
             problems: problems.list(),
           },
           redactor,
         ),
     });
 
+  function showHeld(held: number): void {
+    const problem: Problem = {
+      type: 'MassDeletionHeld',
+      message: `the remote side no longer has most of what was discovered: ${held} objects are kept until two further cycles confirm it; check that it is the right cluster and that the rights there are still complete`,
+    };
+    problems.set('guard', held > 0 ? [problem] : []);
+  }
+
+  /** What the remote side says is reported, and then acted on. */
+  const receiver: RemoteReceiver<V> = {
+    client,
+    open: children.open,
+    stateChanged() {
+      problems.set('remote', remote.failure === undefined ? [] : [remote.failure]);
+      problems.set('source', remote.problems());
+      children.stateChanged();
+      status?.poke();
+    },
+    confirmed() {
+      problems.set('source', remote.problems());
+      children.confirmed();
+      status?.poke();
+    },
+  };
+
   return {
     get isReady() {
-      return synchroniser.isReady;
+      return children.isReady;
     },
     get queued() {
-      return synchroniser.queued;
+      return children.queued;
     },
     get isLive() {
-      return source.isLive;
+      return remote.isLive;
     },
     async run(signal) {
       // The lease is given back when nothing is written any more.
@@ -157,8 +189,6 @@ export function createDiscoverer(options: DiscovererOptions): Discoverer {
         if (status !== undefined) {
           problems.onChange(status.poke);
           leadership.onChange(status.poke);
-          source.subscribe({ changed: status.poke, state: status.poke, cycle: status.poke });
-          local.subscribe({ changed: status.poke, synced: status.poke, namespaceAppeared() {} });
           // What was written before a restart is gone on from; when it cannot be read, it is written again.
           before = await status.read(signal).catch((error: unknown) => {
             logger.warn('the status of the backend could not be read', { error });
@@ -166,7 +196,7 @@ export function createDiscoverer(options: DiscovererOptions): Discoverer {
           });
           problems.remember(rememberedProblems(before));
         }
-        await Promise.all([local.run(signal), source.run(signal), synchroniser.run(signal), status?.run(signal)]);
+        await Promise.all([remote.run(receiver, signal), children.run(signal), status?.run(signal)]);
       } finally {
         leading.abort();
         await led;

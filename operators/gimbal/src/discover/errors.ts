@@ -65,6 +65,10 @@ export const DiscoverErrors = catalogue('gimbal-discover', {
     message: `the cloud's answer to ${what} cannot be used: ${problem}`,
     remedy: 'try again; if it persists, check the log of the service',
   }),
+  WrongCloud: (found: string, expected: string) => ({
+    message: `the credentials lead to another cloud (${found}) than before (${expected}): nothing is changed`,
+    remedy: 'correct the Secret, or delete and recreate the backend',
+  }),
   Refused: (what: string, status: number, detail: string) => ({
     message: `the cloud answered ${what} with ${status}: ${detail}`,
     remedy: 'grant what "gimbal rbac remote openstack" prints',

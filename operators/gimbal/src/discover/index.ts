@@ -17,6 +17,6 @@ export type { Problem, ProblemType } from './mirror/problem.ts';
 export { backendNameProblem } from './names/backend-name.ts';
 export { discoveredName, labelValue } from './names/discovered-name.ts';
 export { readCloudCredentials } from './openstack/credentials.ts';
+export { createCloudSource } from './openstack/remote-cloud.ts';
 export { createSession } from './openstack/session.ts';
-export { createCloudSource } from './openstack/source.ts';
 export { createMetrics } from './report/metrics.ts';

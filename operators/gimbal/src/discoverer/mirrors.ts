@@ -1,8 +1,8 @@
 // What was discovered from a backend, as objects here: removed with the backend, and only what a discoverer made.
 import { EndpointSlice, Endpoints, type Kind, type KubeObject, Service } from '@capstan/kube';
 import { isMarked, type Reader, type Removal, remove } from '@capstan/reconcile';
+import { CREATED_BY } from '../discover/mirror/created-by.ts';
 import { labelValue } from '../discover/names/discovered-name.ts';
-import { CREATED_BY } from '../discover/sync/local-record.ts';
 import { BACKEND_LABEL } from '../kinds/index.ts';
 
 /** Removals of all that a backend's discoverer has created. Services first: no client is sent to one without addresses. */

@@ -34,7 +34,7 @@ import {
 } from '@capstan/reconcile';
 import { acceptance, backendFields, backendNamed, type NamedBackend } from '../backend/backend.ts';
 import { shortHash } from '../credentials/hash.ts';
-import { CREATED_BY } from '../discover/sync/local-record.ts';
+import { CREATED_BY } from '../discover/mirror/created-by.ts';
 import { discovererDeployment } from '../discoverer/deployment.ts';
 import { type DeploymentHealth, deploymentHealth, POD_READ, type PodHealth, podHealth } from '../discoverer/health.ts';
 import { removalsOf } from '../discoverer/mirrors.ts';

@@ -96,7 +96,7 @@ function start(
     ...common,
     backend: 'east',
     client: createClient({ ...common, transport: sent }),
-    source,
+    remote: source,
     version: 'test',
     identity: 'one',
     settings: DEFAULT_SETTINGS,

@@ -12,8 +12,8 @@ import {
 } from '@capstan/testing';
 import { createDiscoverer, DEFAULT_SETTINGS, type Discoverer } from '../../src/discover/discoverer.ts';
 import type { CloudCredentials } from '../../src/discover/openstack/credentials.ts';
+import { createCloudSource } from '../../src/discover/openstack/remote-cloud.ts';
 import { createSession } from '../../src/discover/openstack/session.ts';
-import { createCloudSource } from '../../src/discover/openstack/source.ts';
 import { createMetrics, type DiscovererMetrics } from '../../src/discover/report/metrics.ts';
 import { createFakeCloud, type FakeCloud } from './fake-cloud.ts';
 import { addressesOf, discovered, metric, namespace } from './stage.ts';
@@ -65,7 +65,7 @@ async function staged(
     });
     const source = createCloudSource({
       ...common,
-      session,
+      open: () => Promise.resolve(session),
       backend: 'stack',
       projects: { include: [], exclude: [] },
       writeEndpoints: false,
@@ -76,7 +76,7 @@ async function staged(
       ...common,
       backend: 'stack',
       client: createClient({ ...common, transport: sent }),
-      source,
+      remote: source,
       version: 'test',
       identity: 'one',
       metrics,

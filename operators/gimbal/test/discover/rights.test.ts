@@ -69,7 +69,7 @@ it('a discoverer with the rights that are printed does its work, and is refused 
     ...common,
     backend: 'east',
     client: createClient({ ...common, transport: watched(local.transport(user)) }),
-    source,
+    remote: source,
     version: 'test',
     identity: 'one',
     lease: { namespace: 'default', name: 'gimbal-discoverer-east' },

@@ -105,7 +105,7 @@ export async function createDiscoverStage(): Promise<DiscoverStage> {
       const discoverer = createDiscoverer({
         ...common,
         backend,
-        source,
+        remote: source,
         client: createClient({ ...common, transport: sent }),
         version: 'test',
         identity: options.identity ?? 'one',

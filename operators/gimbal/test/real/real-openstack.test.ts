@@ -10,7 +10,7 @@ import { createRedactor } from '@capstan/reconcile';
 import { createRandom, createTestCluster } from '@capstan/testing';
 import { parseFlags } from '../../src/discover/command/flags.ts';
 import { createDiscoverer, DEFAULT_SETTINGS } from '../../src/discover/discoverer.ts';
-import { openCloud } from '../../src/discover/openstack/open.ts';
+import { cloudOf } from '../../src/discover/openstack/open.ts';
 import { createMetrics } from '../../src/discover/report/metrics.ts';
 import { addressesOf, discovered, metric, namespace } from '../discover/stage.ts';
 import { missing, startRealCloud } from './openstack.ts';
@@ -50,9 +50,10 @@ test('a discoverer follows a real Octavia', { skip: missing ?? false, timeout: 1
     '--reconciliation-period=1s',
     '--http-client-timeout=20s',
   ]);
-  const source = await openCloud(given, {
+  const source = cloudOf(given, {
     io: { env: {}, files: { read: (path) => readFile(path, 'utf8') } },
     clock,
+    random: Math.random,
     logger: silentLogger,
     redactor: createRedactor(),
     metrics,
@@ -60,7 +61,13 @@ test('a discoverer follows a real Octavia', { skip: missing ?? false, timeout: 1
   });
   const client = createClient({ transport: local.transport() });
   const parts = { clock, random: Math.random, logger: silentLogger, version: 'test', identity: 'one', metrics };
-  const discoverer = createDiscoverer({ ...parts, backend: 'stack', client, source, settings: DEFAULT_SETTINGS });
+  const discoverer = createDiscoverer({
+    ...parts,
+    backend: 'stack',
+    client,
+    remote: source,
+    settings: DEFAULT_SETTINGS,
+  });
   const stopping = new AbortController();
   const done = discoverer.run(stopping.signal);
   t.after(async () => {

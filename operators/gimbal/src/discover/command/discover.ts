@@ -1,10 +1,12 @@
 // `gimbal discover kubernetes` and `gimbal discover openstack`: a discoverer as a program.
 import {
+  type Client,
   type Clock,
   createClient,
   externalKind,
   type Kind,
   type Logger,
+  type Random,
   reasonOf,
   systemClock,
   type UnknownObject,
@@ -14,12 +16,11 @@ import { createLogger, createRedactor, type Redactor } from '@capstan/reconcile/
 import { CONTOUR_GROUP, GROUP, VERSION as KIND_VERSION } from '../../kinds/group.ts';
 import { createDiscoverer, DEFAULT_SETTINGS, type DiscovererSettings } from '../discoverer.ts';
 import { DiscoverErrors } from '../errors.ts';
-import { connectRemote, openingProblem } from '../kubernetes/connect.ts';
+import { connectRemote } from '../kubernetes/connect.ts';
 import { createKubernetesSource } from '../kubernetes/source.ts';
+import type { RemoteSide } from '../remote-side.ts';
 import { measuredTransport } from '../report/measured-transport.ts';
 import { createMetrics, type DiscovererMetrics } from '../report/metrics.ts';
-import { createLateSource } from '../sync/late-source.ts';
-import type { Source } from '../sync/source.ts';
 import { VERSION } from '../version.ts';
 import { type BackendType, checkFlags, flagHelp, type Given, nameWarning, parseFlags } from './flags.ts';
 import type { DiscoverIo } from './io.ts';
@@ -83,7 +84,7 @@ async function discover(type: BackendType, given: Given, io: DiscoverIo): Promis
   const discoverer = createDiscoverer({
     backend,
     client,
-    source: sourceOf(type, given, { io, clock, logger, redactor, metrics, settings }),
+    remote: await remoteOf(type, given, { io, clock, random: Math.random, logger, redactor, metrics, settings }),
     clock,
     random: Math.random,
     logger,
@@ -140,19 +141,35 @@ const HEALTH_PORT = 8000;
 interface Surroundings {
   readonly io: DiscoverIo;
   readonly clock: Clock;
+  readonly random: Random;
   readonly logger: Logger;
   readonly redactor: Redactor;
   readonly metrics: DiscovererMetrics;
   readonly settings: DiscovererSettings;
 }
 
-function sourceOf(type: BackendType, given: Given, around: Surroundings): Source {
-  const { clock, logger } = around;
-  const open = type === 'kubernetes' ? () => openKubernetes(given, around) : () => openOpenStack(given, around);
-  return createLateSource({ clock, logger, problemOf: openingProblem, open });
+async function remoteOf(type: BackendType, given: Given, around: Surroundings): Promise<RemoteSide<never>> {
+  if (type === 'kubernetes') return clusterOf(given, around);
+  // Loaded when it is used: a discoverer of clusters has no use for it.
+  const { cloudOf } = await import('../openstack/open.ts');
+  return cloudOf(given, around);
 }
 
-async function openKubernetes(given: Given, { io, clock, logger, metrics, settings }: Surroundings): Promise<Source> {
+function clusterOf(given: Given, around: Surroundings): RemoteSide<never> {
+  const { clock, random, logger, settings } = around;
+  return createKubernetesSource({
+    client: () => connectCluster(given, around),
+    backend: given['backend-name'] ?? '',
+    namespaces: { include: given.namespaces ?? [], exclude: given['exclude-namespaces'] ?? ['kube-system'] },
+    writeEndpoints: settings.writeEndpoints,
+    expectIdentity: given['expect-identity'],
+    clock,
+    random,
+    logger,
+  });
+}
+
+async function connectCluster(given: Given, { io, clock, logger, metrics }: Surroundings): Promise<Client> {
   const file = given['discover-kubecfg-file'];
   const transport = await connectRemote({
     files: io.files,
@@ -161,28 +178,12 @@ async function openKubernetes(given: Given, { io, clock, logger, metrics, settin
     clock,
     logger,
   });
-  const client = createClient({
+  return createClient({
     transport: measuredTransport(transport, clock, metrics.called),
     userAgent: `gimbal-discoverer/${VERSION}`,
     clock,
     logger,
   });
-  return createKubernetesSource({
-    client,
-    backend: given['backend-name'] ?? '',
-    namespaces: { include: given.namespaces ?? [], exclude: given['exclude-namespaces'] ?? ['kube-system'] },
-    writeEndpoints: settings.writeEndpoints,
-    expectIdentity: given['expect-identity'],
-    clock,
-    random: Math.random,
-    logger,
-  });
-}
-
-async function openOpenStack(given: Given, around: Surroundings): Promise<Source> {
-  // Loaded when it is used: a discoverer of clusters has no use for it.
-  const { openCloud } = await import('../openstack/open.ts');
-  return openCloud(given, around);
 }
 
 function settingsOf(given: Given): DiscovererSettings {

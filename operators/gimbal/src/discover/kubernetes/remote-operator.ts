@@ -1,15 +1,27 @@
 // The remote cluster as the runtime sees it: a world with the role `remote`, of which two kinds are read and nothing is
-// written. One sink gets each Service with its endpoints, by the key that it has there; another what the watches suffer from.
-import { EndpointSlice, Endpoints, keyOf, type ObjectRef, refOfKey, Service } from '@capstan/kube/cluster';
+// written. One sink gets each Service with its endpoints, by the key that it has there; others what the watches suffer from, and
+// which cluster it is.
+import {
+  type Client,
+  EndpointSlice,
+  Endpoints,
+  isForbidden,
+  keyOf,
+  Namespace,
+  type ObjectRef,
+  refOfKey,
+  Service,
+} from '@capstan/kube/cluster';
 import {
   derivation,
+  fact,
   index,
   type Operator,
   operator,
   type Reader,
   reading,
-  type SinkBatch,
   type SinkContext,
+  type SinkSession,
   sink,
   type WatchProblem,
 } from '@capstan/reconcile/contract';
@@ -29,10 +41,17 @@ export interface RemoteWatches {
 export interface RemoteOperatorOptions {
   /** Which kind the endpoints of Services are read from. */
   readonly endpoints: 'EndpointSlice' | 'Endpoints';
+  /** Of the remote cluster. */
+  readonly client: Client;
   isWatched(namespace: string): boolean;
-  opened(context: SinkContext<Remote, never>): void;
-  taken(batch: SinkBatch<Remote>): void;
+  open(context: SinkContext<Remote, never>): SinkSession<Remote>;
   watched(watches: RemoteWatches): void;
+  identified(identity: RemoteIdentity): void;
+}
+
+/** Which cluster it is; undefined where it does not let us know. */
+export interface RemoteIdentity {
+  readonly uid: string | undefined;
 }
 
 export function createRemoteOperator(options: RemoteOperatorOptions): Operator {
@@ -58,24 +77,58 @@ export function createRemoteOperator(options: RemoteOperatorOptions): Operator {
     keys: Service,
     // What is here is compared by content anyway.
     version: (remote) => remote?.service.metadata.resourceVersion ?? '',
-    open(context) {
-      options.opened(context);
-      return { take: options.taken };
-    },
+    open: (context) => options.open(context),
   });
   const state = sink<RemoteWatches>({
     ...common,
     name: 'remote-state',
     of: watches,
-    keys: derivation<readonly string[]>({ name: 'the-remote-cluster', compute: () => [''] }),
+    keys: THE_CLUSTER,
     open: () => ({
       take({ changes }) {
         for (const { after } of changes) if (after !== undefined) options.watched(after);
       },
     }),
   });
-  return operator({ name: 'gimbal-discoverer', kinds: [], reconcilers: [], sinks: [mirrors, state] });
+  const asked = identityOf(options.client);
+  const identity = sink<RemoteIdentity | undefined>({
+    in: REMOTE,
+    lease: 'none',
+    name: 'remote-identity',
+    of: derivation<RemoteIdentity | undefined>({
+      name: 'remote-identity',
+      // While there is no answer, the watches report what is wrong.
+      compute: ({ read }) => read.fact(asked, 'kube-system').value,
+    }),
+    keys: THE_CLUSTER,
+    open: () => ({
+      take({ changes }) {
+        for (const { after } of changes) if (after !== undefined) options.identified(after);
+      },
+    }),
+  });
+  return operator({ name: 'gimbal-discoverer', kinds: [], reconcilers: [], sinks: [mirrors, state, identity] });
 }
+
+const THE_CLUSTER = derivation<readonly string[]>({ name: 'the-remote-cluster', compute: () => [''] });
+
+/** The remote cluster shows who it is, once; what it does not let us know is not asked again. */
+const identityOf = (client: Client) =>
+  fact<RemoteIdentity>({
+    name: 'identity-of-the-remote-cluster',
+    readOnly: true,
+    retryMs: 500,
+    maxRetryMs: 30_000,
+    async fetch(name, { signal }) {
+      try {
+        const found = await client.find(Namespace, { name }, { signal, metadataOnly: true });
+        return { uid: found?.metadata.uid };
+      } catch (error) {
+        if (isForbidden(error)) return { uid: undefined };
+        throw error;
+      }
+    },
+  });
 
 /** No more of it is cached than can be seen in its mirror. */
 const SERVICES = reading(Service, 'everywhere', {

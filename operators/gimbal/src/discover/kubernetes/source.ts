@@ -1,6 +1,5 @@
-// A remote cluster as a source: its Services and their endpoints, as the runtime delivers them (remote-operator.ts), under the
-// keys that they have here. Slices are read where the cluster has them and lets us; an older cluster, or a role from before
-// slices, gives Endpoints instead. Nothing is ever written there.
+// A cluster as the remote side: read by a runtime of its own, as a world with the role `remote`. What is there is looked at when it is
+// asked for; only what the watches bring is kept.
 import {
   backOff,
   type Client,
@@ -8,23 +7,24 @@ import {
   type EndpointSlice,
   keyOf,
   type Logger,
-  Namespace,
   type Random,
   refOfKey,
   sleep,
 } from '@capstan/kube/cluster';
-import { createRuntime, type SinkBatch, type SinkContext } from '@capstan/reconcile/contract';
+import { createRuntime } from '@capstan/reconcile/contract';
 import { ABSENT, type Finding } from '../mirror/mirror.ts';
 import { type NamespaceFilter, namespaceFilter } from '../mirror/namespaces.ts';
 import type { Problem } from '../mirror/problem.ts';
 import { discoveredName } from '../names/discovered-name.ts';
-import { createListeners, type Source } from '../sync/source.ts';
+import type { RemoteReceiver, RemoteSide } from '../remote-side.ts';
+import { openingProblem } from './connect.ts';
 import { mapService } from './map-service.ts';
 import { createRemoteOperator, REMOTE, type Remote, type RemoteWatches } from './remote-operator.ts';
 import { problemOfWatch } from './watch-problem.ts';
 
 export interface KubernetesSourceOptions {
-  client: Client;
+  /** Of the remote cluster; opened as soon as its credentials are there and can be read. */
+  client: Client | (() => Promise<Client>);
   backend: string;
   namespaces: NamespaceFilter;
   writeEndpoints: boolean;
@@ -37,37 +37,17 @@ export interface KubernetesSourceOptions {
   logger: Logger;
 }
 
-export function createKubernetesSource(options: KubernetesSourceOptions): Source {
-  const { client, backend, clock, random, logger, writeEndpoints } = options;
+export function createKubernetesSource(options: KubernetesSourceOptions): RemoteSide<Remote> {
+  const { backend, clock, random, logger, writeEndpoints } = options;
   const isWatched = namespaceFilter(options.namespaces);
-  const listeners = createListeners();
-  /** Keys there by the key here; more than one only where cut names collide. */
-  const names = new Map<string, Set<string>>();
   const created = new WeakMap<EndpointSlice, EndpointSlice>();
-  let current: SinkContext<Remote, never>['current'] = () => new Map();
-  let watches: RemoteWatches = { services: undefined, endpoints: undefined };
+  let watches: RemoteWatches = NO_PROBLEM;
   let usesEndpoints = false;
   let isTaken = false;
   let identity: string | undefined;
   let isIdentified = false;
+  /** The credentials cannot be used, or lead to another cluster. */
   let wrong: Problem | undefined;
-
-  function taken({ changes, snapshot }: SinkBatch<Remote>): void {
-    const keys = new Set<string>();
-    for (const { key, after } of changes) {
-      const { namespace = '', name } = refOfKey(key);
-      const local = keyOf({ namespace, name: discoveredName(backend, name) });
-      const known = names.get(local) ?? new Set();
-      if (after === undefined) known.delete(key);
-      else known.add(key);
-      if (known.size > 0) names.set(local, known);
-      else names.delete(local);
-      keys.add(local);
-    }
-    isTaken = true;
-    listeners.changed(keys);
-    if (snapshot) listeners.state();
-  }
 
   const isWell = () => isTaken && isIdentified && failure() === undefined;
 
@@ -77,17 +57,16 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
     return problemOfWatch(watches.services, 'services') ?? problemOfWatch(watches.endpoints, what);
   }
 
-  function find(key: string): Finding {
-    const [first = '', ...others] = [...(names.get(key) ?? [])].toSorted();
-    const remote = current().get(first)?.value;
+  function find(_unit: string, [first, ...others]: readonly (readonly [string, Remote])[]): Finding {
+    const [key, remote] = first ?? [''];
     if (remote === undefined) return ABSENT;
     // Where there are many slices, those that did not change are not created again; where there are few, that would only cost memory.
     const isLarge = (remote.slices?.length ?? 0) >= LARGE_SERVICE;
     const finding = mapService(remote, { backend, writeEndpoints, ...(isLarge && { created }) });
     if (others.length === 0 || finding.state === 'absent') return finding;
-    const { namespace = '', name: winner } = refOfKey(first);
+    const { namespace = '', name: winner } = refOfKey(key);
     const collisions = others.map(
-      (other): Problem => ({
+      ([other]): Problem => ({
         type: 'NameCollision',
         message: `its name here would be that of the service ${winner}, which comes first; rename one of them`,
         namespace,
@@ -97,52 +76,69 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
     return { ...finding, problems: [...finding.problems, ...collisions] };
   }
 
-  /** The remote cluster shows who it is, once; what it does not let us know is not asked again. */
-  async function identify(signal: AbortSignal): Promise<void> {
+  /** Tries until the credentials are there: a Secret that is missing now may be created later. */
+  async function connect(receiver: RemoteReceiver<Remote>, signal: AbortSignal): Promise<Client | undefined> {
     for (let failures = 1; !signal.aborted; failures++) {
       try {
-        const found = await client.find(Namespace, { name: 'kube-system' }, { signal, metadataOnly: true });
-        identity = found?.metadata.uid;
+        const client = typeof options.client === 'function' ? await options.client() : options.client;
+        wrong = undefined;
+        return client;
       } catch (error) {
-        if (!(error instanceof Error) || !('code' in error) || error.code !== 403) {
-          logger.debug('the remote cluster does not identify itself', { error });
-          // The watches say in detail what is wrong; here it only matters that it is not known yet.
-          await sleep(clock, backOff(failures, BACK_OFF, random), signal).catch(() => {});
-          continue;
-        }
+        if (signal.aborted) return undefined;
+        wrong = openingProblem(error);
+        logger.error(wrong.message, { type: wrong.type });
+        receiver.stateChanged();
+        await sleep(clock, backOff(failures, BACK_OFF), signal).catch(() => {});
       }
-      const { expectIdentity } = options;
-      if (expectIdentity !== undefined && identity !== undefined && identity !== expectIdentity) {
-        wrong = {
-          type: 'WrongCluster',
-          message: `the credentials lead to another cluster (${identity}) than before (${expectIdentity}): nothing is changed; correct the Secret, or delete and recreate the backend`,
-        };
-        logger.error(wrong.message);
-      }
-      isIdentified = true;
-      listeners.state();
-      return;
     }
+    return undefined;
+  }
+
+  function identified(uid: string | undefined): void {
+    const { expectIdentity } = options;
+    identity = uid;
+    isIdentified = true;
+    if (expectIdentity === undefined || uid === undefined || uid === expectIdentity) return;
+    wrong = {
+      type: 'WrongCluster',
+      message: `the credentials lead to another cluster (${uid}) than before (${expectIdentity}): nothing is changed; correct the Secret, or delete and recreate the backend`,
+    };
+    logger.error(wrong.message);
   }
 
   /** Reads the cluster with its endpoints from one kind; ends early when the cluster refuses slices from the start. */
-  async function follow(endpoints: 'EndpointSlice' | 'Endpoints', signal: AbortSignal): Promise<void> {
+  async function follow(
+    client: Client,
+    endpoints: 'EndpointSlice' | 'Endpoints',
+    receiver: RemoteReceiver<Remote>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const refused = new AbortController();
     const runtime = createRuntime({
       operators: [
         createRemoteOperator({
+          client,
           endpoints,
           isWatched,
-          opened(context) {
-            current = context.current;
+          open(context) {
+            const { take } = receiver.open(context);
+            return {
+              take(batch) {
+                isTaken = true;
+                return take(batch);
+              },
+            };
           },
-          taken,
           watched(next) {
             watches = next;
             const reason = next.endpoints?.reason;
             const isRefused = !isTaken && (reason === 'NotServed' || reason === 'Forbidden');
             if (endpoints === 'EndpointSlice' && isRefused) refused.abort();
-            else listeners.state();
+            else receiver.stateChanged();
+          },
+          identified({ uid }) {
+            identified(uid);
+            receiver.stateChanged();
           },
         }),
       ],
@@ -155,19 +151,18 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
     await runtime.run(AbortSignal.any([signal, refused.signal]));
   }
 
-  async function followAll(signal: AbortSignal): Promise<void> {
-    await follow('EndpointSlice', signal);
+  async function followAll(receiver: RemoteReceiver<Remote>, signal: AbortSignal): Promise<void> {
+    const client = await connect(receiver, signal);
+    if (client === undefined) return;
+    await follow(client, 'EndpointSlice', receiver, signal);
     if (signal.aborted) return;
     logger.info('the remote cluster gives no EndpointSlices; its Endpoints are read instead');
     usesEndpoints = true;
-    watches = { services: undefined, endpoints: undefined };
-    await follow('Endpoints', signal);
+    watches = NO_PROBLEM;
+    await follow(client, 'Endpoints', receiver, signal);
   }
 
   return {
-    get isSynced() {
-      return isIdentified && isTaken;
-    },
     get isLive() {
       return isWell();
     },
@@ -177,22 +172,25 @@ export function createKubernetesSource(options: KubernetesSourceOptions): Source
     get identity() {
       return identity;
     },
-    keys: () => names.keys(),
-    find,
     problems: () => [],
-    subscribe: (listener) => listeners.add(listener),
-    async run(signal) {
+    unitOfKey(key) {
+      const { namespace = '', name } = refOfKey(key);
+      return keyOf({ namespace, name: discoveredName(backend, name) });
+    },
+    find,
+    async run(receiver, signal) {
       const cycles = async () => {
         while (!signal.aborted) {
           await sleep(clock, options.cycleMs ?? CYCLE_MS, signal).catch(() => {});
-          if (!signal.aborted && isWell()) listeners.cycle();
+          if (!signal.aborted && isWell()) receiver.confirmed();
         }
       };
-      await Promise.all([followAll(signal), identify(signal), cycles()]);
+      await Promise.all([followAll(receiver, signal), cycles()]);
     },
   };
 }
 
+const NO_PROBLEM: RemoteWatches = { services: undefined, endpoints: undefined };
 const CYCLE_MS = 30_000;
 const LARGE_SERVICE = 8;
-const BACK_OFF = { firstMs: 500, longestMs: 30_000 };
+const BACK_OFF = { firstMs: 5_000, longestMs: 300_000 };

@@ -1,20 +1,12 @@
 import type { KubeObject } from '@capstan/kube/cluster';
 import type { CopiedKeys } from './metadata.ts';
 
-/** What is known of an object that is here already, as far as a patch depends on it. */
-export interface Existing {
-  readonly resourceVersion: string;
-  readonly copied: CopiedKeys;
-}
-
 /** The merge patch that makes an existing object what is wanted: keys that are no longer copied go, keys of others stay. */
-export function patchTo(wanted: KubeObject, { resourceVersion, copied }: Existing): Record<string, unknown> {
+export function patchTo(wanted: KubeObject, copied: CopiedKeys): Record<string, unknown> {
   const { apiVersion: _apiVersion, kind: _kind, metadata, ...content } = wanted as KubeObject & Record<string, unknown>;
   const { labels = {}, annotations = {} } = metadata;
   return {
     metadata: {
-      // Of two writers one is refused, and looks again.
-      resourceVersion,
       labels: { ...removal(copied.labels, labels), ...labels },
       annotations: { ...removal(copied.annotations, annotations), ...annotations },
     },

@@ -1,17 +1,17 @@
-import { type Clock, createHttpTransport, fixedCredentials, type Logger } from '@capstan/kube/cluster';
+import { type Clock, createHttpTransport, fixedCredentials, type Logger, type Random } from '@capstan/kube/cluster';
 import type { Redactor } from '@capstan/reconcile/logging';
 import type { Given } from '../command/flags.ts';
 import type { CredentialFiles } from '../kubernetes/connect.ts';
 import { measuredTransport } from '../report/measured-transport.ts';
 import type { DiscovererMetrics } from '../report/metrics.ts';
-import type { Source } from '../sync/source.ts';
 import { readCloudCredentials } from './credentials.ts';
-import { createSession } from './session.ts';
-import { createCloudSource } from './source.ts';
+import { createCloudSource } from './remote-cloud.ts';
+import { createSession, type Session } from './session.ts';
 
 export interface CloudSurroundings {
   readonly io: { readonly files: CredentialFiles; readonly env: Readonly<Record<string, string | undefined>> };
   readonly clock: Clock;
+  readonly random: Random;
   readonly logger: Logger;
   readonly redactor: Redactor;
   readonly metrics: DiscovererMetrics;
@@ -21,9 +21,29 @@ export interface CloudSurroundings {
 const DEFAULT_PERIOD_MS = 30_000;
 const DEFAULT_TIMEOUT_MS = 5_000;
 
-/** The cloud that the flags and the mounted Secret name. Throws when the Secret cannot be used. */
-export async function openCloud(given: Given, around: CloudSurroundings): Promise<Source> {
-  const { clock, logger, metrics, redactor } = around;
+/** The cloud that the flags and the mounted Secret name. */
+export function cloudOf(given: Given, around: CloudSurroundings): ReturnType<typeof createCloudSource> {
+  const { clock, random, logger, metrics } = around;
+  return createCloudSource({
+    open: () => openSession(given, around),
+    backend: given['backend-name'] ?? '',
+    projects: {
+      include: [...(given['openstack-project-watchlist'] ?? []), ...(given.namespaces ?? [])],
+      exclude: given['exclude-namespaces'] ?? ['kube-system'],
+    },
+    writeEndpoints: around.settings.writeEndpoints,
+    expectIdentity: given['expect-identity'],
+    periodMs: Math.max(given['reconciliation-period'] ?? DEFAULT_PERIOD_MS, SHORTEST_PERIOD_MS),
+    clock,
+    random,
+    logger,
+    observe: metrics,
+  });
+}
+
+/** Throws when the Secret cannot be used. */
+async function openSession(given: Given, around: CloudSurroundings): Promise<Session> {
+  const { clock, metrics, redactor } = around;
   const credentials = await readCloudCredentials({
     files: around.io.files,
     folder: given['credentials-dir'] ?? '',
@@ -37,7 +57,7 @@ export async function openCloud(given: Given, around: CloudSurroundings): Promis
   const timeoutMs =
     given['http-client-timeout'] === 0 ? NO_TIMEOUT_MS : (given['http-client-timeout'] ?? DEFAULT_TIMEOUT_MS);
   const identity = fixedCredentials({ tls: ca === undefined ? {} : { ca } });
-  const session = createSession({
+  return createSession({
     credentials,
     interface: given['openstack-interface'] ?? interfaceOf(around.io.env),
     clock,
@@ -48,20 +68,6 @@ export async function openCloud(given: Given, around: CloudSurroundings): Promis
         clock,
         metrics.called,
       ),
-  });
-  return createCloudSource({
-    session,
-    backend: given['backend-name'] ?? '',
-    projects: {
-      include: [...(given['openstack-project-watchlist'] ?? []), ...(given.namespaces ?? [])],
-      exclude: given['exclude-namespaces'] ?? ['kube-system'],
-    },
-    writeEndpoints: around.settings.writeEndpoints,
-    expectIdentity: given['expect-identity'],
-    periodMs: Math.max(given['reconciliation-period'] ?? DEFAULT_PERIOD_MS, SHORTEST_PERIOD_MS),
-    clock,
-    logger,
-    observe: metrics,
   });
 }
 

@@ -1,17 +1,16 @@
-// A cloud as a source, by polling: three lists for all projects together, and the members of pools. Octavia has no list of all
-// members, so those of a pool are asked for when anything about the pool or its load balancer looks different, and of every
+// A cloud as a source of the contract, by polling: three lists for all projects together, and the members of pools. Octavia has no
+// list of all members, so those of a pool are asked for when anything about the pool or its load balancer looks different, and of every
 // fifth pool in each cycle whatever it looks like: a change that leaves no trace in the lists is seen after five cycles.
 // A cycle counts as a whole or not at all, but for pools whose members are refused: what is known of their load balancers stays,
-// their projects are reported, and all others go on.
-import { backOff, type Clock, keyOf, type Logger, reasonOf, sleep, validateDns1123Label } from '@capstan/kube/cluster';
-import { isCode } from '../errors.ts';
-import { ABSENT, type Finding } from '../mirror/mirror.ts';
+// their projects are reported, and all others go on. A cycle that fails closes the source: the runtime keeps its rows as stale, and
+// opens it again with back-off.
+import { type Clock, keyOf, type Logger, reasonOf, sleep, validateDns1123Label } from '@capstan/kube/cluster';
+import { type SourceDefinition, type SourceTable, source } from '@capstan/reconcile/contract';
+import { DiscoverErrors, isCode } from '../errors.ts';
 import { type NamespaceFilter, namespaceFilter } from '../mirror/namespaces.ts';
 import type { Problem } from '../mirror/problem.ts';
-import { managedDigest } from '../mirror/projection.ts';
 import { discoveredName } from '../names/discovered-name.ts';
 import type { CycleError } from '../report/metrics.ts';
-import { createListeners, type Source } from '../sync/source.ts';
 import {
   type Listener,
   type LoadBalancer,
@@ -23,14 +22,13 @@ import {
   type Member,
   type Pool,
 } from './cloud.ts';
-import { mapLoadBalancer } from './map-load-balancer.ts';
 import type { Session } from './session.ts';
 
 export interface CloudSourceOptions {
-  session: Session;
+  /** Throws when the credentials cannot be used. */
+  open(): Promise<Session>;
   backend: string;
   projects: NamespaceFilter;
-  writeEndpoints: boolean;
   expectIdentity?: string | undefined;
   /** Between the beginnings of two cycles. */
   periodMs: number;
@@ -41,10 +39,35 @@ export interface CloudSourceOptions {
   observe?: { cycled(seconds: number): void; cycleFailed(what: CycleError): void };
 }
 
-interface Entry {
-  readonly finding: Finding;
-  readonly digest: string;
+/** By the key that a load balancer has here, `namespace/name`; one more under WHOLE. */
+export type CloudRow = BalancerRow | UnseenRow | WholeRow;
+
+/** A load balancer with all that belongs to it. */
+export interface BalancerRow {
+  readonly row: 'balancer';
+  readonly balancer: LoadBalancer;
+  /** The project's name: the namespace here. */
+  readonly project: string;
+  readonly listeners: readonly Listener[];
+  readonly pools: readonly Pool[];
+  /** By pool. */
+  readonly members: Readonly<Record<string, readonly Member[]>>;
 }
+
+/** Listed, and not looked at since the start: what a process before brought here stays. */
+interface UnseenRow {
+  readonly row: 'unseen';
+}
+
+/** What concerns no single load balancer. */
+interface WholeRow {
+  readonly row: 'whole';
+  readonly identity: string | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/** No key of a load balancer looks like it. */
+export const WHOLE = 'whole';
 
 interface KnownMembers {
   readonly trace: string;
@@ -57,20 +80,18 @@ interface FoundMembers {
   readonly refused: ReadonlyMap<string, unknown>;
 }
 
-export function createCloudSource(options: CloudSourceOptions): Source {
-  const { session, backend, clock, logger, observe, periodMs, parallel = 8 } = options;
-  const listeners = createListeners();
+export function cloudSource(options: CloudSourceOptions): SourceDefinition<CloudRow> {
+  const { backend, clock, observe, periodMs, parallel = 8 } = options;
   const isWatched = namespaceFilter(options.projects);
-  let entries = new Map<string, Entry>();
+  // From here on what outlasts an opening: a cloud that was away for a while need not be asked for everything again.
+  let opened: Session | undefined;
+  let rows = new Map<string, CloudRow>();
   let known = new Map<string, KnownMembers>();
   /** By id. Those that are not listed any more keep the name that they had: their namespace does not change with our rights. */
   const names = new Map<string, string>();
-  let general: readonly Problem[] = [];
-  let failure: Problem | undefined;
-  let isSynced = false;
   let cycles = 0;
 
-  async function check(): Promise<void> {
+  async function check(session: Session, table: SourceTable<CloudRow>): Promise<void> {
     const part = async <T>(what: CycleError, work: Promise<T>): Promise<T> => {
       try {
         return await work;
@@ -86,22 +107,22 @@ export function createCloudSource(options: CloudSourceOptions): Source {
       part('ListLoadBalancers', listListeners(session)),
       part('ListPools', listPools(session)),
     ]);
-    checkIdentity();
+    checkIdentity(session);
     for (const { id, name } of projects) names.set(id, name);
-    const found = await part('ListPools', membersOf(pools, new Map(balancers.map((each) => [each.id, each]))));
-    take(balancers, allListeners, pools, found);
+    const found = await part('ListPools', membersOf(session, pools, new Map(balancers.map((each) => [each.id, each]))));
+    table.batch(() => take(session, table, { balancers, listeners: allListeners, pools, ...found }));
+    table.complete();
   }
 
-  function checkIdentity(): void {
+  function checkIdentity(session: Session): void {
     const { expectIdentity } = options;
     if (expectIdentity === undefined || session.cloud === undefined || session.cloud === expectIdentity) return;
-    throw new WrongCloud(
-      `the credentials lead to another cloud (${session.cloud}) than before (${expectIdentity}): nothing is changed; correct the Secret, or delete and recreate the backend`,
-    );
+    throw DiscoverErrors.WrongCloud(session.cloud, expectIdentity);
   }
 
   /** Of pools that look as before what is known is taken, but for every fifth. */
   async function membersOf(
+    session: Session,
     pools: readonly Pool[],
     balancers: ReadonlyMap<string, LoadBalancer>,
   ): Promise<FoundMembers> {
@@ -143,12 +164,8 @@ export function createCloudSource(options: CloudSourceOptions): Source {
     return { members: result, refused };
   }
 
-  function take(
-    balancers: readonly LoadBalancer[],
-    allListeners: readonly Listener[],
-    pools: readonly Pool[],
-    { members, refused }: FoundMembers,
-  ): void {
+  function take(session: Session, table: SourceTable<CloudRow>, found: FoundCloud): void {
+    const { pools, members, refused } = found;
     const withheld = new Map(
       pools.flatMap(({ id, balancerIds }) =>
         refused.has(id) ? balancerIds.map((balancer): [string, unknown] => [balancer, refused.get(id)]) : [],
@@ -156,14 +173,13 @@ export function createCloudSource(options: CloudSourceOptions): Source {
     );
     const failing = new Map<string, unknown>();
     const poolsById = new Map(pools.map((pool) => [pool.id, pool]));
-    const membersByPool = new Map([...members].map(([id, { members: some }]) => [id, some]));
     const ofBalancer = new Map<string, Listener[]>();
-    for (const listener of allListeners) {
+    for (const listener of found.listeners) {
       for (const id of listener.balancerIds) ofBalancer.set(id, [...(ofBalancer.get(id) ?? []), listener]);
     }
-    const next = new Map<string, Entry>();
+    const next = new Map<string, CloudRow>();
     const unusable = new Map<string, number>();
-    for (const balancer of balancers) {
+    for (const balancer of found.balancers) {
       const project = names.get(balancer.projectId) ?? balancer.projectId;
       if (!isWatched(project)) continue;
       if (validateDns1123Label(project).length > 0) {
@@ -172,25 +188,17 @@ export function createCloudSource(options: CloudSourceOptions): Source {
       }
       const key = keyOf({ namespace: project, name: discoveredName(backend, balancer.id.toLowerCase()) });
       if (withheld.has(balancer.id)) {
-        observeProject(project, withheld.get(balancer.id));
-        next.set(key, entries.get(key) ?? UNSEEN);
+        if (!failing.has(project)) observe?.cycleFailed('ListPools');
+        failing.set(project, failing.get(project) ?? withheld.get(balancer.id));
+        next.set(key, rows.get(key) ?? UNSEEN);
         continue;
       }
-      const remote = {
-        balancer,
-        project,
-        listeners: ofBalancer.get(balancer.id) ?? [],
-        pools: poolsById,
-        members: membersByPool,
-      };
-      const finding = mapLoadBalancer(remote, backend, options.writeEndpoints);
-      if (finding.state !== 'absent') next.set(key, { finding, digest: digestOf(finding) });
-    }
-    const changed = new Set<string>();
-    for (const key of new Set([...next.keys(), ...entries.keys()])) {
-      const [before, after] = [entries.get(key), next.get(key)];
-      if (before?.digest === after?.digest && before !== undefined) next.set(key, before);
-      else changed.add(key);
+      const listeners = ofBalancer.get(balancer.id) ?? [];
+      const used = [...new Set(listeners.flatMap(({ poolId }) => poolId ?? []))].flatMap(
+        (id) => poolsById.get(id) ?? [],
+      );
+      const own = Object.fromEntries(used.map(({ id }) => [id, members.get(id)?.members ?? []]));
+      next.set(key, { row: 'balancer', balancer, project, listeners, pools: used, members: own });
     }
     const invalid = [...unusable].map(
       ([name, count]): Problem => ({
@@ -206,89 +214,47 @@ export function createCloudSource(options: CloudSourceOptions): Source {
         name,
       }),
     );
-    general = [...invalid, ...unseen];
-    entries = next;
+    next.set(WHOLE, { row: 'whole', identity: session.cloud, problems: [...invalid, ...unseen] });
+    for (const key of rows.keys()) if (!next.has(key)) table.delete(key);
+    for (const [key, row] of next) table.put(key, row);
+    rows = next;
     known = members;
     cycles++;
-    isSynced = true;
-    failure = undefined;
-    listeners.changed(changed);
-    listeners.state();
-    listeners.cycle();
-
-    function observeProject(project: string, error: unknown): void {
-      if (!failing.has(project)) observe?.cycleFailed('ListPools');
-      failing.set(project, failing.get(project) ?? error);
-    }
   }
 
-  return {
-    get isSynced() {
-      return isSynced;
-    },
-    get isLive() {
-      return isSynced && failure === undefined;
-    },
-    get failure() {
-      return failure;
-    },
-    get identity() {
-      return session.cloud;
-    },
-    keys: () => entries.keys(),
-    find: (key) => entries.get(key)?.finding ?? ABSENT,
-    problems: () => general,
-    subscribe: (listener) => listeners.add(listener),
-    async run(signal) {
-      let failures = 0;
-      while (!signal.aborted) {
-        const started = clock.now();
-        let wait = periodMs;
-        try {
-          await check();
-          failures = 0;
+  return source<CloudRow>({
+    name: 'cloud',
+    backOff: BACK_OFF,
+    timeoutMs: LONGEST_CYCLE_MS,
+    async open({ table, signal }) {
+      const session = (opened ??= await options.open());
+      try {
+        while (!signal.aborted) {
+          const started = clock.now();
+          await check(session, table);
           observe?.cycled((clock.now() - started) / 1000);
-        } catch (error) {
-          if (signal.aborted) break;
-          failure = problemOf(error);
-          logger.warn('the cloud could not be read; what was discovered is kept', { error: reasonOf(error) });
-          failures++;
-          wait = backOff(failures, BACK_OFF);
-          listeners.state();
+          const wait = Math.max(periodMs - (clock.now() - started), SHORTEST_WAIT_MS);
+          await sleep(clock, wait, signal).catch(() => {});
         }
-        await sleep(clock, Math.max(wait - (clock.now() - started), SHORTEST_WAIT_MS), signal).catch(() => {});
+      } finally {
+        if (signal.aborted) {
+          opened = undefined;
+          await session.close();
+        }
       }
-      await session.close();
     },
-  };
+  });
 }
 
-/** Listed, and not looked at since the start: what a process before brought here stays. */
-const UNSEEN: Entry = {
-  finding: { state: 'invalid', keep: true, upstreamEndpoints: 0, problems: [] },
-  digest: 'unseen',
-};
+interface FoundCloud extends FoundMembers {
+  readonly balancers: readonly LoadBalancer[];
+  readonly listeners: readonly Listener[];
+  readonly pools: readonly Pool[];
+}
 
+const UNSEEN: UnseenRow = { row: 'unseen' };
 const SWEEP = 5;
 const BACK_OFF = { firstMs: 5_000, longestMs: 300_000 };
+/** A large cloud takes its time. */
+const LONGEST_CYCLE_MS = 3_600_000;
 const SHORTEST_WAIT_MS = 1_000;
-
-class WrongCloud extends Error {}
-
-function problemOf(error: unknown): Problem {
-  const message = reasonOf(error);
-  if (error instanceof WrongCloud) return { type: 'WrongCluster', message };
-  if (isCode(error, 'AuthRefused', 'Refused')) return { type: 'AuthFailed', message };
-  return { type: 'Unreachable', message: `${message}; what was discovered stays` };
-}
-
-function digestOf(finding: Finding): string {
-  if (finding.state !== 'present') return JSON.stringify(finding);
-  const { service, slices, endpoints } = finding.mirror;
-  const objects = [service, ...slices, ...(endpoints === undefined ? [] : [endpoints])];
-  return JSON.stringify([
-    objects.map((each) => [each.metadata.name, managedDigest(each)]),
-    finding.problems,
-    finding.upstreamEndpoints,
-  ]);
-}

@@ -2,7 +2,7 @@
 import { refOfKey } from '@capstan/kube/cluster';
 import { SERVICE_LABEL } from '../../kinds/group.ts';
 import type { Finding } from '../mirror/mirror.ts';
-import type { LocalUnit } from '../sync/difference.ts';
+import type { Mirrored } from '../mirror/mirrors.ts';
 
 export interface Tally {
   readonly namespace: string;
@@ -28,7 +28,7 @@ export interface Counts {
 }
 
 export interface Census {
-  take(key: string, finding: Finding, unit: LocalUnit): void;
+  take(key: string, finding: Finding, children: readonly Mirrored[]): void;
   readonly counts: Counts;
   tallies(): Iterable<Tally>;
 }
@@ -55,12 +55,15 @@ export function createCensus(): Census {
   }
 
   return {
-    take(key, finding, { service, slices }) {
+    take(key, finding, children) {
       add(tallies.get(key), -1);
       let replicatedEndpoints = 0;
-      for (const { addresses } of slices.values()) replicatedEndpoints += addresses;
+      let isReplicated = false;
+      for (const { kind, detail } of children) {
+        if (kind === 'Service') isReplicated = true;
+        else if (kind === 'EndpointSlice') replicatedEndpoints += detail.addresses;
+      }
       const isUpstream = finding.state !== 'absent';
-      const isReplicated = service !== undefined;
       if (!isUpstream && !isReplicated && replicatedEndpoints === 0) {
         tallies.delete(key);
         return;

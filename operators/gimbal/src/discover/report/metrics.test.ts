@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { EndpointSlice, Service } from '@capstan/kube';
 import { createVirtualClock } from '@capstan/testing';
 import { createCensus } from './census.ts';
 import { createMetrics } from './metrics.ts';
@@ -26,11 +27,7 @@ const UPSTREAM = [
 it('the fifteen metrics of Gimbal are there under their names, types and labels', () => {
   const metrics = createMetrics({ backend: 'east', type: 'openstack', version: '1', clock: createVirtualClock() });
   const census = createCensus();
-  census.take(
-    'team/east-web',
-    { state: 'invalid', keep: true, upstreamEndpoints: 1, problems: [] },
-    { slices: new Map() },
-  );
+  census.take('team/east-web', { state: 'invalid', keep: true, upstreamEndpoints: 1, problems: [] }, []);
   metrics.attach({
     census,
     queued: () => 1,
@@ -41,10 +38,10 @@ it('the fifteen metrics of Gimbal are there under their names, types and labels'
     problems: () => [],
     holdsLease: () => true,
   });
-  metrics.wrote('Service', 'add', 'team/east-web');
-  metrics.wrote('EndpointSlice', 'update', 'team/east-web');
-  metrics.failed('Service', 'add', 'team/east-web');
-  metrics.failed('EndpointSlice', 'delete', 'team/east-web');
+  metrics.wrote(Service, 'add', 'team/east-web');
+  metrics.wrote(EndpointSlice, 'update', 'team/east-web');
+  metrics.failed(Service, 'add', 'team/east-web');
+  metrics.failed(EndpointSlice, 'delete', 'team/east-web');
   metrics.called('/v3/projects', 12, false);
   metrics.cycleFailed('ListProjects');
   metrics.cycled(3);

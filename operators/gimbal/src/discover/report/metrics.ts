@@ -1,9 +1,9 @@
 // The metrics of a discoverer: the fifteen of Gimbal's own under their names, and below them what they leave out.
-import { type Clock, refOfKey } from '@capstan/kube/cluster';
+import { type Clock, type Kind, refOfKey } from '@capstan/kube/cluster';
+import type { LabelledAction } from '@capstan/reconcile/contract';
 import { createRegistry, type Registry } from '@capstan/reconcile/metrics';
 import { processMetrics } from '@capstan/reconcile/process-metrics';
 import type { ProblemType } from '../mirror/problem.ts';
-import type { WriteObserver } from '../sync/object-writer.ts';
 import type { Census, Tally } from './census.ts';
 
 export interface MetricsOptions {
@@ -25,8 +25,10 @@ export interface Observed {
   readonly holdsLease: () => boolean;
 }
 
-export interface DiscovererMetrics extends WriteObserver {
+export interface DiscovererMetrics {
   readonly registry: Registry;
+  wrote(kind: Kind, action: LabelledAction, key: string): void;
+  failed(kind: Kind, action: LabelledAction, key: string): void;
   /** From here on the state of the discoverer is shown. */
   attach(observed: Observed): void;
   problem(type: ProblemType): void;
@@ -193,7 +195,7 @@ export function createMetrics({ backend, type, version, clock }: MetricsOptions)
     attach(given) {
       observed = given;
     },
-    wrote(kind, action, key) {
+    wrote({ kind }, action, key) {
       writes.of({ ...own, kind, action }).inc();
       const at = kind === 'Service' ? serviceAt : endpointsAt;
       // The series of a service ends with it; otherwise a scrape would grow for ever.
@@ -202,7 +204,7 @@ export function createMetrics({ backend, type, version, clock }: MetricsOptions)
         endpointsAt.remove(labelsOf(key));
       } else at.of(labelsOf(key)).set(clock.now() / 1000);
     },
-    failed(kind, action, key) {
+    failed({ kind }, action, key) {
       (kind === 'Service' ? serviceErrors : endpointsErrors).of({ ...labelsOf(key), errortype: action }).inc();
     },
     problem: (of) => problems.of({ ...own, type: of }).inc(),

@@ -1,0 +1,28 @@
+// The remote side of a backend, whatever it is: parts of an operator in a runtime, whose sink delivers what is there.
+import type { Client } from '@capstan/kube/cluster';
+import type { LabelledChildren } from '@capstan/reconcile/contract';
+import type { Finding } from './mirror/mirror.ts';
+import type { Problem } from './mirror/problem.ts';
+
+/** `V` is what is delivered of one service. */
+export interface RemoteSide<V> {
+  /** The remote side confirms the picture at the moment. While it does not, nothing is written here: what was discovered stays. */
+  readonly isLive: boolean;
+  /** Why it is not live. */
+  readonly failure: Problem | undefined;
+  /** What must stay the same when credentials change; undefined where the remote side does not tell. */
+  readonly identity: string | undefined;
+  /** Problems that concern no single service (a project whose name is no namespace). */
+  problems(): readonly Problem[];
+  /** The key that a service has here: `namespace/name`. */
+  unitOfKey(key: string): string;
+  /** What a service is to be here; several keys share a name where long names are cut. */
+  find(unit: string, values: readonly (readonly [key: string, value: V])[]): Finding;
+  /** Until the signal is aborted; settles when everything has stopped. */
+  run(receiver: RemoteReceiver<V>, signal: AbortSignal): Promise<void>;
+}
+
+export interface RemoteReceiver<V> extends Pick<LabelledChildren<V>, 'open' | 'stateChanged' | 'confirmed'> {
+  /** Of this cluster. */
+  readonly client: Client;
+}
