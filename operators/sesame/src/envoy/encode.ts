@@ -1,11 +1,12 @@
 // Values as proto3 JSON has them, with the field names of the .proto files, become protobuf: durations are "1.5s", wrappers are
 // the bare value, enums are names, an Any is an object with "@type", bytes are a Uint8Array or base64.
 import { hash } from 'node:crypto';
+import type { WireWriter } from '@capstan/kube/protobuf';
 import { decode } from './decode.ts';
 import type { ApiConfigSource, ConfigSource, ExtensionName, Messages } from './gen/types.ts';
 import type { AllMessages, Composed, MessageName, Typed } from './message-types.ts';
 import { enumTable, type Field, type MessageTable, messageTable, TYPE_URL_PREFIX } from './tables.ts';
-import { type Writer, withWriter, withWritten } from './writer.ts';
+import { withWriter, withWritten } from './writer.ts';
 
 /** A message of any type, as the codec goes through it. */
 type Fields = { readonly [field: string]: unknown };
@@ -54,7 +55,7 @@ export class Fragment<Name extends MessageName = MessageName> {
     return withWriter((writer) => this.write(writer, delivery));
   }
 
-  write(writer: Writer, delivery: Delivery): void {
+  write(writer: WireWriter, delivery: Delivery): void {
     if (this.isFixed && !this.#fixed) {
       this.#fixed = withWriter((inner) => writeMessage(inner, this.type, this.#value ?? {}, 'grpc'));
       this.#value = undefined;
@@ -79,9 +80,9 @@ export class RenamedFragment<Name extends MessageName> extends Fragment<Name> {
     this.#rest = afterName(any);
   }
 
-  override write(writer: Writer): void {
+  override write(writer: WireWriter): void {
     writer.bytes(this.#any.subarray(this.#rest));
-    writeText(writer, 1, this.#name);
+    writer.text(this.#name, 1);
   }
 }
 
@@ -129,8 +130,7 @@ export class FragmentChunk<Name extends MessageName = MessageName> {
       for (let index = this.fragments.length - 1; index >= 0; index -= 1) {
         const before = writer.length;
         this.fragments[index]?.write(writer, form);
-        writer.varint(writer.length - before);
-        writer.varint(number * 8 + 2);
+        writer.close(number, before);
       }
     }));
   }
@@ -206,7 +206,7 @@ export function encodeAnyPieces<Name extends MessageName>(
     writer.bytes(before);
     writer.varint(size);
     writer.varint(0x12);
-    writeText(writer, 1, TYPE_URL_PREFIX + type);
+    writer.text(TYPE_URL_PREFIX + type, 1);
   });
   return [head, ...pieces, after];
 }
@@ -240,7 +240,7 @@ export function typed<Name extends ExtensionName>(type: Name, value?: Messages[N
 // Thousands of messages have the same few types: one text for each.
 const typeUrls = new Map<string, string>();
 
-function writeAnyOf(writer: Writer, type: string, value: object, delivery: Delivery): void {
+function writeAnyOf(writer: WireWriter, type: string, value: object, delivery: Delivery): void {
   const before = writer.length;
   writeMessage(writer, type, value, delivery);
   const size = writer.length - before;
@@ -248,17 +248,10 @@ function writeAnyOf(writer: Writer, type: string, value: object, delivery: Deliv
     writer.varint(size);
     writer.varint(0x12);
   }
-  writeText(writer, 1, TYPE_URL_PREFIX + type);
+  writer.text(TYPE_URL_PREFIX + type, 1);
 }
 
-function writeText(writer: Writer, number: number, text: string): void {
-  const before = writer.length;
-  writer.text(text);
-  writer.varint(writer.length - before);
-  writer.varint(number * 8 + 2);
-}
-
-function writeMessage(writer: Writer, type: string, value: unknown, delivery: Delivery): void {
+function writeMessage(writer: WireWriter, type: string, value: unknown, delivery: Delivery): void {
   if (value instanceof Fragment) {
     value.write(writer, delivery);
     return;
@@ -279,7 +272,7 @@ function writeMessage(writer: Writer, type: string, value: unknown, delivery: De
   writeFields(writer, table, value as Fields, delivery);
 }
 
-function writeFields(writer: Writer, table: MessageTable, value: Fields, delivery: Delivery): void {
+function writeFields(writer: WireWriter, table: MessageTable, value: Fields, delivery: Delivery): void {
   const names = Object.keys(value);
   for (let index = names.length - 1; index >= 0; index -= 1) {
     const name = names[index] as string;
@@ -299,7 +292,7 @@ function isDefault(value: unknown): boolean {
   return value === '' || value === 0 || value === false || (value instanceof Uint8Array && value.length === 0);
 }
 
-function writeField(writer: Writer, field: Field, value: unknown, delivery: Delivery): void {
+function writeField(writer: WireWriter, field: Field, value: unknown, delivery: Delivery): void {
   const scalar = SCALARS[field.type];
   if (scalar) {
     scalar.write(writer, value, field);
@@ -314,11 +307,10 @@ function writeField(writer: Writer, field: Field, value: unknown, delivery: Deli
   }
   const before = writer.length;
   writeMessage(writer, field.type, value, delivery);
-  writer.varint(writer.length - before);
-  writer.varint(field.number * 8 + 2);
+  writer.close(field.number, before);
 }
 
-function writeList(writer: Writer, field: Field, values: unknown, delivery: Delivery): void {
+function writeList(writer: WireWriter, field: Field, values: unknown, delivery: Delivery): void {
   if (!Array.isArray(values)) throw new EncodeError(`${field.name}: ${typeof values} is not a list`);
   const scalar = SCALARS[field.type];
   const isPacked = (scalar !== undefined && scalar.wire !== 2) || enumTable(field.type) !== undefined;
@@ -336,25 +328,23 @@ function writeList(writer: Writer, field: Field, values: unknown, delivery: Deli
     if (scalar) scalar.write(writer, values[index], field);
     else writer.varint(enumNumber(field, values[index]));
   }
-  writer.varint(writer.length - before);
-  writer.varint(field.number * 8 + 2);
+  writer.close(field.number, before);
 }
 
 /** In the order of the keys, so that equal maps have equal bytes. */
-function writeMap(writer: Writer, field: Field, value: unknown, delivery: Delivery): void {
+function writeMap(writer: WireWriter, field: Field, value: unknown, delivery: Delivery): void {
   const entries = Object.entries(value as Fields).sort(([left], [right]) => (left < right ? 1 : left > right ? -1 : 0));
   const valueField: Field = { ...field, number: 2, name: field.name, label: 'one' };
   for (const [key, content] of entries) {
     if (content === undefined) continue;
     const before = writer.length;
     writeField(writer, valueField, content, delivery);
-    if (field.keyType === 'string') writeText(writer, 1, key);
+    if (field.keyType === 'string') writer.text(key, 1);
     else {
       writer.varint(Number(key));
       writer.varint(8);
     }
-    writer.varint(writer.length - before);
-    writer.varint(field.number * 8 + 2);
+    writer.close(field.number, before);
   }
 }
 
@@ -367,7 +357,7 @@ function enumNumber(field: Field, value: unknown): number {
 
 interface Scalar {
   readonly wire: 0 | 1 | 2 | 5;
-  write(writer: Writer, value: unknown, field: Field): void;
+  write(writer: WireWriter, value: unknown, field: Field): void;
 }
 
 const INTEGER: Scalar = {
@@ -384,7 +374,7 @@ const SCALARS: Readonly<Record<string, Scalar>> = {
     write(writer, value, field) {
       if (typeof value !== 'string') throw new EncodeError(`${field.name}: ${typeof value} is not text`);
       const before = writer.length;
-      writer.text(value);
+      writer.characters(value);
       writer.varint(writer.length - before);
     },
   },
@@ -397,15 +387,15 @@ const SCALARS: Readonly<Record<string, Scalar>> = {
     },
   },
   bool: { wire: 0, write: (writer, value) => writer.varint(value === true ? 1 : 0) },
-  double: { wire: 1, write: (writer, value) => writer.double(Number(value)) },
-  float: { wire: 5, write: (writer, value) => writer.float(Number(value)) },
+  double: { wire: 1, write: (writer, value) => writer.float64(Number(value)) },
+  float: { wire: 5, write: (writer, value) => writer.float32(Number(value)) },
   int32: INTEGER,
   int64: INTEGER,
   uint32: INTEGER,
   uint64: INTEGER,
 };
 
-type Special = (writer: Writer, value: unknown, delivery: Delivery) => void;
+type Special = (writer: WireWriter, value: unknown, delivery: Delivery) => void;
 
 function wrapper(scalar: string): Special {
   const field: Field = {
@@ -462,24 +452,24 @@ const SPECIAL: Readonly<Record<string, Special>> = {
   },
 };
 
-function writeStruct(writer: Writer, value: unknown): void {
+function writeStruct(writer: WireWriter, value: unknown): void {
   for (const [key, item] of Object.entries(value as Fields).reverse()) {
     const before = writer.length;
     writeNested(writer, 2, item, writeJson);
-    writeText(writer, 1, key);
+    writer.text(key, 1);
     writer.varint(writer.length - before);
     writer.varint(0x0a);
   }
 }
 
-function writeJson(writer: Writer, value: unknown): void {
+function writeJson(writer: WireWriter, value: unknown): void {
   if (value === null) {
     writer.varint(0);
     writer.varint(0x08);
   } else if (typeof value === 'number') {
-    writer.double(value);
+    writer.float64(value);
     writer.varint(0x11);
-  } else if (typeof value === 'string') writeText(writer, 3, value);
+  } else if (typeof value === 'string') writer.text(value, 3);
   else if (typeof value === 'boolean') {
     writer.varint(value ? 1 : 0);
     writer.varint(0x20);
@@ -489,15 +479,14 @@ function writeJson(writer: Writer, value: unknown): void {
 }
 
 function writeNested(
-  writer: Writer,
+  writer: WireWriter,
   number: number,
   value: unknown,
-  write: (writer: Writer, value: unknown) => void,
+  write: (writer: WireWriter, value: unknown) => void,
 ): void {
   const before = writer.length;
   write(writer, value);
-  writer.varint(writer.length - before);
-  writer.varint(number * 8 + 2);
+  writer.close(number, before);
 }
 
 /** A decoded message, to be encoded for another delivery: its sources are those of whatever delivery it is encoded for. */

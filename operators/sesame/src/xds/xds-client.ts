@@ -1,6 +1,7 @@
 // A client of the xDS protocol, for `sesame cli` and for tests: one connection, any number of streams.
 import type { IncomingHttpHeaders } from 'node:http';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
+import { WireReader } from '@capstan/kube/protobuf';
 import { decode, type Envoy, encode, typeUrl } from '../envoy/index.ts';
 import type { DiscoveryMethod } from './discovery-stream.ts';
 import { discoveryPath } from './xds-server.ts';
@@ -236,24 +237,6 @@ const PENDING: ReceivedResource = {};
 
 /** The fields of a message whose values are bytes; others are passed over. */
 function* readBytesFields(bytes: Buffer): Generator<{ number: number; value: Buffer }> {
-  let at = 0;
-  const varint = (): number => {
-    let value = 0;
-    for (let factor = 1; ; factor *= 128) {
-      const byte = bytes[at] ?? 0;
-      at += 1;
-      value += (byte & 0x7f) * factor;
-      if (byte < 0x80) return value;
-    }
-  };
-  while (at < bytes.length) {
-    const tag = varint();
-    const wire = tag & 7;
-    if (wire === 2) {
-      const length = varint();
-      yield { number: tag >> 3, value: bytes.subarray(at, at + length) };
-      at += length;
-    } else if (wire === 0) varint();
-    else at += wire === 1 ? 8 : 4;
-  }
+  for (const reader = new WireReader(bytes); reader.next(); )
+    if (reader.isBytes) yield { number: reader.number, value: reader.bytes() };
 }

@@ -2,10 +2,10 @@
 // kubectl sends them for what it creates itself (`create deployment`, `auth can-i`) and asks for no other form when they are
 // refused. They become the JSON that the same client would have sent; answers are JSON.
 import { formatDurationNanos, formatTime } from '@capstan/kube';
+import { WireError, WireReader } from '@capstan/kube/protobuf';
 import { badRequest, unsupportedMediaType } from '../errors.ts';
 import { type JsonObject, setOwn } from '../json/copy.ts';
 import { BARE_LIST, type MessageField, sharedMessages } from './messages.ts';
-import { WireError, WireReader } from './wire.ts';
 
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 

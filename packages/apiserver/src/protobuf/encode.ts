@@ -1,8 +1,8 @@
 // Answers in protobuf: the same tables as for bodies, read the other way round. A message is written from its end, so that the
 // length of what is inside is known when it is needed.
 import { parseDurationNanos, parseTime } from '@capstan/kube';
+import { WireWriter } from '@capstan/kube/protobuf';
 import { isObject, type JsonObject } from '../json/copy.ts';
-import { BackwardWriter } from './backward-writer.ts';
 import { type MessageField, sharedMessages } from './messages.ts';
 
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
@@ -21,11 +21,11 @@ export function encodeObject(object: object): Uint8Array | undefined {
 }
 
 /** The same in steps of some hundred items of a list, and in pieces: the work of a long list can be interrupted. */
-export function* encodeInSteps(object: object): Generator<void, BackwardWriter | undefined, void> {
+export function* encodeInSteps(object: object): Generator<void, WireWriter | undefined, void> {
   const { kind, apiVersion } = object as { kind?: unknown; apiVersion?: unknown };
   const message = sharedMessages().ofKind(String(apiVersion), String(kind));
   if (message === undefined) return undefined;
-  const out = new BackwardWriter();
+  const out = new WireWriter();
   // runtime.Unknown: what it is, the message, and two empty texts that every client writes.
   out.text('', 4);
   out.text('', 3);
@@ -54,7 +54,7 @@ const STEP_ITEMS = 200;
 export function encodeEvent(type: string, object: object): Uint8Array | undefined {
   const whole = encodeObject(object);
   if (!whole) return undefined;
-  const out = new BackwardWriter();
+  const out = new WireWriter();
   out.content(whole, 1);
   out.close(2, 0);
   out.text(type, 1);
@@ -65,7 +65,7 @@ export function encodeEvent(type: string, object: object): Uint8Array | undefine
 }
 
 /** Writes a value as the content of a field. */
-type Write = (out: BackwardWriter, value: unknown, number: number) => void;
+type Write = (out: WireWriter, value: unknown, number: number) => void;
 
 interface WrittenField extends MessageField {
   number: number;
@@ -85,11 +85,11 @@ function fieldsOf(message: string): readonly WrittenField[] {
   return known;
 }
 
-function writeMessage(out: BackwardWriter, object: JsonObject, message: string): void {
+function writeMessage(out: WireWriter, object: JsonObject, message: string): void {
   for (const field of fieldsOf(message)) writeField(out, field, object);
 }
 
-function writeField(out: BackwardWriter, { name, label, type, number, write }: WrittenField, object: JsonObject): void {
+function writeField(out: WireWriter, { name, label, type, number, write }: WrittenField, object: JsonObject): void {
   if (name === undefined) {
     const end = out.length;
     writeMessage(out, object, type);
@@ -101,7 +101,7 @@ function writeField(out: BackwardWriter, { name, label, type, number, write }: W
 }
 
 function writeLabelled(
-  out: BackwardWriter,
+  out: WireWriter,
   label: MessageField['label'],
   value: unknown,
   number: number,
@@ -151,13 +151,13 @@ function nested(type: string): Write {
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
 
-function writePlain(out: BackwardWriter, value: unknown, type: string): void {
+function writePlain(out: WireWriter, value: unknown, type: string): void {
   const [only] = fieldsOf(type);
   if (only && sharedMessages().isList(type)) writeLabelled(out, only.label, value, only.number, only.write);
   else if (isObject(value)) writeMessage(out, value, type);
 }
 
-type WriteContent = (out: BackwardWriter, value: unknown) => void;
+type WriteContent = (out: WireWriter, value: unknown) => void;
 
 const rawJson: WriteContent = (out, value) => out.text(JSON.stringify(value), 1);
 
@@ -197,7 +197,7 @@ const SPECIAL: Readonly<Record<string, WriteContent>> = {
 };
 
 /** Seconds since 1970, and nanoseconds of as many digits as the type has. */
-function writeTime(out: BackwardWriter, text: string, digits: number): void {
+function writeTime(out: WireWriter, text: string, digits: number): void {
   const fraction = text.length === WHOLE_SECONDS ? '' : (/\.(\d+)/.exec(text)?.[1] ?? '');
   out.integer(Number(fraction.slice(0, digits).padEnd(9, '0')), 2);
   // What is stored has been checked; JavaScript's own parser takes a tenth of the time.

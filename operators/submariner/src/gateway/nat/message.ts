@@ -7,6 +7,8 @@
 //   Party     { string cluster_id = 1; string endpoint_id = 2; }
 //   Address   { string IP = 1; int32 port = 2; }
 
+import { WireError, WireReader, WireWriter } from '@capstan/kube/protobuf';
+
 export const RESULTS = ['OK', 'NAT_DETECTED', 'UNKNOWN_DST_CLUSTER', 'UNKNOWN_DST_ENDPOINT', 'MALFORMED'] as const;
 export type DiscoveryResult = (typeof RESULTS)[number];
 
@@ -46,151 +48,147 @@ export type DiscoveryMessage = DiscoveryRequest | DiscoveryResponse;
 const VERSION = 1;
 
 export function encodeMessage(message: DiscoveryMessage): Buffer {
-  const body = message.type === 'request' ? encodeRequest(message) : encodeResponse(message);
-  return Buffer.concat([number(1, BigInt(VERSION)), bytes(message.type === 'request' ? 2 : 3, body)]);
+  const out = new WireWriter();
+  // Fields that come last are written first.
+  const end = out.length;
+  if (message.type === 'request') writeRequest(out, message);
+  else writeResponse(out, message);
+  out.close(message.type === 'request' ? 2 : 3, end);
+  out.integer(VERSION, 1);
+  return Buffer.from(out.result());
 }
 
 /** Undefined for what is no such message. */
 export function decodeMessage(data: Uint8Array): DiscoveryMessage | undefined {
   try {
-    const fields = decodeFields(data);
-    const [request, response] = [fields.get(2), fields.get(3)];
-    if (request instanceof Uint8Array) return decodeRequest(decodeFields(request));
-    if (response instanceof Uint8Array) return decodeResponse(decodeFields(response));
-    return undefined;
-  } catch {
-    return undefined;
+    const message = WireReader.limited(data, LIMITS);
+    let found: DiscoveryMessage | undefined;
+    while (message.next()) {
+      if (message.number === 2 && message.isBytes) found = readRequest(message.message());
+      else if (message.number === 3 && message.isBytes && found?.type !== 'request')
+        found = readResponse(message.message());
+    }
+    return found;
+  } catch (error) {
+    if (error instanceof WireError) return undefined;
+    throw error;
   }
 }
 
-function encodeRequest({ number: id, sender, receiver, usingSource, usingDestination }: DiscoveryRequest): Buffer {
-  return Buffer.concat([
-    number(1, id),
-    party(2, sender),
-    party(3, receiver),
-    address(4, usingSource),
-    address(5, usingDestination),
-  ]);
+/** Of a datagram: the messages have three levels and few fields. */
+const LIMITS = { depth: 8, fields: 1000 };
+
+function writeRequest(out: WireWriter, { number, sender, receiver, ...given }: DiscoveryRequest): void {
+  writeAddress(out, 5, given.usingDestination);
+  writeAddress(out, 4, given.usingSource);
+  writeParty(out, 3, receiver);
+  writeParty(out, 2, sender);
+  writeNumber(out, 1, number);
 }
 
-function encodeResponse(response: DiscoveryResponse): Buffer {
-  return Buffer.concat([
-    number(1, response.number),
-    number(2, BigInt(RESULTS.indexOf(response.result))),
-    party(3, response.sender),
-    party(4, response.receiver),
-    number(5, BigInt(response.isSourceTranslated)),
-    number(6, BigInt(response.isSourcePortTranslated)),
-    number(7, BigInt(response.isDestinationTranslated)),
-    address(8, response.receivedSource),
-  ]);
+function writeResponse(out: WireWriter, response: DiscoveryResponse): void {
+  writeAddress(out, 8, response.receivedSource);
+  writeNumber(out, 7, BigInt(response.isDestinationTranslated));
+  writeNumber(out, 6, BigInt(response.isSourcePortTranslated));
+  writeNumber(out, 5, BigInt(response.isSourceTranslated));
+  writeParty(out, 4, response.receiver);
+  writeParty(out, 3, response.sender);
+  writeNumber(out, 2, BigInt(RESULTS.indexOf(response.result)));
+  writeNumber(out, 1, response.number);
 }
 
-function decodeRequest(fields: Fields): DiscoveryRequest {
-  return {
-    type: 'request',
-    number: numberOf(fields.get(1)),
-    sender: partyOf(fields.get(2)),
-    receiver: partyOf(fields.get(3)),
-    usingSource: addressOf(fields.get(4)),
-    usingDestination: addressOf(fields.get(5)),
-  };
+function writeParty(out: WireWriter, field: number, given: Party | undefined): void {
+  if (given === undefined) return;
+  const end = out.length;
+  writeText(out, 2, given.endpointID);
+  writeText(out, 1, given.clusterID);
+  out.close(field, end);
 }
 
-function decodeResponse(fields: Fields): DiscoveryResponse {
-  return {
-    type: 'response',
-    number: numberOf(fields.get(1)),
-    result: RESULTS[Number(numberOf(fields.get(2)))] ?? 'MALFORMED',
-    sender: partyOf(fields.get(3)),
-    receiver: partyOf(fields.get(4)),
-    isSourceTranslated: numberOf(fields.get(5)) !== 0n,
-    isSourcePortTranslated: numberOf(fields.get(6)) !== 0n,
-    isDestinationTranslated: numberOf(fields.get(7)) !== 0n,
-    receivedSource: addressOf(fields.get(8)),
-  };
+function writeAddress(out: WireWriter, field: number, given: PeerAddress | undefined): void {
+  if (given === undefined) return;
+  const end = out.length;
+  writeNumber(out, 2, BigInt(given.port));
+  writeText(out, 1, given.ip);
+  out.close(field, end);
 }
-
-function party(field: number, given: Party | undefined): Buffer {
-  if (given === undefined) return EMPTY;
-  return bytes(field, Buffer.concat([text(1, given.clusterID), text(2, given.endpointID)]));
-}
-
-function address(field: number, given: PeerAddress | undefined): Buffer {
-  return given === undefined ? EMPTY : bytes(field, Buffer.concat([text(1, given.ip), number(2, BigInt(given.port))]));
-}
-
-const EMPTY = Buffer.alloc(0);
 
 /** A field of its default value is left out. */
-function number(field: number, value: bigint): Buffer {
-  return value === 0n ? EMPTY : Buffer.concat([varint(BigInt(field << 3)), varint(value)]);
+function writeNumber(out: WireWriter, field: number, value: bigint): void {
+  if (value !== 0n) out.integer(value, field);
 }
 
-function text(field: number, value: string): Buffer {
-  return value === '' ? EMPTY : bytes(field, Buffer.from(value));
+function writeText(out: WireWriter, field: number, value: string): void {
+  if (value !== '') out.text(value, field);
 }
 
-function bytes(field: number, value: Uint8Array): Buffer {
-  return Buffer.concat([varint(BigInt((field << 3) | 2)), varint(BigInt(value.length)), value]);
-}
-
-function varint(value: bigint): Buffer {
-  const result: number[] = [];
-  let rest = BigInt.asUintN(64, value);
-  for (; rest > 127n; rest >>= 7n) result.push(Number(rest & 127n) | 128);
-  result.push(Number(rest));
-  return Buffer.from(result);
-}
-
-type Fields = ReadonlyMap<number, bigint | Uint8Array>;
-
-/** The last value of each field, as the format has it. */
-function decodeFields(data: Uint8Array): Fields {
-  const fields = new Map<number, bigint | Uint8Array>();
-  let at = 0;
-  const readVarint = () => {
-    let value = 0n;
-    for (let shift = 0n; ; shift += 7n) {
-      const byte = data[at++];
-      if (byte === undefined || shift > 63n) throw new RangeError('a number that does not end');
-      value |= BigInt(byte & 127) << shift;
-      if (byte < 128) return value;
-    }
+function readRequest(fields: WireReader): DiscoveryRequest {
+  let request: DiscoveryRequest = {
+    type: 'request',
+    number: 0n,
+    sender: undefined,
+    receiver: undefined,
+    usingSource: undefined,
+    usingDestination: undefined,
   };
-  const take = (length: number) => {
-    if (at + length > data.length) throw new RangeError('a field that is longer than its message');
-    const part = data.subarray(at, at + length);
-    at += length;
-    return part;
-  };
-  while (at < data.length) {
-    const tag = Number(readVarint());
-    const type = tag & 7;
-    if (type === 0) fields.set(tag >> 3, readVarint());
-    else if (type === 2) fields.set(tag >> 3, take(Number(readVarint())));
-    else if (type === 1 || type === 5) take(type === 1 ? 8 : 4);
-    else throw new RangeError(`a field of the unknown type ${type}`);
+  while (fields.next()) {
+    if (fields.number === 1) request = { ...request, number: readNumber(fields) };
+    else if (!fields.isBytes) continue;
+    else if (fields.number === 2) request = { ...request, sender: readParty(fields.message()) };
+    else if (fields.number === 3) request = { ...request, receiver: readParty(fields.message()) };
+    else if (fields.number === 4) request = { ...request, usingSource: readAddress(fields.message()) };
+    else if (fields.number === 5) request = { ...request, usingDestination: readAddress(fields.message()) };
   }
-  return fields;
+  return request;
 }
 
-function numberOf(value: bigint | Uint8Array | undefined): bigint {
-  return typeof value === 'bigint' ? value : 0n;
+function readResponse(fields: WireReader): DiscoveryResponse {
+  let response: DiscoveryResponse = {
+    type: 'response',
+    number: 0n,
+    result: RESULTS[0],
+    sender: undefined,
+    receiver: undefined,
+    isSourceTranslated: false,
+    isSourcePortTranslated: false,
+    isDestinationTranslated: false,
+    receivedSource: undefined,
+  };
+  while (fields.next()) {
+    const isSet = readNumber(fields) !== 0n;
+    if (fields.number === 1) response = { ...response, number: readNumber(fields) };
+    else if (fields.number === 2)
+      response = { ...response, result: RESULTS[Number(readNumber(fields))] ?? 'MALFORMED' };
+    else if (fields.number === 5) response = { ...response, isSourceTranslated: isSet };
+    else if (fields.number === 6) response = { ...response, isSourcePortTranslated: isSet };
+    else if (fields.number === 7) response = { ...response, isDestinationTranslated: isSet };
+    else if (!fields.isBytes) continue;
+    else if (fields.number === 3) response = { ...response, sender: readParty(fields.message()) };
+    else if (fields.number === 4) response = { ...response, receiver: readParty(fields.message()) };
+    else if (fields.number === 8) response = { ...response, receivedSource: readAddress(fields.message()) };
+  }
+  return response;
 }
 
-function textOf(value: bigint | Uint8Array | undefined): string {
-  return value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : '';
+function readParty(fields: WireReader): Party {
+  let [clusterID, endpointID] = ['', ''];
+  while (fields.next()) {
+    if (fields.number === 1 && fields.isBytes) clusterID = fields.text();
+    else if (fields.number === 2 && fields.isBytes) endpointID = fields.text();
+  }
+  return { clusterID, endpointID };
 }
 
-function partyOf(value: bigint | Uint8Array | undefined): Party | undefined {
-  if (!(value instanceof Uint8Array)) return undefined;
-  const fields = decodeFields(value);
-  return { clusterID: textOf(fields.get(1)), endpointID: textOf(fields.get(2)) };
+function readAddress(fields: WireReader): PeerAddress {
+  let [ip, port] = ['', 0];
+  while (fields.next()) {
+    if (fields.number === 1 && fields.isBytes) ip = fields.text();
+    else if (fields.number === 2) port = fields.integer();
+  }
+  return { ip, port };
 }
 
-function addressOf(value: bigint | Uint8Array | undefined): PeerAddress | undefined {
-  if (!(value instanceof Uint8Array)) return undefined;
-  const fields = decodeFields(value);
-  return { ip: textOf(fields.get(1)), port: Number(numberOf(fields.get(2))) };
+/** Numbers of requests have no sign and up to 64 bits. */
+function readNumber(field: WireReader): bigint {
+  return BigInt.asUintN(64, field.bigint());
 }

@@ -13,6 +13,20 @@ const EXACT_BYTES = 7;
 /** Up to here, reading bytes one by one takes less time than a call of the decoder. */
 const SHORT_TEXT = 48;
 
+/** Limits that a message and all that is in it share: bytes of clients must exhaust neither the stack nor the memory. */
+export interface WireLimits {
+  /** Messages within messages. */
+  readonly depth: number;
+  /** Fields and items of lists. */
+  readonly fields: number;
+}
+
+/** Fields that may still follow in a message with limits. */
+interface Budget {
+  readonly limits: WireLimits;
+  fields: number;
+}
+
 /** The fields of a message one after the other: `next` moves to a field, the other methods read its value. */
 export class WireReader {
   /** Of the field. */
@@ -28,15 +42,26 @@ export class WireReader {
   /** The value of a varint of few bytes. */
   #varint = 0;
 
+  #depth = 0;
+  #budget: Budget | undefined;
+
   constructor(bytes: Uint8Array, from = 0, to = bytes.length) {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#at = from;
     this.#end = to;
   }
 
+  /** A reader that refuses what is beyond the limits; without them there are none. */
+  static limited(bytes: Uint8Array, limits: WireLimits): WireReader {
+    const reader = new WireReader(bytes);
+    reader.#budget = { limits, fields: limits.fields };
+    return reader;
+  }
+
   /** False at the end of the message. */
   next(): boolean {
     if (this.#at >= this.#end) return false;
+    this.#count();
     this.#readVarint();
     this.#type = this.#varint % 8;
     this.number = (this.#varint - this.#type) / 8;
@@ -84,11 +109,16 @@ export class WireReader {
     return this.#type === FIXED64 ? this.#bytes.readDoubleLE(this.#from) : 0;
   }
 
+  float(): number {
+    return this.#type === FIXED32 ? this.#bytes.readFloatLE(this.#from) : 0;
+  }
+
   /** Numbers of a list that share a field. */
   packed(): number[] {
     const numbers: number[] = [];
     const packed = this.message();
     while (packed.#at < packed.#end) {
+      packed.#count();
       packed.#readVarint();
       numbers.push(packed.integer());
     }
@@ -102,7 +132,18 @@ export class WireReader {
   /** The fields of the message that is the value. */
   message(): WireReader {
     this.#expectBytes();
-    return new WireReader(this.#bytes, this.#from, this.#to);
+    return this.#inner(this.#bytes, this.#from, this.#to);
+  }
+
+  /** The fields of a message in bytes that belong to this one, and share its limits. */
+  within(bytes: Uint8Array): WireReader {
+    return this.#inner(bytes, 0, bytes.length);
+  }
+
+  /** The bytes themselves, without a copy. */
+  bytes(): Buffer {
+    this.#expectBytes();
+    return this.#bytes.subarray(this.#from, this.#to);
   }
 
   base64(): string {
@@ -120,6 +161,23 @@ export class WireReader {
     } catch {
       throw new WireError('a string is not UTF-8');
     }
+  }
+
+  #inner(bytes: Uint8Array, from: number, to: number): WireReader {
+    const reader = new WireReader(bytes, from, to);
+    reader.#depth = this.#depth + 1;
+    reader.#budget = this.#budget;
+    const most = this.#budget?.limits.depth;
+    if (most !== undefined && reader.#depth > most)
+      throw new WireError(`the message is nested more than ${most} levels deep`);
+    return reader;
+  }
+
+  #count(): void {
+    const budget = this.#budget;
+    if (!budget) return;
+    budget.fields -= 1;
+    if (budget.fields < 0) throw new WireError(`the message has more than ${budget.limits.fields} fields`);
   }
 
   #isAscii(): boolean {

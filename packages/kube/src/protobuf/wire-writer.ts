@@ -7,9 +7,9 @@ const [VARINT, FIXED64, LENGTH] = [0, 1, 2];
 
 /**
  * Writes the protobuf wire format from its end to its beginning: fields that come last are written first. What is written stays where it
- * is: a long message is a list of pieces.
+ * is: a long message is a list of pieces. The length of a nested message is known when it is needed, so nothing is measured first.
  */
-export class BackwardWriter {
+export class WireWriter {
   #buffer = Buffer.allocUnsafe(FIRST_BYTES);
   #at = FIRST_BYTES;
   /** Full pieces, the last of the message first. */
@@ -29,41 +29,76 @@ export class BackwardWriter {
     return this.#full.length === 0 ? this.#buffer.subarray(this.#at) : Buffer.concat(this.pieces());
   }
 
+  /** Of the buffer that is written to. */
+  get capacity(): number {
+    return this.#buffer.length;
+  }
+
+  /** Forgets what was written, and writes to the same buffer again. */
+  reset(): void {
+    this.#at = this.#buffer.length;
+    this.#full = [];
+    this.#fullBytes = 0;
+  }
+
+  /** Copies what was written to the start of a buffer of its length or more. */
+  copyTo(target: Uint8Array): void {
+    let at = 0;
+    for (const piece of this.pieces()) {
+      target.set(piece, at);
+      at += piece.length;
+    }
+  }
+
   bytes(content: Uint8Array): void {
     this.#reserve(content.length);
     this.#buffer.set(content, this.#at);
   }
 
   integer(value: number | bigint, number: number): void {
-    this.#varint(value);
-    this.#varint(number * 8 + VARINT);
+    this.varint(value);
+    this.varint(number * 8 + VARINT);
   }
 
   double(value: number, number: number): void {
-    this.#reserve(8);
-    this.#buffer.writeDoubleLE(value, this.#at);
-    this.#varint(number * 8 + FIXED64);
+    this.float64(value);
+    this.varint(number * 8 + FIXED64);
   }
 
   text(value: string, number: number): void {
     const end = this.length;
-    if (value.length > SHORT_TEXT || !this.#ascii(value)) {
-      this.#reserve(Buffer.byteLength(value));
-      this.#buffer.write(value, this.#at, 'utf8');
-    }
+    this.characters(value);
     this.close(number, end);
+  }
+
+  /** Eight bytes without a tag, as the four of `float32`. */
+  float64(value: number): void {
+    this.#reserve(8);
+    this.#buffer.writeDoubleLE(value, this.#at);
+  }
+
+  float32(value: number): void {
+    this.#reserve(4);
+    this.#buffer.writeFloatLE(value, this.#at);
+  }
+
+  /** The bytes of a text, without its length and its tag. */
+  characters(value: string): void {
+    if (value.length <= SHORT_TEXT && this.#ascii(value)) return;
+    this.#reserve(Buffer.byteLength(value));
+    this.#buffer.write(value, this.#at, 'utf8');
   }
 
   content(value: Uint8Array, number: number): void {
     this.bytes(value);
-    this.#varint(value.length);
-    this.#varint(number * 8 + LENGTH);
+    this.varint(value.length);
+    this.varint(number * 8 + LENGTH);
   }
 
   /** Makes a field of everything that was written since the writer had that length. */
   close(number: number, end: number): void {
-    this.#varint(this.length - end);
-    this.#varint(number * 8 + LENGTH);
+    this.varint(this.length - end);
+    this.varint(number * 8 + LENGTH);
   }
 
   /** False, and nothing is written, where a character is not ASCII. */
@@ -80,7 +115,8 @@ export class BackwardWriter {
     return true;
   }
 
-  #varint(value: number | bigint): void {
+  /** A number without a tag; a negative one takes ten bytes. */
+  varint(value: number | bigint): void {
     if (typeof value !== 'number' || value < 0 || value > 0x7fffffff) {
       this.#longVarint(value);
       return;

@@ -1,0 +1,3 @@
+// The wire format of protobuf, which all codecs of the workspace are built on: Kubernetes' own messages, Envoy's, and those of NAT discovery.
+export { WireError, WireReader } from './wire-reader.ts';
+export { WireWriter } from './wire-writer.ts';
