@@ -1,5 +1,5 @@
 // Addresses that both ends derive from the private address of a gateway, so that nothing has to be exchanged. 240/8 to 243/8
-// are upstream's (intra-cluster VTEPs, cable VTEPs, Globalnet, ClustersetIP); 244/8 and 245/8 are ours, and fd53:7562::/32.
+// are upstream's (intra-cluster VTEPs, cable VTEPs, Globalnet, ClustersetIP); 244/8 to 246/8 are ours, and fd53:7562::/32.
 import { isIPv4, isIPv6 } from 'node:net';
 
 /** The address of a gateway on its VXLAN link. */

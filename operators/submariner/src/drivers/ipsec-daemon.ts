@@ -4,13 +4,14 @@
 import { appendFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, reasonOf, sleep } from '@capstan/kube';
-import { type Host, HostErrors, ip, lenient, markLinkStep, restoreLinkName, sysctl } from '../host/index.ts';
+import { type Host, HostErrors, ip, lenient, markLinkStep, restoreLinkName } from '../host/index.ts';
 import { contains, isIPv4Cidr, isIPv6Cidr, lastAddressOf } from './addresses.ts';
 import { endDaemon, hasKernelEsp, isAnswering, startCharon, XFRM_DEVICE } from './charon-process.ts';
 import type { WayState } from './driver.ts';
 import { DriverErrors } from './errors.ts';
 import { CHILD, definitionOf, type IpsecConnection, stateOf } from './ipsec-connection.ts';
 import type { PreSharedKey, PreSharedKeys } from './pre-shared-keys.ts';
+import { acceptAnySide } from './reverse-path.ts';
 import { openVici, sectionOf, type Vici } from './vici.ts';
 
 export interface IpsecDaemon {
@@ -99,11 +100,7 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
       if (tries > 100) throw HostErrors.DaemonNotReady('charon', 5, `no device ${device}`);
       await sleep(clock, 50);
     }
-    await host.apply([
-      markLinkStep(device),
-      sysctl(['net', 'ipv4', 'conf', device, 'rp_filter'], '2'),
-      sysctl(['net', 'ipv4', 'conf', device, 'forwarding'], '1'),
-    ]);
+    await host.apply([markLinkStep(device), ...acceptAnySide(device)]);
   };
 
   /** Without waiting, associations that charon is just working on are left out. */

@@ -2,8 +2,9 @@
 // is sent to all of them.
 
 import { type Clock, sleep } from '@capstan/kube';
-import { bridge, type Host, ip, lenient, markLinkStep, restoreLinkName, type Step, sysctl } from '../host/index.ts';
+import { bridge, type Host, ip, lenient, markLinkStep, restoreLinkName, type Step } from '../host/index.ts';
 import { macOf, privateIPOfMac, vtep6Of } from './addresses.ts';
+import { looseReversePath } from './reverse-path.ts';
 import { linkRouteStep, unlinkRouteStep } from './routes.ts';
 
 export interface VxlanLink {
@@ -41,9 +42,7 @@ export function linkSteps({ device, id, port, sourcePort, mtu, localIP, mac, vte
     lenient(ip('addr', 'add', `${vtep6Of(vtep)}/128`, 'dev', device, 'nodad')),
     ip('link', 'set', device, 'up'),
     markLinkStep(device),
-    // The two ends change over at different moments: for a while packets come in by another link than they go out.
-    sysctl(['net', 'ipv4', 'conf', device, 'rp_filter'], '2'),
-    sysctl(['net', 'ipv4', 'conf', device, 'forwarding'], '1'),
+    ...looseReversePath(device),
   ];
 }
 

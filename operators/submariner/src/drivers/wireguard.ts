@@ -2,16 +2,7 @@
 // gateway's process ends; the next one reads its private key back from it, so that no cable is disturbed.
 import { rmSync } from 'node:fs';
 import { type Clock, sleep } from '@capstan/kube';
-import {
-  type Daemon,
-  type Host,
-  HostErrors,
-  ip,
-  lenient,
-  markLinkStep,
-  restoreLinkName,
-  sysctl,
-} from '../host/index.ts';
+import { type Daemon, type Host, HostErrors, ip, lenient, markLinkStep, restoreLinkName } from '../host/index.ts';
 import {
   type Cable,
   type CableDriver,
@@ -23,6 +14,7 @@ import {
 } from './driver.ts';
 import { DriverErrors } from './errors.ts';
 import { commonKey, type PreSharedKey, type PreSharedKeys } from './pre-shared-keys.ts';
+import { acceptAnySide } from './reverse-path.ts';
 import { underlayMtu } from './vxlan-link.ts';
 import {
   answers,
@@ -200,8 +192,7 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
       await host.apply([
         ip('link', 'set', device, 'mtu', String(mtu), 'up'),
         markLinkStep(device),
-        sysctl(['net', 'ipv4', 'conf', device, 'rp_filter'], '2'),
-        sysctl(['net', 'ipv4', 'conf', device, 'forwarding'], '1'),
+        ...acceptAnySide(device),
       ]);
       return published();
     },
