@@ -1,11 +1,14 @@
-// Permissions of an instance's Sesame: cluster-wide, or by Roles in the namespaces that it watches.
+// Permissions of an instance's Sesame: cluster-wide, or by Roles in the namespaces that it watches. They are written out, so that the
+// operator need not load the program; a test compares them with what the program declares.
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, ServiceAccount } from '@capstan/kube';
 import type { ChildObject } from '@capstan/reconcile';
 import { GROUP } from '../kinds/index.ts';
 import { type Instance, metadataOf, names, ownerLabels, watchedNamespaces } from './instance.ts';
 
 const GATEWAY = 'gateway.networking.k8s.io';
-const READ = ['get', 'list', 'watch'];
+const WATCH = ['list', 'watch'];
+const READ = ['get', ...WATCH];
+const EVENTS: PolicyRule = { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] };
 
 export function serviceAccounts(instance: Instance): ChildObject<ServiceAccount>[] {
   return [names.sesame, names.envoy].map((name) => ({ metadata: metadataOf(instance, name(instance)) }));
@@ -14,9 +17,9 @@ export function serviceAccounts(instance: Instance): ChildObject<ServiceAccount>
 /** What cannot be granted by a Role. */
 function clusterRules(): PolicyRule[] {
   return [
+    { apiGroups: [''], resources: ['namespaces'], verbs: WATCH },
     { apiGroups: [GATEWAY], resources: ['gatewayclasses'], verbs: READ },
-    { apiGroups: [GATEWAY], resources: ['gatewayclasses/status'], verbs: ['update', 'patch'] },
-    { apiGroups: [''], resources: ['namespaces'], verbs: READ },
+    { apiGroups: [GATEWAY], resources: ['gatewayclasses/status'], verbs: ['patch'] },
   ];
 }
 
@@ -37,31 +40,22 @@ function resourceRules({ spec }: Pick<Instance, 'spec'>): PolicyRule[] {
       of === group && !disabled.has(feature) ? [resource] : [],
     );
   // UDPRoutes and ListenerSets only get a status that they are not supported.
-  const gateway = [
-    'gateways',
-    'httproutes',
-    'listenersets',
-    'referencegrants',
-    'udproutes',
-    ...enabled(GATEWAY),
-  ].toSorted();
-  const own = ['httpproxies', 'sesameconfigurations', 'tlscertificatedelegations', ...enabled(GROUP)].toSorted();
-  const statuses = (resources: readonly string[]) => resources.map((resource) => `${resource}/status`);
+  const gateway = ['gateways', 'httproutes', 'listenersets', 'udproutes', ...enabled(GATEWAY)].toSorted();
+  const own = ['httpproxies', 'tlscertificatedelegations', ...enabled(GROUP)].toSorted();
+  const reported = (group: string, resources: readonly string[]): PolicyRule[] => [
+    { apiGroups: [group], resources: [...resources], verbs: READ },
+    { apiGroups: [group], resources: resources.map((resource) => `${resource}/status`), verbs: ['patch'] },
+  ];
   return [
-    { apiGroups: [''], resources: ['configmaps', 'secrets', 'services'], verbs: READ },
+    { apiGroups: [''], resources: ['configmaps', 'secrets'], verbs: READ },
+    { apiGroups: [''], resources: ['services'], verbs: WATCH },
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: WATCH },
     // Events are in the namespace of what they are about.
-    { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'get', 'patch', 'update'] },
-    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: READ },
-    { apiGroups: ['networking.k8s.io'], resources: ['ingresses'], verbs: READ },
-    { apiGroups: ['networking.k8s.io'], resources: ['ingresses/status'], verbs: ['create', 'get', 'patch', 'update'] },
-    { apiGroups: [GATEWAY], resources: gateway, verbs: READ },
-    {
-      apiGroups: [GATEWAY],
-      resources: statuses(gateway.filter((resource) => resource !== 'referencegrants')),
-      verbs: ['patch', 'update'],
-    },
-    { apiGroups: [GROUP], resources: own, verbs: READ },
-    { apiGroups: [GROUP], resources: statuses(own), verbs: ['create', 'get', 'patch', 'update'] },
+    EVENTS,
+    ...reported(GATEWAY, gateway),
+    { apiGroups: [GATEWAY], resources: ['referencegrants'], verbs: WATCH },
+    ...reported('networking.k8s.io', ['ingresses']),
+    ...reported(GROUP, own),
   ];
 }
 
@@ -97,15 +91,15 @@ export function ownRole(instance: Instance): ChildObject<Role> {
 
 function ownRules(): PolicyRule[] {
   return [
-    { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'get', 'patch', 'update'] },
+    EVENTS,
     {
       apiGroups: ['coordination.k8s.io'],
       resources: ['leases'],
       verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
     },
     // The finalizer is on the object itself, not on its status.
-    { apiGroups: [GROUP], resources: ['sesameconfigurations'], verbs: [...READ, 'patch', 'update'] },
-    { apiGroups: [GROUP], resources: ['sesameconfigurations/status'], verbs: ['get', 'patch', 'update'] },
+    { apiGroups: [GROUP], resources: ['sesameconfigurations'], verbs: [...READ, 'patch'] },
+    { apiGroups: [GROUP], resources: ['sesameconfigurations/status'], verbs: ['patch'] },
   ];
 }
 
