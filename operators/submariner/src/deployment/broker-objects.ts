@@ -29,7 +29,7 @@ export const CLIENT_RULES = [
   {
     apiGroups: [GROUP],
     resources: ['clusters', 'endpoints', 'cablepolicies'],
-    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
   },
   { apiGroups: [GROUP], resources: ['brokers'], verbs: ['get', 'list', 'watch'] },
   // Options of drivers that policies of the broker name.
@@ -38,7 +38,7 @@ export const CLIENT_RULES = [
   {
     apiGroups: ['coordination.k8s.io'],
     resources: ['leases'],
-    verbs: ['get', 'create', 'update', 'patch', 'delete'],
+    verbs: ['get', 'create', 'patch', 'delete'],
   },
 ];
 

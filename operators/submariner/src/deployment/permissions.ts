@@ -1,29 +1,29 @@
-// What a gateway may do in its own cluster: the objects of its namespace that it syncs and reports, its lease, its node.
+// What a gateway may do in its own cluster: the objects of its namespace that it syncs and reports, its lease, its node. The rules are
+// written out, so that the operator need not load the program; a test compares them with what the program declares.
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding, ServiceAccount } from '@capstan/kube';
 import { apply, type Child } from '@capstan/reconcile';
 import { GROUP } from '../kinds/index.ts';
 import { GATEWAY, GATEWAY_LABELS } from './gateway-daemon-set.ts';
 
-const ALL = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
+const READ = ['get', 'list', 'watch'];
+const WRITE = ['create', 'patch', 'delete'];
 
 /** In the namespace of the member. */
 export const GATEWAY_RULES = [
-  { apiGroups: [GROUP], resources: ['clusters', 'endpoints', 'gateways', 'cablepolicies'], verbs: ALL },
+  // A Broker here is a copy of the broker's settings.
   {
     apiGroups: [GROUP],
-    resources: ['clusters/status', 'gateways/status', 'cablepolicies/status'],
-    verbs: ['get', 'update', 'patch'],
+    resources: ['brokers', 'cablepolicies', 'clusters', 'endpoints'],
+    verbs: [...READ, ...WRITE],
   },
-  { apiGroups: [GROUP], resources: ['submariners'], verbs: ['get', 'list', 'watch'] },
-  // A copy of the broker's settings.
-  { apiGroups: [GROUP], resources: ['brokers'], verbs: ALL },
-  { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] },
-  {
-    apiGroups: ['coordination.k8s.io'],
-    resources: ['leases'],
-    verbs: ALL,
-  },
-  { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+  { apiGroups: [GROUP], resources: ['cablepolicies/status', 'clusters/status'], verbs: ['patch'] },
+  // Its Endpoint is owned by its Cluster.
+  { apiGroups: [GROUP], resources: ['clusters/finalizers'], verbs: ['update'] },
+  { apiGroups: [GROUP], resources: ['gateways'], verbs: ['get', 'list', ...WRITE] },
+  { apiGroups: [GROUP], resources: ['submariners'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['configmaps'], verbs: READ },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'watch', 'update', ...WRITE] },
+  { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
 /**
@@ -31,7 +31,7 @@ export const GATEWAY_RULES = [
  * cluster from others.
  */
 export const NODE_RULES = [
-  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['nodes'], verbs: ['get'] },
   { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
 ];
 

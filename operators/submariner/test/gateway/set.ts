@@ -7,11 +7,23 @@ import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startCluster } from '@capstan/apiserver';
-import { type Client, connect, createClient, Secret, silentLogger, systemClock } from '@capstan/kube';
+import {
+  type Client,
+  connect,
+  createClient,
+  type Kind,
+  RoleBinding,
+  Secret,
+  ServiceAccount,
+  silentLogger,
+  systemClock,
+} from '@capstan/kube';
 import { createManager } from '@capstan/reconcile';
 import { startRealCluster } from '@capstan/testing';
 import { parse, stringify } from 'yaml';
 import { runSubctl } from '../../src/commands/index.ts';
+import { tokenOf } from '../../src/deployment/broker-objects.ts';
+import { GATEWAY } from '../../src/deployment/gateway-daemon-set.ts';
 import { Gateway, MEMBER_NAMESPACE } from '../../src/kinds/index.ts';
 import { createSubmariner } from '../../src/operator.ts';
 import type { TestGateway } from '../cables/underlay.ts';
@@ -48,6 +60,8 @@ export interface ClusterSetOptions {
 export interface GatewayProcess {
   readonly pid: number;
   readonly log: () => string;
+  /** What its own cluster denied to it. */
+  readonly denied: () => readonly string[];
   /** When the process began and ceased to be the active gateway, as it logged it. */
   readonly roles: () => readonly RoleChange[];
   /** When it was frozen or killed. */
@@ -116,6 +130,23 @@ export async function createClusterSet(
     });
     return { code, stdout, stderr };
   };
+  /** A kubeconfig with the account that the operator made for gateways, so that they run under exactly its rights. */
+  const gatewayKubeconfig = async (member: string) => {
+    const account = { namespace: MEMBER_NAMESPACE, name: GATEWAY };
+    const isThere = async () => {
+      const kinds: readonly Kind[] = [ServiceAccount, RoleBinding];
+      const found = await Promise.all(kinds.map((kind) => client(member).find(kind, account)));
+      return found.every((object) => object !== undefined);
+    };
+    await until(`${member} has an account for its gateways`, 20_000, isThere);
+    const token = await tokenOf({ client: client(member), signal: stopping.signal }, MEMBER_NAMESPACE, GATEWAY);
+    const path = join(folder, `${member}-gateway.kubeconfig`);
+    const users = [{ name: member, user: { token } }];
+    writeFileSync(path, stringify({ ...config, users, 'current-context': member }, { aliasDuplicateObjects: false }), {
+      mode: 0o600,
+    });
+    return path;
+  };
   const set: ClusterSet = {
     folder,
     brokerURL,
@@ -141,7 +172,7 @@ export async function createClusterSet(
           ...(process.env['CAPSTAN_REAL']
             ? { CAPSTAN_REAL: process.env['CAPSTAN_REAL'] }
             : { CAPSTAN_REAL: join(process.env['HOME'] ?? '', '.cache', 'capstan', 'real') }),
-          KUBECONFIG: kubeconfig(member),
+          KUBECONFIG: await gatewayKubeconfig(member),
           SUBMARINER_CLUSTERID: member,
           SUBMARINER_CABLEDRIVERS: 'vxlan,wireguard,ipsec',
           SUBMARINER_CABLEDRIVER: 'vxlan',
@@ -168,12 +199,14 @@ export async function createClusterSet(
     },
     async close() {
       for (const each of gateways) await each.kill('SIGTERM');
+      const denied = [...gateways].flatMap((each) => each.denied());
       stopping.abort();
       await Promise.allSettled(running);
       for (const each of own.values()) await each.close();
       await cluster.close();
       await controlPlane?.close();
       rmSync(folder, { recursive: true, force: true });
+      assert.deepEqual(denied, [], 'a gateway lacks a right in its own cluster');
     },
   };
   try {
@@ -263,16 +296,21 @@ function joinKubeconfigs(one: string, other: string | undefined, names: readonly
   };
 }
 
+const DENIED = new RegExp(`system:serviceaccount:${MEMBER_NAMESPACE}:${GATEWAY}\\\\?" cannot .*`);
+
 function processOf(child: ChildProcess): GatewayProcess {
   let log = '';
   let rest = '';
   const roles: RoleChange[] = [];
   const stops: number[] = [];
+  const denied = new Set<string>();
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     log = `${log}${text}`.slice(-20_000);
     const lines = `${rest}${text}`.split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) {
+      const [denial] = DENIED.exec(line) ?? [];
+      if (denial !== undefined) denied.add(denial);
       const [, time, message] = /^(\S+) INFO +(leading|no longer leading) /.exec(line) ?? [];
       if (time !== undefined) roles.push({ at: Date.parse(time), isActive: message === 'leading' });
     }
@@ -283,6 +321,7 @@ function processOf(child: ChildProcess): GatewayProcess {
   return {
     pid: child.pid ?? 0,
     log: () => log,
+    denied: () => [...denied],
     roles: () => [...roles],
     stoppedAt: () => [...stops],
     signal(signal) {
