@@ -14,6 +14,7 @@ export { describeRight, type Right, rightsOf } from './rights/right.ts';
 export { createRightsAudit, RIGHTS_FOLDER, type RightsAudit } from './rights/rights-audit.ts';
 export * from './runs.ts';
 export * from './simulation/several-worlds/simulate-worlds.ts';
+export { type WatchedAccount, watchedAccount } from './stage/account.ts';
 export * from './stage/foretold.ts';
 export * from './stage/foretold-runs.ts';
 export * from './stage/lives.ts';

@@ -68,7 +68,7 @@ export function podAnnotations(
 }
 
 /** Metadata of a namespaced object of the instance. */
-export function metadataOf(instance: Instance, name: string) {
+export function metadataOf(instance: Pick<Instance, 'name' | 'namespace' | 'spec' | 'gateway'>, name: string) {
   return { namespace: instance.namespace, name, labels: ownerLabels(instance), ...ownerAnnotations(instance) };
 }
 

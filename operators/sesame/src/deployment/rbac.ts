@@ -5,6 +5,9 @@ import type { ChildObject } from '@capstan/reconcile';
 import { GROUP } from '../kinds/index.ts';
 import { type Instance, metadataOf, names, ownerLabels, watchedNamespaces } from './instance.ts';
 
+/** Where an instance is and what it watches: all that its permissions depend on. */
+type Placed = Pick<Instance, 'name' | 'namespace' | 'spec' | 'gateway'>;
+
 const GATEWAY = 'gateway.networking.k8s.io';
 const WATCH = ['list', 'watch'];
 const READ = ['get', ...WATCH];
@@ -65,7 +68,7 @@ export const GRANTED_AT_CLUSTER: readonly PolicyRule[] = clusterRules();
 /** The most that Roles of an instance hold: in its own namespace, and in those that it watches. */
 export const GRANTED_IN_NAMESPACES: readonly PolicyRule[] = [...resourceRules({ spec: {} }), ...ownRules()];
 
-export function clusterRole(instance: Instance): ChildObject<ClusterRole> {
+export function clusterRole(instance: Placed): ChildObject<ClusterRole> {
   const isEverywhere = watchedNamespaces(instance) === undefined;
   return {
     metadata: { name: names.clusterRole(instance), labels: ownerLabels(instance) },
@@ -73,7 +76,7 @@ export function clusterRole(instance: Instance): ChildObject<ClusterRole> {
   };
 }
 
-export function clusterRoleBinding(instance: Instance): ChildObject<ClusterRoleBinding> {
+export function clusterRoleBinding(instance: Placed): ChildObject<ClusterRoleBinding> {
   return {
     metadata: { name: names.clusterRole(instance), labels: ownerLabels(instance) },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: names.clusterRole(instance) },
@@ -82,7 +85,7 @@ export function clusterRoleBinding(instance: Instance): ChildObject<ClusterRoleB
 }
 
 /** In its own namespace: leases, events, and the configuration with its finalizer. */
-export function ownRole(instance: Instance): ChildObject<Role> {
+export function ownRole(instance: Placed): ChildObject<Role> {
   return {
     metadata: metadataOf(instance, names.sesame(instance)),
     rules: ownRules(),
@@ -103,7 +106,7 @@ function ownRules(): PolicyRule[] {
   ];
 }
 
-export function ownRoleBinding(instance: Instance): ChildObject<RoleBinding> {
+export function ownRoleBinding(instance: Placed): ChildObject<RoleBinding> {
   return {
     metadata: metadataOf(instance, names.roleBinding(instance)),
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: names.sesame(instance) },
@@ -126,6 +129,6 @@ export function watchedRoles(instance: Instance): { roles: ChildObject<Role>[]; 
   };
 }
 
-function subject(instance: Instance) {
+function subject(instance: Placed) {
   return { kind: 'ServiceAccount', name: names.sesame(instance), namespace: instance.namespace };
 }

@@ -1,9 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
-import { createClient, type Logger, Namespace, silentLogger, systemClock } from '@capstan/kube';
+import {
+  ClusterRole,
+  ClusterRoleBinding,
+  createClient,
+  type Logger,
+  Namespace,
+  Role,
+  RoleBinding,
+  silentLogger,
+  systemClock,
+  type Transport,
+} from '@capstan/kube';
 import { operator } from '@capstan/reconcile';
-import { createTestCluster, type TestCluster } from '@capstan/testing';
+import { createTestCluster, objectOf, type TestCluster, type WatchedAccount, watchedAccount } from '@capstan/testing';
 import { parseServeFlags } from '../../src/configuration/index.ts';
+import { clusterRole, clusterRoleBinding, ownRole, ownRoleBinding } from '../../src/deployment/rbac.ts';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { type DetailedCondition, SesameConfiguration } from '../../src/kinds/index.ts';
@@ -61,10 +73,28 @@ const routes = operator({
   reconcilers: [],
 });
 
+/** The account of an instance in this namespace, with exactly the roles that a SesameDeployment gets. */
+async function grantAccount({ client }: TestCluster) {
+  const instance = { name: 'test', namespace: NAMESPACE, spec: {} };
+  await client.create(ClusterRole, objectOf<ClusterRole>(ClusterRole, clusterRole(instance)));
+  await client.create(
+    ClusterRoleBinding,
+    objectOf<ClusterRoleBinding>(ClusterRoleBinding, clusterRoleBinding(instance)),
+  );
+  await client.create(Role, objectOf<Role>(Role, ownRole(instance)));
+  await client.create(RoleBinding, objectOf<RoleBinding>(RoleBinding, ownRoleBinding(instance)));
+  return { name: `system:serviceaccount:${NAMESPACE}:sesame-test`, groups: ['system:authenticated'] };
+}
+
 /** A real server in this process, on the real clock: sockets and streams are real ones, on the loopback interface. */
-export async function served(check: (stage: ServeStage) => Promise<void>): Promise<void> {
-  const cluster = await createTestCluster({ clock: systemClock, random: Math.random, operators: [routes] });
+export async function served(
+  check: (stage: ServeStage) => Promise<void>,
+  { isDenied = false }: { isDenied?: boolean } = {},
+): Promise<void> {
+  const cluster = await createTestCluster({ clock: systemClock, random: Math.random, operators: [routes], rbac: true });
   await cluster.client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+  const account = await grantAccount(cluster);
+  const accounts: WatchedAccount[] = [];
   const replicas: Replica[] = [];
   const conditionOf = async (type: string, name = 'sesame') => {
     const object = await cluster.client.find(SesameConfiguration, ref(name));
@@ -74,7 +104,17 @@ export async function served(check: (stage: ServeStage) => Promise<void>): Promi
     cluster,
     async start({ flags = [], policy = 'stop', name = 'sesame', ...more } = {}) {
       const [xds = 0, health = 0, debug = 0] = await freePorts(3);
-      const replica = startReplica(cluster, { xds, health, debug }, flags, policy, name, replicas.length, more);
+      const watched = watchedAccount(cluster.transport(account));
+      accounts.push(watched);
+      const replica = startReplica(
+        watched.transport,
+        { xds, health, debug },
+        flags,
+        policy,
+        name,
+        replicas.length,
+        more,
+      );
       replicas.push(replica);
       return replica;
     },
@@ -103,10 +143,11 @@ export async function served(check: (stage: ServeStage) => Promise<void>): Promi
     for (const replica of replicas) await replica.stop();
     await cluster.close();
   }
+  if (!isDenied) for (const { check: checkDenied } of accounts) checkDenied();
 }
 
 function startReplica(
-  cluster: TestCluster,
+  transport: Transport,
   ports: Replica['ports'],
   more: string[],
   invalidPolicy: 'stop' | 'keep-last-good',
@@ -125,7 +166,7 @@ function startReplica(
   const stopping = new AbortController();
   const log: string[] = [];
   const client = createClient({
-    transport: cluster.transport(),
+    transport,
     clock: systemClock,
     random: Math.random,
     logger: silentLogger,

@@ -332,21 +332,30 @@ describe('sesame serve', { concurrency: 1 }, () => {
     });
   });
 
-  test('a lock that cannot be used is an error of the configuration, and its status is written all the same', async () => {
-    await served(async (stage) => {
-      const replica = await stage.start();
-      await stage.apply(servers(replica, { leaderElection: { configmap: { name: 'lock', namespace: 'missing' } } }));
-      const condition = await stage.becomes('Valid', 'False');
-      assert.deepEqual(
-        condition.errors?.map(({ type, reason }) => [type, reason]),
-        [['LeaderElectionError', 'LockNotUsable']],
+  for (const [what, namespace] of [
+    ['whose namespace does not exist', 'missing'],
+    ['that its account may not use', 'default'],
+  ] as const)
+    test(`a lock ${what} is an error of the configuration, and its status is written all the same`, async () => {
+      const lock = { leaderElection: { configmap: { name: 'lock', namespace } } };
+      await served(
+        async (stage) => {
+          const replica = await stage.start();
+          await stage.apply(servers(replica, lock));
+          const condition = await stage.becomes('Valid', 'False');
+          assert.deepEqual(
+            condition.errors?.map(({ type, reason }) => [type, reason]),
+            [['LeaderElectionError', 'LockNotUsable']],
+          );
+          const message = condition.errors?.[0]?.message ?? '';
+          assert.match(message, new RegExp(`leaderElection.configmap.*names the Lease ${namespace}/lock`));
+          await stage.becomes('Applied', 'True');
+          const generation = await stage.apply(servers(replica));
+          await stage.becomes('Valid', 'True', generation);
+        },
+        { isDenied: true },
       );
-      assert.match(condition.errors?.[0]?.message ?? '', /leaderElection.configmap.*names the Lease missing\/lock/);
-      await stage.becomes('Applied', 'True');
-      const generation = await stage.apply(servers(replica));
-      await stage.becomes('Valid', 'True', generation);
     });
-  });
 
   test('a replica that starts with an invalid configuration replaces the error of the one before', async () => {
     await served(async (stage) => {
