@@ -198,6 +198,12 @@ export interface ChunkPart<P> {
   readonly part: P;
 }
 
+/** A key of a table that was read. */
+export interface Noted {
+  readonly table: string;
+  readonly key: string;
+}
+
 /** What would be, if an overlay were applied: a read-only view of the graph as of one wave. */
 export interface Fork {
   put<V>(table: Table<V>, key: string, value: V): void;
@@ -209,8 +215,10 @@ export interface Fork {
   evaluateKey<R>(derivation: Derivation<R>, key: string): Settled<R> | undefined;
   /** What evaluated nodes wait for, sorted. */
   readonly unknowns: readonly string[];
-  /** Keys of a table that nodes asked for in this evaluation and that are absent. */
-  missed(table: Table<unknown>): readonly string[];
+  /** Keys of a noted table that nodes read one by one in this evaluation. */
+  noted(table: Table<unknown>): readonly string[];
+  /** The same for one node of the evaluation and all that it reads. */
+  notedBy(derivation: Derivation<unknown>, key: string): readonly Noted[];
 }
 
 export interface EngineStats {
@@ -351,7 +359,8 @@ export interface Engine {
   forgetWave(): void;
   /** The last settled value; undefined for a node that is not alive. */
   valueOf<R>(derivation: Derivation<R>, key: string): Settled<R> | undefined;
-  fork(): Fork;
+  /** Reads of the noted tables are remembered; none by default. */
+  fork(noted?: readonly Table<unknown>[]): Fork;
   stats(): EngineStats;
   /** How many nodes of new objects have made room for changes that were waiting, and run in the next waves. */
   readonly newcomers: number;

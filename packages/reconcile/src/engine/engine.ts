@@ -75,7 +75,7 @@ export function createEngine(options: EngineOptions): Engine {
       if (!graph.running) graph.wave = newWaveRecord(graph.wave.number);
     },
     valueOf: (derivation, key) => valueOf(graph, derivation, key),
-    fork: () => createFork(graph),
+    fork: (noted) => createFork(graph, noted),
     stats: () => graphStats(graph),
     get newcomers() {
       return graph.newcomers.length;

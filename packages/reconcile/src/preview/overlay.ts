@@ -8,7 +8,7 @@ import {
   kindId,
   type ObjectRef,
 } from '@capstan/kube/cluster';
-import type { Fork, Table } from '../engine/index.ts';
+import type { Fork } from '../engine/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { disturbanceOf } from './disturbance.ts';
 import type { PreviewWrite } from './preview.ts';
@@ -38,10 +38,11 @@ export interface Overlay {
 }
 
 export function createOverlay(runtime: Runtime): Overlay {
-  const fork = runtime.engine.fork();
+  const { table: time } = runtime.instants;
+  const fork = runtime.engine.fork([time, ...runtime.sinks.map(({ reports }) => reports)]);
   const start = runtime.instants.now();
   const now = formatTime(start);
-  let time = start;
+  let reached = start;
   const changed = new Map<string, KubeObject | undefined>();
   /** Changed workloads whose pods are not ready yet. */
   const starting = new Map<string, { world: string; kind: Kind; key: string }>();
@@ -89,13 +90,13 @@ export function createOverlay(runtime: Runtime): Overlay {
       else overlay.put(world, kind, held);
     },
     pass() {
-      const { table, isAwaited } = runtime.instants;
-      const isDue = (instant: number) => instant > time && instant <= start + HORIZON_MS;
-      const due = fork.missed(table as Table<unknown>).filter((key) => isDue(Number(key)) && !isAwaited(key));
+      const { isAwaited } = runtime.instants;
+      const isDue = (instant: number) => instant > reached && instant <= start + HORIZON_MS;
+      const due = fork.noted(time).filter((key) => isDue(Number(key)) && !isAwaited(key));
       if (due.length === 0) return undefined;
-      time = Math.min(...due.map(Number));
-      fork.put(table, String(time), true);
-      return time - start;
+      reached = Math.min(...due.map(Number));
+      fork.put(time, String(reached), true);
+      return reached - start;
     },
     becomeReady() {
       const waiting = [...starting.values()];

@@ -22,6 +22,7 @@ import { placeOf } from '../plan/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { PRUNE_FRESH_MS } from '../runtime/writer/api-writer.ts';
 import type { Binding } from '../runtime/writer/binding.ts';
+import { awaitedReports } from './awaited-reports.ts';
 import { type PreviewDelivery, previewDeliveries } from './deliveries.ts';
 import { disturbanceOf } from './disturbance.ts';
 import { createFetcher, describeUnknown, type FetchOptions } from './fetched.ts';
@@ -245,14 +246,21 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[], mints: 
   }
   for (const { until, ...removal } of [...removals.values()].flat())
     later.push({ level: level + 1, ...removal, verb: 'delete', ...valued([]), until });
+  const awaited = awaitedReports(runtime, overlay.fork);
+  const problems = problemsOf(reported.values(), overlay, alerts.values());
+  const waiting = [...awaited].flatMap(([object, sinks]) => {
+    const until = `it waits for a report of the sink ${sinks.join(', ')}; what follows then is not known`;
+    const messages = problems.filter((problem) => problem.object === object).map(({ message }) => message);
+    return messages.length === 0 ? [`${object}: ${until}`] : messages.map((one) => `${object}: ${one} (${until})`);
+  });
   return {
     writes,
     later,
     deliveries,
-    problems: problemsOf(reported.values(), overlay, alerts.values()),
-    unknowns: [...new Set([...minted.keys(), ...gates.keys(), ...overlay.fork.unknowns])].toSorted(),
+    problems: problems.filter(({ object }) => !awaited.has(object)),
+    unknowns: [...new Set([...minted.keys(), ...gates.keys(), ...waiting, ...overlay.fork.unknowns])].toSorted(),
     mayFollow: [...new Set([...minted.values(), ...gates.values()].flat())].toSorted(),
-    undecided: [...undecided].toSorted(),
+    undecided: [...new Set([...undecided, ...awaited.keys()])].toSorted(),
     levels,
     bodies,
   };

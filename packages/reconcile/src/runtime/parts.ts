@@ -10,7 +10,7 @@ import {
   reasonOf,
 } from '@capstan/kube/cluster';
 import { createTurns } from '../apply/index.ts';
-import type { Change, Derivation, Engine, Wave } from '../engine/index.ts';
+import type { Change, Derivation, Engine, Table, Wave } from '../engine/index.ts';
 import type { Operator } from '../operator.ts';
 import type { EventInput } from '../plan/index.ts';
 import { bindDerived, type ReadSources, unmarked } from '../read/world-reader.ts';
@@ -94,6 +94,8 @@ export interface SinkBinding {
   /** What it delivers. */
   readonly derivation: Derivation<unknown>;
   readonly keys: KeySets;
+  /** What it reported, by key. */
+  readonly reports: Table<unknown>;
   /** The newest value of every key. */
   current(): ReturnType<Delivery['current']>;
 }
@@ -266,7 +268,16 @@ export function createParts(options: PartsOptions): Parts {
       operator,
       world,
       sink: delivery,
-      delivers: { id, operator, sink, world, derivation, keys, current: () => delivery.current() },
+      delivers: {
+        id,
+        operator,
+        sink,
+        world,
+        derivation,
+        keys,
+        reports: sources.sinks.of(world.name, sink).reports,
+        current: () => delivery.current(),
+      },
       derivations: [derivation, ...keys.derivations],
       objects: () => delivery.size,
       unbind() {},

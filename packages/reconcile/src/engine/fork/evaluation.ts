@@ -37,6 +37,8 @@ export interface Shadow {
   /** Nodes that it read in its run. A fold lists those that it reads in addition, and those no longer. */
   reads: Set<Node>;
   dropped: Set<Node> | undefined;
+  /** Keys of noted tables that it read. */
+  noted: Map<TableState, Set<string>> | undefined;
   cycled: Cycle | undefined;
   /** Something was left out because a function of an author failed on it. */
   incomplete: boolean;
@@ -50,8 +52,8 @@ export interface Evaluation {
   created: Map<DerivationState, Map<string, Node>>;
   /** Shadows that run now, outermost first. */
   stack: Shadow[];
-  /** Absent keys that were asked for. */
-  missed: Map<TableState, Set<string>>;
+  /** Tables whose reads are remembered. */
+  noting: ReadonlySet<TableState>;
   /** The run that may read now. */
   active: object | undefined;
   /** Runs a node's computation in the fork. */
@@ -86,6 +88,7 @@ export function outcomeOf(evaluation: Evaluation, node: Node): Outcome {
     ran: false,
     reads: new Set(),
     dropped: undefined,
+    noted: undefined,
     cycled: undefined,
     incomplete: false,
   };

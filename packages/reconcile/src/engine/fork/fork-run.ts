@@ -69,13 +69,10 @@ class ForkRun implements Tracker {
   get<V, P>(table: Table<V>, key: string, project?: Projection<V, P>): V | P | undefined {
     this.check();
     const state = tableState(table);
+    if (this.evaluation.noting.has(state)) note(this.shadow, state, key);
     const value = viewValue(this.evaluation.view, state, key) as V | undefined;
     if (value === undefined) {
       if (viewPresence(this.evaluation.view, state, key) === UNKNOWN) this.suspend([`${state.name}/${key}`]);
-      const { missed } = this.evaluation;
-      const keys = missed.get(state);
-      if (keys === undefined) missed.set(state, new Set([key]));
-      else keys.add(key);
       return undefined;
     }
     if (project === undefined) return value;
@@ -166,6 +163,13 @@ class ForkRun implements Tracker {
     if (this.evaluation.active !== this) throw EngineErrors.outsideRun(nodeName(this.shadow.node));
     if (this.shadow.cycled !== undefined) throw this.shadow.cycled.error;
   }
+}
+
+function note(shadow: Shadow, table: TableState, key: string): void {
+  shadow.noted ??= new Map();
+  const keys = shadow.noted.get(table);
+  if (keys === undefined) shadow.noted.set(table, new Set([key]));
+  else keys.add(key);
 }
 
 /** Reads another node on behalf of a shadow. */

@@ -1,4 +1,5 @@
-import type { Change, Derivation, Fork, Settled } from '../engine-types.ts';
+import type { Change, Derivation, Fork, Noted, Settled, Table } from '../engine-types.ts';
+import { depsOf } from '../graph/edge.ts';
 import { EngineErrors } from '../graph/errors.ts';
 import {
   type DerivationState,
@@ -7,8 +8,10 @@ import {
   type Graph,
   HAS_VALUE,
   IS_SUSPENDED,
+  NODE,
   type Node,
   type Outcome,
+  type TableState,
 } from '../graph/model.ts';
 import { settledOf } from '../graph/settled.ts';
 import { tableState } from '../graph/table.ts';
@@ -23,7 +26,8 @@ import { reachOf } from './reach.ts';
  * A preview: the graph as of the last wave, seen through an overlay. It reads the main graph and changes nothing in it,
  * announces no demand and keeps no record; several may live at once, each until the next flush.
  */
-export function createFork(graph: Graph): Fork {
+export function createFork(graph: Graph, noted: readonly Table<unknown>[] = []): Fork {
+  const noting = new Set(noted.map(tableState));
   const createdAtWave = graph.wave.number;
   const overlay: Overlay = new Map();
   let current: { evaluation: Evaluation; liveness: Liveness; changes: Change[] } | undefined;
@@ -33,7 +37,7 @@ export function createFork(graph: Graph): Fork {
   };
   const evaluated = () => {
     check();
-    return (current ??= evaluate(graph, overlay));
+    return (current ??= evaluate(graph, overlay, noting));
   };
   const change = (table: Parameters<Fork['put']>[0], key: string, value: unknown) => {
     check();
@@ -56,7 +60,18 @@ export function createFork(graph: Graph): Fork {
       const node = forkNode(evaluation, derivation as unknown as DerivationState, key);
       return settledOf(outcomeOf(evaluation, node)) as Settled<R> | undefined;
     },
-    missed: (table) => [...(evaluated().evaluation.missed.get(tableState(table)) ?? [])],
+    noted(table) {
+      const found = [...evaluated().evaluation.shadows.values()].flatMap(({ noted: own }) => [
+        ...(own?.get(tableState(table)) ?? []),
+      ]);
+      return [...new Set(found)];
+    },
+    notedBy(derivation, key) {
+      const { evaluation } = evaluated();
+      const state = derivation as unknown as DerivationState;
+      const node = state.nodes.get(key) ?? evaluation.created.get(state)?.get(key);
+      return node === undefined ? [] : notedBelow(evaluation, node);
+    },
     get unknowns() {
       const { evaluation, liveness } = evaluated();
       const found = new Set<string>();
@@ -69,7 +84,23 @@ export function createFork(graph: Graph): Fork {
   };
 }
 
-function evaluate(graph: Graph, overlay: Overlay) {
+/** What the node and all that it reads have noted, as far as they ran in the fork. */
+function notedBelow({ shadows }: Evaluation, top: Node): Noted[] {
+  const found: Noted[] = [];
+  const met = new Set([top]);
+  for (const node of met) {
+    const shadow = shadows.get(node);
+    if (shadow === undefined) continue;
+    for (const [{ name }, keys] of shadow.noted ?? []) for (const key of keys) found.push({ table: name, key });
+    const reads = shadow.ran
+      ? shadow.reads
+      : depsOf(node).flatMap(({ source }) => (source.kind === NODE ? [source] : []));
+    for (const read of reads) met.add(read);
+  }
+  return found;
+}
+
+function evaluate(graph: Graph, overlay: Overlay, noting: ReadonlySet<TableState>) {
   const view = { overlay, lists: new Map() };
   const evaluation: Evaluation = {
     graph,
@@ -78,7 +109,7 @@ function evaluate(graph: Graph, overlay: Overlay) {
     shadows: new Map(),
     created: new Map(),
     stack: [],
-    missed: new Map(),
+    noting,
     active: undefined,
     run: runInFork,
   };
