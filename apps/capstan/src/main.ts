@@ -3,13 +3,16 @@ import { enableCompileCache } from 'node:module';
 // The program: the machine's side of the command line.
 import { processIo } from './cli/process-io.ts';
 import { runCommandLine } from './cli.ts';
+import { showLoading } from './up/loading-lines.ts';
 import { fixNewSpace } from './up/new-space.ts';
 
 // What commands load is TypeScript: with the cache, starting the whole takes a third of the time.
 enableCompileCache();
-if (process.argv[2] === 'up') fixNewSpace();
+const argv = process.argv.slice(2);
 const { io, flushed } = processIo(process);
-const code = await runCommandLine(process.argv.slice(2), io);
+const shown = showLoading(argv, io);
+if (argv[0] === 'up') fixNewSpace();
+const code = await runCommandLine(argv, shown);
 // Not process.exitCode: a connection that is kept alive, or an operator's timer, must not hold the prompt back.
 await flushed();
 process.exit(code);

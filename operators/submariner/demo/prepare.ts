@@ -1,5 +1,5 @@
 // The demonstration: the first cluster is the broker, east (in the cloud) and west (on premise) join it, as subctl does it.
-import { type Client, systemClock } from '@capstan/kube';
+import { type Client, refOf, systemClock } from '@capstan/kube';
 import { brokerInfoOf, ensureBroker, joinCluster, labelGateway } from '../src/commands/index.ts';
 import { BROKER_NAMESPACE, MEMBER_NAMESPACE, Submariner } from '../src/kinds/index.ts';
 
@@ -31,6 +31,12 @@ export default async function prepare({ clusters, signal }: Context): Promise<Re
       .find(Submariner, { namespace: MEMBER_NAMESPACE, name: 'submariner' })
       .catch(() => undefined);
     if (known?.spec.brokerK8sApiServer === broker.url) continue;
+    // The broker has another port since the last start, and is the same.
+    if (known?.spec.clusterID === clusterID) {
+      const moved = { spec: { brokerK8sApiServer: broker.url } };
+      await member.client.patch(Submariner, refOf(known), 'merge', moved, { fieldManager: 'subctl', signal });
+      continue;
+    }
     await joinCluster(here, info, MEMBER_NAMESPACE, {
       clusterID,
       clusterLabels: { location },

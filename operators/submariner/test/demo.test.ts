@@ -9,7 +9,7 @@ import prepare from '../demo/prepare.ts';
 import { BROKER_NAMESPACE, CablePolicies, MEMBER_NAMESPACE, Submariner } from '../src/kinds/index.ts';
 import { readPolicy } from '../src/policy/read-policy.ts';
 
-test('the demonstration: two clusters join the first one, and keep their tokens the next time', async () => {
+test('the demonstration: two clusters join the first one, and keep their tokens the next time, also at another address', async () => {
   const names = ['capstan', 'east', 'west'];
   const cluster = await startCluster({ clock: systemClock, random: Math.random, port: 0, clusters: names });
   const clients = cluster.clusters.map(({ server }) => createClient({ transport: server.transport() }));
@@ -40,6 +40,12 @@ test('the demonstration: two clusters join the first one, and keep their tokens 
     const secret = { namespace: MEMBER_NAMESPACE, name: 'submariner-broker-secret' };
     const before = await east.get(Secret, secret);
     await prepare({ clusters, signal });
+    assert.equal((await east.get(Secret, secret)).metadata.resourceVersion, before.metadata.resourceVersion);
+    const url = 'https://localhost:1';
+    const moved = new Map([...clusters].map(([name, one]) => [name, { ...one, url }]));
+    await prepare({ clusters: moved, signal });
+    const { spec: next } = await east.get(Submariner, { namespace: MEMBER_NAMESPACE, name: 'submariner' });
+    assert.deepEqual([next.brokerK8sApiServer, next.clusterID], [url, 'east']);
     assert.equal((await east.get(Secret, secret)).metadata.resourceVersion, before.metadata.resourceVersion);
     const policy = parse(readFileSync(new URL('../demo/policies.yaml', import.meta.url), 'utf8')) as CablePolicies;
     assert.deepEqual(readPolicy(policy).problems, []);

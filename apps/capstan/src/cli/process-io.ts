@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, fstatSync, writeSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { pathToFileURL } from 'node:url';
@@ -31,8 +31,8 @@ export function processIo(process: NodeJS.Process): { io: Io; flushed(): Promise
     });
   }
   const io: Io = {
-    stdout: (text) => void process.stdout.write(text),
-    stderr: (text) => void process.stderr.write(text),
+    stdout: writerOf(process.stdout),
+    stderr: writerOf(process.stderr),
     env: process.env,
     cwd: process.cwd(),
     files: {
@@ -76,6 +76,32 @@ export function processIo(process: NodeJS.Process): { io: Io; flushed(): Promise
       await Promise.all([drained(process.stdout), drained(process.stderr)]);
     },
   };
+}
+
+/**
+ * Writes to a terminal, a pipe or a file. A file on a disk that is full takes no lines for a while: they are lost, and the program goes on.
+ * A stream of Node.js would take nothing after the first of them.
+ */
+function writerOf(stream: NodeJS.WriteStream & { fd: number }): (text: string) => void {
+  if (!isFile(stream.fd)) return (text) => void stream.write(text);
+  return (text) => {
+    try {
+      writeSync(stream.fd, text);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && DISK_IS_FULL.has(String(error.code)))) throw error;
+    }
+  };
+}
+
+const DISK_IS_FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
+
+function isFile(fd: number): boolean {
+  try {
+    return fstatSync(fd).isFile();
+  } catch {
+    // It is closed.
+    return false;
+  }
 }
 
 async function confirm(question: string, { stdin, stderr }: NodeJS.Process, signal: AbortSignal): Promise<boolean> {

@@ -1,8 +1,8 @@
 // The daily life of a cluster on a laptop, as processes: up in the background, down, up again, reset.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -47,7 +47,7 @@ test('a cluster runs in the background until it is stopped, keeps what it holds,
 
   const second = await capstan(up, env);
   assert.equal(second.code, 1);
-  assert.match(second.err, /^error: a cluster runs in \S+ already \(pid \d+\); stop it with capstan down/);
+  assert.match(second.err, /^error: a cluster runs in \S+ already \(pid \d+\); stop it with capstan down/m);
   assert.match((await capstan(['reset', '--data', data, '--yes'], env)).err, /runs \(pid \d+\); stop it first/);
 
   const down = await capstan(['down', '--data', data], env);
@@ -89,4 +89,56 @@ test('a start in the background that fails says why', async (t) => {
   const { code, err } = await capstan(argv, { ...process.env, HOME: folder });
   assert.equal(code, 1);
   assert.match(err, /^error: the cluster ended before it was ready:\n {2}a logical cluster cannot be named "Big"/m);
+});
+
+const withoutMounts =
+  process.platform === 'linux' && process.getuid?.() === 0
+    ? false
+    : 'needs root on Linux: it mounts a small file system';
+
+test('a cluster in the background goes on when its disk is full', {
+  skip: withoutMounts,
+  timeout: 120_000,
+}, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'capstan-full-'));
+  const data = join(folder, 'data');
+  await mkdir(data);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=48m', 'tmpfs', data]);
+  const env = { ...process.env, HOME: folder };
+  t.after(async () => {
+    await capstan(['down', '--data', data], env);
+    execFileSync('umount', ['-l', data]);
+    await rm(folder, { recursive: true });
+  });
+  const up = ['up', '--detach', '--data', data, '--listen', ':0', '--operators', 'gimbal', '--log-level', 'debug'];
+  const started = await capstan(up, env);
+  assert.equal(started.code, 0, started.err);
+  const pid = Number(/\(pid (\d+)\)/.exec(started.out)?.[1]);
+  const client = await clientOf(join(data, 'kubeconfig'));
+  const log = join(data, 'up.log');
+  const fill = join(data, 'clusters', 'fill');
+  const object = (name: string) =>
+    ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name } }) as const;
+  try {
+    await client.create(ConfigMap, object('before'));
+    await writeFile(fill, Buffer.alloc(64 * 1024 * 1024)).catch((error: NodeJS.ErrnoException) =>
+      assert.equal(error.code, 'ENOSPC'),
+    );
+    const size = (await readFile(log)).length;
+    // Each is a line of the log, which has no room.
+    for (let round = 0; round < 20; round++)
+      await client.create(ConfigMap, object(`full-${round}`)).catch(() => undefined);
+    assert.ok(await client.find(ConfigMap, { namespace: 'default', name: 'before' }), 'reads go on');
+    assert.doesNotThrow(() => process.kill(pid, 0), 'the process is alive');
+    await rm(fill);
+    for (let tries = 0; ; tries++) {
+      const created = await client.create(ConfigMap, object('after')).catch((error: unknown) => String(error));
+      if (typeof created !== 'string') break;
+      assert.ok(tries < 100, `writes do not work again: ${created}`);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    assert.ok((await readFile(log)).length >= size);
+  } finally {
+    await client.close();
+  }
 });

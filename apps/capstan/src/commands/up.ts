@@ -6,7 +6,7 @@ import { command, type Io } from '@capstan/reconcile/command-line';
 import { CliErrors } from '../cli/errors.ts';
 import { loadOperators, OPERATOR_OPTIONS } from '../cli/load-operators.ts';
 import { findDemos } from '../up/demo.ts';
-import { REPORT_PHASES, startDetached } from '../up/detach.ts';
+import { REPORT_PHASES, reportToStarter, startDetached } from '../up/detach.ts';
 import { createProgress, noProgress, type Progress } from '../up/progress.ts';
 import { type ReadyFields, readyText } from '../up/ready-text.ts';
 import { runUp } from '../up/run-up.ts';
@@ -60,7 +60,7 @@ export default command({
       write: (line) => log.write(line),
     });
     const announce = (event: string, fields: object) => {
-      if (!isText) io.stdout(`${JSON.stringify({ event, ...fields })}\n`);
+      if (!isText) printEvent({ event, ...fields }, io);
       else if (event === 'ready') {
         io.stdout(readyText(fields as ReadyFields, { settings, env: io.env }));
         log.open();
@@ -85,11 +85,16 @@ async function envoyFor(settings: UpSettings, isNeeded: boolean, isText: boolean
   await fetchEnvoy({ choice: settings.fetch, isNeeded, io, progress, report });
 }
 
+function printEvent(event: object, io: Io): void {
+  if (io.env[REPORT_PHASES] !== undefined) reportToStarter(event);
+  else io.stdout(`${JSON.stringify(event)}\n`);
+}
+
 function progressOf(isText: boolean, clock: Clock, io: Io): Progress {
   if (isText) return createProgress(clock, (line) => io.stderr(line));
   // Of a process in the background: the command that started it prints them.
   if (io.env[REPORT_PHASES] === undefined) return noProgress;
-  return createProgress(clock, (title) => io.stdout(`${JSON.stringify({ event: 'phase', title })}\n`));
+  return createProgress(clock, (title) => printEvent({ event: 'phase', title }, io));
 }
 
 async function detached(settings: UpSettings, isJson: boolean, io: Io): Promise<number> {

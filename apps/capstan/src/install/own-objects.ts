@@ -100,19 +100,22 @@ function isOwnManager(manager: string, operators: readonly Operator[]): boolean 
   );
 }
 
-/** For each reconciler, the kinds of others of which it creates objects and touches none that it did not create. */
+/**
+ * For each reconciler, the kinds of others of which it writes objects. An object at the cluster scope has no owner where its resource has a
+ * namespace: it is left when its operator is not there to remove it.
+ */
 function createdKinds(operators: readonly Operator[]): { kind: Kind; manager: string }[] {
   const own = new Set(operators.flatMap(({ kinds }) => kinds.map(kindId)));
   return operators.flatMap(({ name, reconcilers }) =>
     reconcilers.flatMap((reconciler) =>
       reconciler.writes
-        .filter(
-          ({ kind, by }) => !own.has(kindId(kind)) && by.every((mode) => mode === 'createOnly' || mode === 'mint'),
-        )
+        .filter(({ kind, by }) => !own.has(kindId(kind)) && by.some((mode) => CREATING.has(mode)))
         .map(({ kind }) => ({ kind, manager: fieldManager(name, reconciler.name) })),
     ),
   );
 }
+
+const CREATING: ReadonlySet<string> = new Set(['apply', 'createOnly', 'mint']);
 
 async function allOf(client: Client, kind: Kind, signal: AbortSignal, namespace?: string): Promise<Found[]> {
   const found: Found[] = [];

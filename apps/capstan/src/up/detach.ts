@@ -1,5 +1,5 @@
-// `capstan up --detach`: the same command in a process of its own, whose output goes to files in the data folder; this one waits
-// until the cluster is ready.
+// `capstan up --detach`: the same command in a process of its own, whose log is a file in the data folder. It reports its events by a
+// channel and not by a file, because the disk may be full. This process waits until the cluster is ready.
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,31 +36,34 @@ const LAST_LINES = 8;
 export async function startDetached(options: DetachOptions): Promise<Detached> {
   const { data, argv, execPath, execArgv, cwd, clock, signal, onPhase } = options;
   mkdirSync(data, { recursive: true, mode: 0o700 });
-  const [log, events] = [join(data, 'up.log'), join(data, 'up.events')];
-  const [logFile, eventFile] = [openSync(log, 'w', 0o600), openSync(events, 'w', 0o600)];
+  const log = join(data, 'up.log');
+  const logFile = openSync(log, 'w', 0o600);
   const [, program = '', ...given] = argv;
   const args = given.filter((argument) => !/^--detach(?:=true)?$/.test(argument));
   const child = spawn(execPath, [...execArgv, program, ...args, '-o', 'json'], {
     cwd,
     detached: true,
     env: { ...process.env, [REPORT_PHASES]: 'true' },
-    stdio: ['ignore', eventFile, logFile],
+    stdio: ['ignore', 'ignore', logFile, 'ipc'],
   });
   closeSync(logFile);
-  closeSync(eventFile);
   let ended = false;
   child.once('exit', () => (ended = true));
   child.once('error', () => (ended = true));
-  let seen = 0;
+  let ready: ReadyFields | undefined;
+  child.on('message', (message) => {
+    // Of the same program, a moment ago.
+    const event = message as UpEvent;
+    if (event.event === 'phase') onPhase(event.title);
+    if (event.event !== 'ready') return;
+    const { event: _event, ...fields } = event;
+    ready = fields;
+  });
   for (;;) {
-    const lines = eventsIn(readFileSync(events, 'utf8'));
-    for (const line of lines.slice(seen)) if (line.event === 'phase') onPhase(line.title);
-    seen = lines.length;
-    const ready = lines.find((line) => line.event === 'ready');
     if (ready !== undefined && child.pid !== undefined) {
+      child.disconnect();
       child.unref();
-      const { event: _event, ...fields } = ready;
-      return { pid: child.pid, log, ready: fields };
+      return { pid: child.pid, log, ready };
     }
     if (ended) throw CliErrors.DetachedEnded(lastLines(readFileSync(log, 'utf8')), log);
     if (signal.aborted) {
@@ -71,13 +74,12 @@ export async function startDetached(options: DetachOptions): Promise<Detached> {
   }
 }
 
-type UpEvent = { event: 'phase'; title: string } | ({ event: 'ready' } & ReadyFields) | { event: 'started' };
-
-function eventsIn(text: string): UpEvent[] {
-  // What follows the last end of a line is being written.
-  const lines = text.split('\n').slice(0, -1);
-  return lines.map((line) => JSON.parse(line) as UpEvent);
+/** Reports an event to the process that started this one in the background; it may have ended since. */
+export function reportToStarter(event: object): void {
+  if (process.connected) process.send?.(event, undefined, undefined, () => undefined);
 }
+
+type UpEvent = { event: 'phase'; title: string } | ({ event: 'ready' } & ReadyFields) | { event: 'started' };
 
 function lastLines(text: string): string {
   return text

@@ -98,7 +98,10 @@ function shortened(objects: readonly string[], room: number): string {
 function requestLines(request: FirstRequest | undefined, env: ReadyTextOptions['env']): string[] {
   if (request === undefined) return [];
   return 'curl' in request
-    ? ['A request to try:', `  ${request.curl}`]
+    ? [
+        request.isStarting ? 'A request to try, in a moment (Envoy is starting):' : 'A request to try:',
+        `  ${request.curl}`,
+      ]
     : [cut(pasteable(`No request: ${request.problem}`, env))];
 }
 

@@ -25,6 +25,7 @@ import type { LocalCables } from '@capstan/submariner/local';
 import { CliErrors } from '../cli/errors.ts';
 import type { Io } from '../cli/io.ts';
 import { applyDemo, type Demo, type DemoCluster, demoName } from './demo.ts';
+import { openDemoRecord } from './demo-record.ts';
 import { type FirstRequest, firstRequest } from './first-request.ts';
 import { knownImages } from './known-images.ts';
 import { mergeKubeconfig } from './merge-kubeconfig.ts';
@@ -193,11 +194,14 @@ async function runParts(
 async function answeredRequest(
   demos: readonly DemoObjects[],
   client: Client,
-  { clock, io }: Pick<RunPartsOptions, 'clock' | 'io'>,
+  { clock, io, settings }: Pick<RunPartsOptions, 'clock' | 'io' | 'settings'>,
   signal: AbortSignal,
 ): Promise<FirstRequest | undefined> {
-  for (const { folder } of demos) {
-    const answered = await firstRequest({ folder, client, clock, io, signal });
+  const record = await openDemoRecord(settings.data);
+  for (const { folder, name } of demos) {
+    const id = `request ${name}`;
+    const answered = await firstRequest({ folder, client, clock, io, wasAnswered: record.has(id), signal });
+    if (answered !== undefined && 'curl' in answered) await record.add(id);
     if (answered !== undefined) return answered;
   }
   return undefined;
