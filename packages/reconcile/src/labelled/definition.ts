@@ -2,8 +2,10 @@
 // inventory label names it; a label with a value of the author's choice makes them ours. They come in units that stand and fall
 // together, such as a Service with its slices. Of what is there only a digest is kept: thousands of children cost little memory, and
 // "is it as it should be" is the comparison of two texts.
-import type { Kind, KubeObject } from '@capstan/kube/cluster';
+import type { Client, Clock, Kind, KubeObject, Logger, Random } from '@capstan/kube/cluster';
 import type { Permit, Ruled } from '../ownership/index.ts';
+import type { Bucket } from '../queue/index.ts';
+import type { SinkBatch, SinkContext } from '../sinks/index.ts';
 
 /** What the author says about the children. `V` is what a sink delivers, `F` what is found for a unit, `D` what is kept of a child. */
 export interface LabelledDefinition<V, F, D> {
@@ -85,4 +87,46 @@ export interface LabelledObserver<F, D> {
   held?(children: number): void;
   wrote?(kind: Kind, action: LabelledAction, unit: string): void;
   failed?(kind: Kind, action: LabelledAction, unit: string): void;
+}
+
+export interface LabelledChildrenOptions<V, F, D> {
+  definition: LabelledDefinition<V, F, D>;
+  /** Of the cluster that the children are in. */
+  client: Client;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  /** Whether the source confirms its picture now. While it does not, nothing is written. */
+  isLive(): boolean;
+  /** Who may remove. */
+  removing: { readonly holds: boolean; onChange(listener: (holds: boolean) => void): void };
+  /** Units at a time. */
+  threads: number;
+  /** Of writes. */
+  bucket: Bucket;
+  /** Everything is compared again so often. */
+  resyncMs: number;
+  /** Whether a missing namespace is created. */
+  createsNamespaces: boolean;
+  observe?: LabelledObserver<F, D>;
+}
+
+export interface LabelledChildren<V> {
+  /** Opens a sink whose batches are brought into the cluster. */
+  open(context: Pick<SinkContext<V, never>, 'current'>): { take(batch: SinkBatch<V>): void };
+  /** `isLive` may have changed. */
+  stateChanged(): void;
+  /** The source was seen as a whole once more, or has been watched for as long. */
+  confirmed(): void;
+  /** The source has delivered everything that it has. */
+  readonly isDelivered: boolean;
+  /** The first full comparison is done, and what it found has been tried. */
+  readonly isReady: boolean;
+  /** When everything was last compared, or the source last confirmed its picture; undefined before. */
+  readonly lastSync: number | undefined;
+  /** Units that wait or are worked on. */
+  readonly queued: number;
+  /** Removals that are held back. */
+  readonly held: number;
+  run(signal: AbortSignal): Promise<void>;
 }

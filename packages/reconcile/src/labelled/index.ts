@@ -1,2 +1,2 @@
 export * from './definition.ts';
-export { createLabelledChildren, type LabelledChildren, type LabelledChildrenOptions } from './labelled-children.ts';
+export { createLabelledChildren } from './labelled-children.ts';

@@ -9,78 +9,31 @@
 // - Removals of a large share are held by the guard.
 // - What does not succeed is tried again for ever, and at once when its namespace appears or its name becomes free.
 import {
-  type Client,
   type Clock,
   isAlreadyExists,
   isForbidden,
   isNotFound,
   type KubeObject,
-  type Logger,
   Namespace,
-  type Random,
   refOfKey,
   sleep,
 } from '@capstan/kube/cluster';
 import { carryOut, createKeyState, type KeyState } from '../apply/index.ts';
 import type { ChildWrite, WriteSet } from '../diff/index.ts';
-import {
-  type Bucket,
-  createQueue,
-  done,
-  FRESH,
-  type Outcome,
-  RESYNC,
-  retry,
-  retryAfter,
-  runWorkers,
-} from '../queue/index.ts';
+import { createQueue, done, FRESH, type Outcome, RESYNC, retry, retryAfter, runWorkers } from '../queue/index.ts';
 import type { SinkBatch, SinkContext } from '../sinks/index.ts';
-import type { LabelledAction, LabelledChild, LabelledDefinition, LabelledObserver, Obstacle } from './definition.ts';
+import type {
+  LabelledAction,
+  LabelledChild,
+  LabelledChildren,
+  LabelledChildrenOptions,
+  Obstacle,
+} from './definition.ts';
 import { difference, writeSet } from './difference.ts';
 import { createLocalCopy } from './local-copy.ts';
 import { createRemovalGuard } from './removal-guard.ts';
-
-export interface LabelledChildrenOptions<V, F, D> {
-  definition: LabelledDefinition<V, F, D>;
-  /** Of the cluster that the children are in. */
-  client: Client;
-  clock: Clock;
-  random: Random;
-  logger: Logger;
-  /** Whether the source confirms its picture now. While it does not, nothing is written. */
-  isLive(): boolean;
-  /** Who may remove. */
-  removing: { readonly holds: boolean; onChange(listener: (holds: boolean) => void): void };
-  /** Units at a time. */
-  threads: number;
-  /** Of writes. */
-  bucket: Bucket;
-  /** Everything is compared again so often. */
-  resyncMs: number;
-  /** Whether a missing namespace is created. */
-  createsNamespaces: boolean;
-  observe?: LabelledObserver<F, D>;
-}
-
-export interface LabelledChildren<V> {
-  /** Opens a sink whose batches are brought into the cluster. */
-  open(context: Pick<SinkContext<V, never>, 'current'>): { take(batch: SinkBatch<V>): void };
-  /** `isLive` may have changed. */
-  stateChanged(): void;
-  /** The source was seen as a whole once more, or has been watched for as long. */
-  confirmed(): void;
-  /** The source has delivered everything that it has. */
-  readonly isDelivered: boolean;
-  /** The first full comparison is done, and what it found has been tried. */
-  readonly isReady: boolean;
-  /** When everything was last compared, or the source last confirmed its picture; undefined before. */
-  readonly lastSync: number | undefined;
-  /** Units that wait or are worked on. */
-  readonly queued: number;
-  /** Removals that are held back. */
-  readonly held: number;
-  run(signal: AbortSignal): Promise<void>;
-}
+import { createUnitKeys } from './unit-keys.ts';
+import { createWaitingUnits } from './waiting-units.ts';
 
 /** What a comparison found. */
 interface Compared<F> {
@@ -96,8 +49,6 @@ interface Work<F> {
   refusal: Obstacle | undefined;
 }
 
-/** Names that are watched one by one; more of them are tried again after a while. */
-const MOST_WATCHED = 50;
 /** How long a process that may not remove waits for the one that may. */
 const STAND_IN_MS = 1000;
 /** Should the watch on a name that is taken miss that it has become free. */
@@ -109,20 +60,15 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
   const { definition, clock, logger, removing, observe } = options;
   const queue = createQueue<string>({ clock, name: definition.name, limits: RETRIES });
   const digests = new WeakMap<KubeObject, string>();
-  /** Keys by unit; a text where there is only one. */
-  const keys = new Map<string, string | Set<string>>();
+  const keys = createUnitKeys();
   /** Units that this one may remove. */
   const known = new Set<string>();
   /** Units of which nothing is left there or here, since the last confirmation and since the one before. */
   let departed = { lately: new Set<string>(), before: new Set<string>() };
   /** Units that could not be worked on because the source was not live. */
   const deferred = new Set<string>();
-  /** Units whose namespace is missing, by namespace. */
-  const homeless = new Map<string, Set<string>>();
   /** Objects that have the name of a child and that the copy does not hold, by unit. */
   const met = new Map<string, LabelledChild<D>[]>();
-  /** Units whose name is another's: what ends the watch for its end. */
-  const taken = new Map<string, () => void>();
   /** Of units whose last attempt failed. */
   const states = new Map<string, KeyState>();
   const working = new Map<string, Work<F>>();
@@ -141,12 +87,11 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
       changed: (units) => changed(units, removing.holds ? 0 : STAND_IN_MS),
       namespaceChanged(namespace) {
         for (const work of working.values()) work.compared = undefined;
-        const units = homeless.get(namespace);
-        homeless.delete(namespace);
-        for (const unit of units ?? []) tryAgain(unit);
+        waiting.namespaceChanged(namespace);
       },
     },
   });
+  const waiting = createWaitingUnits(local.whenFree, tryAgain);
   const guard = createRemovalGuard({ clock, owned: () => local.size });
 
   const isOpen = () => isDelivered && options.isLive() && local.isSynced;
@@ -158,9 +103,7 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
   }
 
   function find(unit: string): F {
-    const named = keys.get(unit);
-    const all = named === undefined ? [] : typeof named === 'string' ? [named] : [...named].toSorted();
-    const values = all.flatMap((key): (readonly [string, V])[] => {
+    const values = keys.of(unit).flatMap((key): (readonly [string, V])[] => {
       const found = current().get(key);
       return found === undefined ? [] : [[key, found.value]];
     });
@@ -221,18 +164,14 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
   /** Nothing is left to do for a unit. */
   function settle(unit: string, { finding }: Compared<F>): void {
     observe?.settled?.(unit, finding, undefined);
-    taken.get(unit)?.();
-    taken.delete(unit);
+    waiting.settled(unit);
     met.delete(unit);
-    for (const [namespace, units] of homeless) {
-      if (units.delete(unit) && units.size === 0) homeless.delete(namespace);
-    }
     tried(unit);
   }
 
   function compareAll(mayRemoveNow = false): void {
     if (!isOpen()) return;
-    const units = new Set([...keys.keys(), ...local.units()]);
+    const units = new Set([...keys.units(), ...local.units()]);
     const isFirst = untried === undefined;
     if (isFirst || mayRemoveNow) for (const unit of units) known.add(unit);
     untried ??= new Set(units);
@@ -382,7 +321,7 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
 
   function waitFor(unit: string, obstacle: Obstacle, outcome: Outcome): Outcome {
     if (obstacle.what === 'namespace') {
-      homeless.set(obstacle.namespace, (homeless.get(obstacle.namespace) ?? new Set()).add(unit));
+      waiting.forNamespace(obstacle.namespace, unit);
       return outcome;
     }
     if (obstacle.what === 'refused') return outcome;
@@ -390,13 +329,7 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
     const { kind } = obstacle;
     const name = met.get(unit)?.find((each) => each.claim !== undefined)?.metadata.name ?? refOfKey(unit).name;
     met.delete(unit);
-    if (!taken.has(unit) && taken.size < MOST_WATCHED) {
-      const { namespace = '' } = refOfKey(unit);
-      taken.set(
-        unit,
-        local.whenFree(kind, { namespace, name }, () => tryAgain(unit)),
-      );
-    }
+    waiting.forName(unit, kind, { namespace: refOfKey(unit).namespace ?? '', name });
     return retryAfter(TAKEN_MS);
   }
 
@@ -415,29 +348,13 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
     const units = new Set<string>();
     for (const { key, after } of changes) {
       const unit = definition.unitOfKey(key);
-      if (after === undefined) forgetKey(unit, key);
-      else nameKey(unit, key);
+      if (after === undefined) keys.delete(unit, key);
+      else keys.add(unit, key);
       units.add(unit);
     }
     isDelivered = true;
     changed(units);
     if (snapshot) stateChanged();
-  }
-
-  function nameKey(unit: string, key: string): void {
-    const named = keys.get(unit);
-    if (named === undefined) keys.set(unit, key);
-    else if (typeof named !== 'string') named.add(key);
-    else if (named !== key) keys.set(unit, new Set([named, key]));
-  }
-
-  function forgetKey(unit: string, key: string): void {
-    const named = keys.get(unit);
-    if (named === undefined) return;
-    const left = typeof named === 'string' ? (named === key ? [] : [named]) : [...named].filter((one) => one !== key);
-    const [first] = left;
-    if (first === undefined) keys.delete(unit);
-    else keys.set(unit, left.length === 1 ? first : new Set(left));
   }
 
   /** A unit that came back for a moment, because another process was behind, is still ours to remove. */
@@ -483,7 +400,7 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
       stateChanged();
       const copied = local.run(signal);
       await Promise.all([workers, resyncs]);
-      for (const stop of taken.values()) stop();
+      waiting.stop();
       await copied;
     },
   };

@@ -14,8 +14,8 @@ import {
 import { createRandom, createTestCluster, createVirtualClock, recordingTransport } from '@capstan/testing';
 import { isMarked } from '../ownership/index.ts';
 import { createBucket } from '../queue/index.ts';
-import type { LabelledDefinition, Obstacle, Wanted } from './definition.ts';
-import { createLabelledChildren, type LabelledChildren } from './labelled-children.ts';
+import type { LabelledChildren, LabelledDefinition, Obstacle, Wanted } from './definition.ts';
+import { createLabelledChildren } from './labelled-children.ts';
 
 export const LABEL = 'example.com/source';
 export const MARK = 'example.com/created';
