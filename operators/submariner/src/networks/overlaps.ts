@@ -1,9 +1,19 @@
 // Networks of different clusters that overlap: packets to them can go to one cluster only.
 import { isCidr, rangeOf } from '../drivers/addresses.ts';
+import type { Cluster } from '../kinds/index.ts';
 
 export interface ClusterNetworks {
   readonly id: string;
   readonly subnets: readonly string[];
+}
+
+/** The networks by which others reach a cluster. */
+export function networksOf({ spec }: Pick<Cluster, 'spec'>): ClusterNetworks {
+  return {
+    id: spec.cluster_id,
+    // With Globalnet the global networks are what others see.
+    subnets: spec.global_cidr.length > 0 ? spec.global_cidr : [...spec.service_cidr, ...spec.cluster_cidr],
+  };
 }
 
 /** A message for each cluster that overlaps another, by its id. */

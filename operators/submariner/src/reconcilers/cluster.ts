@@ -2,15 +2,9 @@
 import { conditionType, derivation, plan, reading, reconciler } from '@capstan/reconcile';
 import { isCidr } from '../drivers/addresses.ts';
 import { Cluster } from '../kinds/index.ts';
-import { type ClusterNetworks, findOverlaps } from '../networks/overlaps.ts';
+import { findOverlaps, networksOf } from '../networks/overlaps.ts';
 
 const accepted = conditionType<'Accepted' | 'OverlappingSubnets' | 'InvalidSubnet'>('Accepted');
-
-const networksOf = ({ spec }: Cluster): ClusterNetworks => ({
-  id: spec.cluster_id,
-  // With Globalnet the global networks are what others see.
-  subnets: spec.global_cidr.length > 0 ? spec.global_cidr : [...spec.service_cidr, ...spec.cluster_cidr],
-});
 
 /** By namespace: the first overlap of each cluster that has one. */
 const overlaps = derivation<Readonly<Record<string, string>>>({

@@ -45,7 +45,11 @@ export function membership(
   const conditions = read.get(Cluster, { namespace, name: clusterID }, conditionsOf) ?? [];
   const find = (name: string) => conditions.find(({ type }) => type === name);
   const [published, accepted] = [find('Published'), find('Accepted')];
-  if (published?.status === 'False') return joined.isFalse('DuplicateClusterID', published.message);
+  if (published?.status === 'False')
+    return joined.isFalse(
+      published.reason === 'OverlappingSubnets' ? 'OverlappingSubnets' : 'DuplicateClusterID',
+      published.message,
+    );
   const failure = gateways.find(({ brokerFailure }) => brokerFailure !== undefined && brokerFailure !== '');
   if (failure?.brokerFailure !== undefined) return joined.isFalse('BrokerUnavailable', failure.brokerFailure);
   if (accepted?.status === 'False' && (accepted.reason === 'OverlappingSubnets' || accepted.reason === 'InvalidSubnet'))

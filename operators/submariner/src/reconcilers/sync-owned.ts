@@ -14,6 +14,7 @@ import {
   writing,
 } from '@capstan/reconcile';
 import { Cluster, OWNER_ANNOTATION, Submariner } from '../kinds/index.ts';
+import { type ClusterNetworks, findOverlaps, networksOf } from '../networks/overlaps.ts';
 import { baseAnnotations, EXPORT, SYNC, SYNCED, type SyncObject } from '../sync/content.ts';
 import { isDuplicate, syncOwned } from '../sync/sync-owned.ts';
 import { annotationFields, BROKER_ROLE, copyOf, fieldsOf, isLeaving, type SyncPlaces } from './sync-policies.ts';
@@ -24,20 +25,39 @@ interface Owned extends KubeObject {
 }
 
 const LOCAL_WORLD = '';
-const published = conditionType<'Published' | 'DuplicateClusterID'>('Published');
+const published = conditionType<'Published' | 'DuplicateClusterID' | 'OverlappingSubnets'>('Published');
 
 const ownerOf = ({ metadata }: Cluster): SyncObject => {
   const owner = metadata.annotations?.[OWNER_ANNOTATION];
   return { metadata: { annotations: owner === undefined ? {} : { [OWNER_ANNOTATION]: owner } } };
 };
 
-function publication(id: string, isTaken: boolean) {
-  if (!isTaken) return published.isTrue('Published', '');
-  const remedy = `choose another clusterID here, or remove the other one by "subctl remove-member ${id}"`;
-  return published.isFalse(
-    'DuplicateClusterID',
-    `cluster "${id}": another cluster has joined the broker with this id, and nothing of this one is published; ${remedy}`,
-  );
+function publication(id: string, isTaken: boolean, overlap: string | undefined) {
+  if (isTaken) {
+    const remedy = `choose another clusterID here, or remove the other one by "subctl remove-member ${id}"`;
+    return published.isFalse(
+      'DuplicateClusterID',
+      `cluster "${id}": another cluster has joined the broker with this id, and nothing of this one is published; ${remedy}`,
+    );
+  }
+  return overlap === undefined
+    ? published.isTrue('Published', '')
+    : published.isFalse(
+        'OverlappingSubnets',
+        `${overlap}; other clusters go on as before, and do not learn of these networks`,
+      );
+}
+
+/**
+ * A message if this cluster claims networks of another one that the broker knows. Packets to a network go to one cluster only, so the
+ * claim is not published: the cables of the other one stay. A claim that is on the broker already stays there.
+ */
+function newOverlap(own: ClusterNetworks | undefined, known: readonly ClusterNetworks[]): string | undefined {
+  if (own === undefined) return undefined;
+  const others = known.filter(({ id }) => id !== own.id);
+  const before = known.filter(({ id }) => id === own.id);
+  const isKnown = findOverlaps([...before, ...others]).has(own.id);
+  return isKnown ? undefined : findOverlaps([own, ...others]).get(own.id);
 }
 const SILENT = { restore: false, explained: false } as const;
 
@@ -50,6 +70,11 @@ export function createOwnedSync<T extends Owned>(kind: DefinedKind<T>, places: S
     isDuplicate(
       here.get(Cluster, { namespace, name: clusterID }, ownerOf),
       there.get(Cluster, { namespace: brokerNamespace, name: clusterID }, ownerOf),
+    );
+  const claim = (here: Pick<Reader, 'get'>, there: Pick<Reader, 'list'>) =>
+    newOverlap(
+      here.get(Cluster, { namespace, name: clusterID }, networksOf),
+      there.list(Cluster, { namespace: brokerNamespace }, networksOf),
     );
   const isOwn = ({ spec }: Owned) => spec.cluster_id === clusterID;
 
@@ -80,8 +105,9 @@ export function createOwnedSync<T extends Owned>(kind: DefinedKind<T>, places: S
       // Without a broker nothing is known of its objects: they are neither there nor gone.
       if (world === undefined) return plan({ held: false, prune: false });
       const broker = world.get(kind, there);
-      const conditions = isCluster && isOwn(object) ? [publication(clusterID, isTaken(read, world))] : [];
-      if (isOwn(object) && isTaken(read, world)) return plan({ held: false, prune: false, conditions });
+      const [taken, overlap] = isOwn(object) ? [isTaken(read, world), claim(read, world)] : [false, undefined];
+      const conditions = isCluster && isOwn(object) ? [publication(clusterID, taken, overlap)] : [];
+      if (taken || overlap !== undefined) return plan({ held: false, prune: false, conditions });
       // What a reconciler is given is a view: labels and annotations count once they are read.
       const { labels, annotations } = object.metadata;
       const member = {

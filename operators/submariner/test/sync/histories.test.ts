@@ -137,7 +137,9 @@ function write(client: Client, { kind, name, side }: (typeof OBJECTS)[number], v
         })
       : client.patch(CablePolicies, ref, 'merge', { spec });
   }
-  const spec = { cluster_id: name, service_cidr: [], cluster_cidr: [`10.${value.length}.0.0/16`], global_cidr: [] };
+  // Clusters have networks of their own: a claim to those of another is not published.
+  const network = `${name === 'east' ? 10 : 11}.${value.length}.0.0/16`;
+  const spec = { cluster_id: name, service_cidr: [], cluster_cidr: [network], global_cidr: [] };
   return isNew
     ? client.create(Cluster, { apiVersion: Cluster.apiVersion, kind: 'Cluster', metadata: ref, spec })
     : client.patch(Cluster, ref, 'merge', { spec });

@@ -8,6 +8,7 @@ import {
   Broker,
   CablePolicies,
   Cluster,
+  Endpoint,
   MEMBER_NAMESPACE,
   ORIGIN_LABEL,
 } from '../../src/kinds/index.ts';
@@ -22,11 +23,26 @@ const policy = (ref: object, driver: string, annotations: Record<string, string>
   metadata: { ...ref, annotations },
   spec: [{ cableDriver: { name: driver } }],
 });
-const cluster = (id: string, labels: Record<string, string>): Cluster => ({
+const cluster = (id: string, labels: Record<string, string>, network = '10.0.0.0/16'): Cluster => ({
   apiVersion: Cluster.apiVersion,
   kind: 'Cluster',
   metadata: { ...here(id), labels },
-  spec: { cluster_id: id, service_cidr: [], cluster_cidr: ['10.0.0.0/16'], global_cidr: [] },
+  spec: { cluster_id: id, service_cidr: [], cluster_cidr: [network], global_cidr: [] },
+});
+const endpoint = (id: string, subnet: string): Endpoint => ({
+  apiVersion: Endpoint.apiVersion,
+  kind: 'Endpoint',
+  metadata: here(id),
+  spec: {
+    cluster_id: id,
+    cable_name: `submariner-cable-${id}`,
+    hostname: id,
+    subnets: [subnet],
+    private_ip: '192.0.2.1',
+    public_ip: '',
+    nat_enabled: false,
+    backend: 'vxlan',
+  },
 });
 const driverOf = (object: CablePolicies | undefined) =>
   object === undefined ? undefined : (object.spec as { cableDriver: { name: string } }[])[0]?.cableDriver.name;
@@ -301,6 +317,44 @@ describe('a cluster', () => {
       await place.settle();
       assert.equal(await west.client.find(Cluster, here('east')), undefined);
       assert.equal(await place.broker.client.find(Cluster, there('east')), undefined);
+    }));
+});
+
+describe('a cluster with networks of another', () => {
+  test('is not published, whatever its id, and neither is an edit that claims them', () =>
+    played(async (place) => {
+      const [east, aft] = [await place.join('east'), await place.join('aft')];
+      const found = async () => {
+        await place.settle();
+        const { status } = await aft.client.get(Cluster, here('aft'));
+        const condition = status?.conditions?.find(({ type }) => type === 'Published');
+        const published = await place.broker.client.find(Cluster, there('aft'));
+        return { reason: condition?.reason, message: condition?.message, networks: published?.spec.cluster_cidr };
+      };
+      const use = (network: string) =>
+        aft.client.patch(Cluster, here('aft'), 'merge', { spec: { cluster_cidr: [network] } });
+      await east.client.create(Cluster, cluster('east', {}));
+      await place.settle();
+      await aft.client.create(Cluster, cluster('aft', {}, '10.0.128.0/17'));
+      await aft.client.create(Endpoint, endpoint('aft', '10.0.128.0/17'));
+      const refused = await found();
+      assert.deepEqual([refused.reason, refused.networks], ['OverlappingSubnets', undefined]);
+      assert.match(
+        refused.message ?? '',
+        /^cluster "aft": its subnet 10\.0\.128\.0\/17 overlaps 10\.0\.0\.0\/16 of cluster "east"/,
+      );
+      assert.equal(await place.broker.client.find(Endpoint, there('aft')), undefined);
+      assert.equal(await east.client.find(Cluster, here('aft')), undefined);
+      await use('10.9.0.0/16');
+      const accepted = await found();
+      assert.deepEqual([accepted.reason, accepted.networks], ['Published', ['10.9.0.0/16']]);
+      assert.notEqual(await place.broker.client.find(Endpoint, there('aft')), undefined);
+      await use('10.0.1.0/24');
+      const edited = await found();
+      assert.deepEqual([edited.reason, edited.networks], ['OverlappingSubnets', ['10.9.0.0/16']]);
+      await east.client.delete(Cluster, here('east'));
+      const free = await found();
+      assert.deepEqual([free.reason, free.networks], ['Published', ['10.0.1.0/24']]);
     }));
 });
 
