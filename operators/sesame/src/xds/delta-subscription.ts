@@ -125,7 +125,7 @@ export class DeltaSubscription extends Subscription {
       removed_resources: removed,
     });
     this.stream.send(this.type, [...resourceEntries(entries, shape), head]);
-    this.node.delivered(this, changes);
+    this.node.sent(this, changes);
     return true;
   }
 }

@@ -101,7 +101,7 @@ export class WorldSubscription extends Subscription {
     });
     this.stream.send(this.type, [...pieces, head]);
     // The clusters of the first response may be there already, and then ask for no endpoints.
-    if (!isInitial) this.node.delivered(this, changes);
+    if (!isInitial) this.node.sent(this, changes);
   }
 
   #start(version: string): void {

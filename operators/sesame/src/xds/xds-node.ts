@@ -2,13 +2,15 @@
 // that nothing is used before what it needs is in place, and nothing is removed while it is still in use.
 import type { Clock } from '@capstan/kube';
 import { RESOURCE_TYPES, type ResourceType } from '../envoy/index.ts';
-import { HeldTime } from './held-time.ts';
+import { AwaitedEndpoints } from './holding/awaited-endpoints.ts';
+import { HeldTime } from './holding/held-time.ts';
+import { Removals } from './holding/removals.ts';
+import { SubscriptionIndex } from './holding/subscription-index.ts';
 import { Isolations, type RefusedParts } from './isolation.ts';
 import type { RefusedResources } from './refused-resources.ts';
-import { Removals } from './removals.ts';
 import { isSameResource, type Resource, type ResourceKey, resourceKey } from './resource.ts';
 import type { ResourceChange, ResourceStore } from './resource-store.ts';
-import type { SentChange, Subscription, SubscriptionStream } from './subscription.ts';
+import type { SentChange, Subscription } from './subscription.ts';
 
 export interface Rejection {
   readonly key: ResourceKey;
@@ -55,18 +57,6 @@ interface Held {
   readonly waitsFor: readonly ResourceKey[];
 }
 
-interface AwaitedEndpoints {
-  /** When the client acknowledged the cluster; before that, when the cluster was sent. */
-  since: number;
-  /** On the aggregated stream: what is acknowledged must have been sent later than the cluster. */
-  readonly after: number;
-  /**
-   * On separate streams a client opens one for each cluster, after a while, and does not name the cluster. Several clusters may have
-   * the same endpoints, so all of them are usable when as many streams as there will be have acknowledged them.
-   */
-  streams: number;
-}
-
 const USES_CLUSTERS: ReadonlySet<ResourceType> = new Set(['lds', 'rds', 'vhds']);
 
 export class XdsNode {
@@ -90,18 +80,14 @@ export class XdsNode {
   /** Routes and listeners that were sent, let go or dropped since the last review: removals may have waited for them. */
   readonly #settledRoutes = new Map<ResourceKey, number | undefined>();
   readonly #removals = new Removals();
-  /** Endpoints of clusters that are new to the client and that it has not acknowledged: the clusters are not usable yet. */
-  readonly #awaitedEndpoints = new Map<ResourceKey, AwaitedEndpoints>();
+  readonly #awaitedEndpoints: AwaitedEndpoints;
   readonly #time: HeldTime;
   readonly #onOverdue: (node: XdsNode, count: number) => void;
   #ticks = 0;
   /** When the change began that is taken now. */
   #changedAt = 0;
   readonly #acknowledged: Partial<Record<ResourceType, string>> = {};
-  readonly #byType = new Map<ResourceType, Set<Subscription>>();
-  /** Subscriptions by the resources that they name, so that a change reaches one of thousands of streams directly. */
-  readonly #byName = new Map<ResourceKey, Subscription | Set<Subscription>>();
-  readonly #streams = new Map<SubscriptionStream, number>();
+  readonly #subscriptions = new SubscriptionIndex();
   /** Composed resources of which the client refuses a part. */
   readonly #isolations: Isolations;
 
@@ -130,55 +116,46 @@ export class XdsNode {
           this.#reviewSettled();
         }),
     });
+    this.#awaitedEndpoints = new AwaitedEndpoints({
+      subscriptions: this.#subscriptions,
+      time: this.#time,
+      onSettled: (key) => this.#settled.add(key),
+      resend: (endpoints, clusters) => this.#resend(endpoints, clusters),
+    });
   }
 
   get isIdle(): boolean {
-    return this.#streams.size === 0;
+    return this.#subscriptions.streams.size === 0;
   }
 
   /** Ends all streams of the client. */
   fail(): void {
-    for (const stream of this.#streams.keys()) stream.fail();
+    for (const stream of this.#subscriptions.streams.keys()) stream.fail();
   }
 
   add(subscription: Subscription): void {
-    addTo(this.#byType, subscription.type, subscription);
-    this.#streams.set(subscription.stream, (this.#streams.get(subscription.stream) ?? 0) + 1);
+    this.#subscriptions.add(subscription);
   }
 
   remove(subscription: Subscription): void {
-    removeFrom(this.#byType, subscription.type, subscription);
+    this.#subscriptions.remove(subscription);
     for (const name of subscription.names) {
       this.unname(subscription, name);
-      const key = resourceKey(subscription.type, name);
-      const awaited = subscription.type === 'eds' ? this.#awaitedEndpoints.get(key) : undefined;
-      if (!awaited) continue;
-      // Its cluster is gone, or another stream has taken its place.
-      awaited.streams -= 1;
-      this.#settleEndpoints(key, awaited);
+      if (subscription.type === 'eds') this.#awaitedEndpoints.streamEnded(resourceKey('eds', name));
     }
     this.pending.delete(subscription);
     if (USES_CLUSTERS.has(subscription.type)) this.dropped(subscription, subscription.pendingNames());
     // What it has not acknowledged is not waited for any more.
     if (subscription.type === 'cds') for (const key of this.#waiting.keys()) this.#settled.add(key);
-    const left = (this.#streams.get(subscription.stream) ?? 1) - 1;
-    if (left > 0) this.#streams.set(subscription.stream, left);
-    else this.#streams.delete(subscription.stream);
   }
 
   name(subscription: Subscription, name: string): void {
     this.#time.heard();
-    const key = resourceKey(subscription.type, name);
-    const known = this.#byName.get(key);
-    if (known instanceof Set) known.add(subscription);
-    else this.#byName.set(key, known && known !== subscription ? new Set([known, subscription]) : subscription);
+    this.#subscriptions.name(subscription, name);
   }
 
   unname(subscription: Subscription, name: string): void {
-    const key = resourceKey(subscription.type, name);
-    const known = this.#byName.get(key);
-    if (known === subscription) this.#byName.delete(key);
-    else if (known instanceof Set && known.delete(subscription) && known.size === 0) this.#byName.delete(key);
+    this.#subscriptions.unname(subscription, name);
   }
 
   /** The resource as this client should see it now. */
@@ -205,7 +182,7 @@ export class XdsNode {
   }
 
   changed(changes: readonly ResourceChange[]): void {
-    const isGated = this.#byType.has('cds');
+    const isGated = this.#subscriptions.has('cds');
     this.#changedAt = this.tick();
     this.#removals.begin();
     // Full responses are composed of what the client sees: until it is decided about, what goes is still there.
@@ -244,7 +221,7 @@ export class XdsNode {
     const { type } = subscription;
     this.#time.heard();
     if (USES_CLUSTERS.has(type)) for (const name of changes.keys()) this.#routeSettled(resourceKey(type, name), order);
-    if (refused && type === 'cds') this.#undelivered(subscription, changes);
+    if (refused && type === 'cds') this.#awaitedEndpoints.clustersRefused(subscription, changes);
     if (type === 'cds') for (const name of changes.keys()) this.#settled.add(resourceKey(type, name));
     if (refused === undefined) {
       this.#acknowledged[type] = version;
@@ -255,15 +232,8 @@ export class XdsNode {
           this.refused.forget(key);
         }
         if (sent?.composition && isWhole(subscription)) this.#accept(key, sent);
-        if (type === 'cds')
-          for (const required of sent?.requires ?? NONE) {
-            const cluster = this.#awaitedEndpoints.get(required);
-            if (cluster) cluster.since = this.#time.now;
-          }
-        const awaited = type === 'eds' ? this.#awaitedEndpoints.get(key) : undefined;
-        if (!awaited) continue;
-        if (subscription.stream.delivery !== 'ads') this.#settleEndpoints(key, awaited);
-        else if (order > awaited.after) this.#endpointsSettled(key);
+        if (type === 'cds') this.#awaitedEndpoints.clusterAcknowledged(sent?.requires ?? NONE);
+        if (type === 'eds') this.#awaitedEndpoints.acknowledged(key, subscription, order);
       }
     }
     this.report();
@@ -371,7 +341,7 @@ export class XdsNode {
   current(): NodeReport {
     return {
       node: this.id,
-      streams: this.#streams.size,
+      streams: this.#subscriptions.streams.size,
       acknowledged: { ...this.#acknowledged },
       rejections: [...this.rejections.values()],
     };
@@ -385,43 +355,9 @@ export class XdsNode {
     this.#time.stop();
   }
 
-  /**
-   * Clusters went out. On an aggregated stream a client does not ask for endpoints that it has already, for another cluster: then
-   * the new one would wait for them until they change. They are sent again.
-   */
-  delivered(subscription: Subscription, changes: ReadonlyMap<string, SentChange>): void {
-    if (subscription.type !== 'cds') return;
-    const after = this.tick();
-    const isAggregated = subscription.stream.delivery === 'ads';
-    for (const { sent, previous } of changes.values()) {
-      // On the aggregated stream a cluster that goes asks for its endpoints no more.
-      if (!sent && isAggregated) for (const required of previous?.requires ?? NONE) this.#endpointsSettled(required);
-    }
-    for (const { sent, previous } of changes.values()) {
-      // A cluster that changes is warmed beside its older self, which goes on, on a stream of its own.
-      const isOpened = previous?.version('whole') !== sent?.version('whole');
-      for (const required of sent?.requires ?? NONE) {
-        if (isAggregated ? previous === undefined : isOpened) {
-          const known = this.#awaitedEndpoints.get(required)?.streams ?? this.#countStreams(required, () => true);
-          this.#awaitedEndpoints.set(required, { since: this.#time.now, after, streams: known + 1 });
-        }
-        if (isAggregated) this.#resend(required, subscription);
-      }
-    }
-  }
-
-  /** Clusters that were refused open no streams for their endpoints. Those that were refused with others are delivered again. */
-  #undelivered({ stream }: Subscription, changes: ReadonlyMap<string, SentChange>): void {
-    for (const { sent, previous } of changes.values()) {
-      if (!sent || previous?.version('whole') === sent.version('whole')) continue;
-      for (const required of sent.requires) {
-        const awaited = this.#awaitedEndpoints.get(required);
-        if (!awaited) continue;
-        awaited.streams -= 1;
-        if (stream.delivery === 'ads') this.#endpointsSettled(required);
-        else this.#settleEndpoints(required, awaited);
-      }
-    }
+  /** Changes went out. */
+  sent(subscription: Subscription, changes: ReadonlyMap<string, SentChange>): void {
+    if (subscription.type === 'cds') this.#awaitedEndpoints.clustersSent(subscription, changes, this.tick());
   }
 
   /** Changes of these names are not under way any more. */
@@ -434,27 +370,8 @@ export class XdsNode {
   }
 
   #resend(endpoints: ResourceKey, { stream }: Subscription): void {
-    for (const other of this.#named(endpoints))
+    for (const other of this.#subscriptions.naming(endpoints))
       if (other.stream === stream) other.resend(endpoints.slice('eds/'.length), this.get(endpoints));
-  }
-
-  #named(key: ResourceKey): Iterable<Subscription> {
-    const known = this.#byName.get(key);
-    return known instanceof Set ? known : known ? [known] : NONE;
-  }
-
-  #settleEndpoints(key: ResourceKey, { streams }: AwaitedEndpoints): void {
-    if (this.#countStreams(key, ({ isAnswered }) => isAnswered) >= streams) this.#endpointsSettled(key);
-  }
-
-  #endpointsSettled(key: ResourceKey): void {
-    if (this.#awaitedEndpoints.delete(key)) this.#settled.add(key);
-  }
-
-  #countStreams(key: ResourceKey, counts: (subscription: Subscription) => boolean): number {
-    let count = 0;
-    for (const subscription of this.#named(key)) if (counts(subscription)) count += 1;
-    return count;
   }
 
   #change({ key, before, after }: ResourceChange, type: ResourceType, isGated: boolean): void {
@@ -499,9 +416,8 @@ export class XdsNode {
     this.#markAll(resourceKey(type, '*'), name, seen);
   }
 
-  /** Nearly every name has one subscription, which then is in no set. */
   #markAll(key: ResourceKey, name: string, seen: Resource | undefined): void {
-    for (const subscription of this.#named(key)) subscription.mark(name, seen);
+    for (const subscription of this.#subscriptions.naming(key)) subscription.mark(name, seen);
   }
 
   /** The first of these clusters that the client cannot use yet, and its endpoints if it waits for them. */
@@ -510,13 +426,12 @@ export class XdsNode {
       const cluster = this.store.get(key);
       // What does not exist cannot be waited for.
       if (!cluster) continue;
-      for (const subscription of this.#byType.get('cds') ?? []) if (subscription.isPending(cluster.name)) return [key];
+      for (const subscription of this.#subscriptions.ofType('cds'))
+        if (subscription.isPending(cluster.name)) return [key];
       for (const required of cluster.requires) {
-        const awaited = this.#awaitedEndpoints.get(required);
-        if (!awaited) continue;
-        if (!this.#time.hasGivenUp(awaited.since)) return [key, required];
-        this.#endpointsSettled(required);
-        this.#onOverdue(this, 1);
+        const state = this.#awaitedEndpoints.check(required);
+        if (state === 'awaited') return [key, required];
+        if (state === 'overdue') this.#onOverdue(this, 1);
       }
     }
     return NONE;

@@ -1,7 +1,7 @@
 // Removals that wait for routes. A cluster that is gone from the store goes from a client when every route and listener that was under way at
 // that time has been answered: one of them may be what replaced the last use of it. All removals of one change wait for the same
 // routes, so that an answer costs the number of changes that wait for it, not the number of removals.
-import type { ResourceKey } from './resource.ts';
+import type { ResourceKey } from '../resource.ts';
 
 interface Barrier {
   /** Responses that were sent later have what replaced the removed resources. */
