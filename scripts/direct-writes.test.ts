@@ -12,7 +12,7 @@ const PERMITS = /\bas Permit\b/;
 /** Why each may: a command does what its user asks for; a program ends or renews an object of its own. */
 const ALLOWED: Readonly<Record<string, string>> = {
   'operators/sesame/src/commands/certgen.ts': 'a command: the user asks to overwrite the Secrets',
-  'operators/sesame/src/serve/heartbeat.ts': 'a replica removes its own Lease when it ends',
+  'operators/sesame/src/program/heartbeat.ts': 'a replica removes its own Lease when it ends',
   'operators/submariner/src/commands/cable-policy.ts': 'a command: the user names the policy to delete',
   'operators/submariner/src/commands/leave.ts': 'a command: the user takes the cluster out of the set',
   'operators/submariner/src/gateway/gateway-report.ts': 'a gateway removes its own Gateway when it ends',

@@ -8,7 +8,7 @@ import {
   SesameConfiguration,
   TLSCertificateDelegation,
 } from '@capstan/sesame';
-import { runServe } from '@capstan/sesame/serve';
+import { runServe } from '@capstan/sesame/program';
 import type { Part } from '../bench.ts';
 import { result } from '../measure/result.ts';
 import { stopwatch } from '../measure/stopwatch.ts';

@@ -13,7 +13,19 @@ import { TLSCertificateDelegation } from './kinds/tls-certificate-delegation.ts'
 import { createSesameDeploymentReconciler } from './reconcilers/sesame-deployment.ts';
 import { DEFAULT_SETTINGS, FLAGS, type Settings, settingsOf } from './settings.ts';
 
-/** Deploys Sesame and Envoy for each SesameDeployment. The control plane itself is `sesame serve`. */
+/** Every program that Sesame consists of, by the command that starts it. Each is loaded when it is started. */
+export const PROGRAMS = {
+  /** One in a cluster: deploys Sesame and Envoy for each SesameDeployment. */
+  operator: () => Promise.resolve({ createSesame }),
+  /** Each pod of Sesame: the control plane, which reads routes and programs Envoys. */
+  serve: () => import('./program/serve.ts'),
+  /** Each pod of Envoy, before it starts: its bootstrap. */
+  bootstrap: () => import('./bootstrap/bootstrap.ts'),
+  /** Each pod of Envoy, beside it: holds its end until connections are closed. */
+  'envoy shutdown-manager': () => import('./commands/envoy-shutdown-manager.ts'),
+} as const;
+
+/** The program `operator`: deploys Sesame and Envoy for each SesameDeployment. */
 export function createSesame(given: Partial<Settings> = {}): Operator {
   const settings = { ...DEFAULT_SETTINGS, ...given };
   const kinds = gatewayKinds();
@@ -41,7 +53,7 @@ export function createSesame(given: Partial<Settings> = {}): Operator {
     admission: ADMISSION,
     sinks: [configurationChanges],
     // With the whole of `sesame serve`: loaded when a plan asks for it.
-    instances: async (context) => (await import('./serve/find-instances.ts')).findInstances(context),
+    instances: async (context) => (await import('./program/find-instances.ts')).findInstances(context),
     commands: COMMANDS,
     flags: FLAGS,
     withFlags: (values) => createSesame({ ...given, ...settingsOf(values) }),

@@ -15,12 +15,12 @@ import { effectiveConfiguration } from '../configuration/index.ts';
 import { type Explanation, explanations, settingsOnly } from '../explain/explain.ts';
 import { explanationText } from '../explain/explanation-text.ts';
 import { servedGatewayKinds } from '../gateway/api/served-kinds.ts';
-import { type GatewayKinds, gatewayParts, type Placement, type Publication } from '../gateway/index.ts';
+import { type GatewayKinds, gatewayComponents, type Placement, type Publication } from '../gateway/index.ts';
 import { SesameConfiguration } from '../kinds/index.ts';
+import { routingSettingsOf } from '../program/routing-settings.ts';
+import { routeGraph } from '../routes/pieces.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { ROUTE_READS } from '../routing/tracked-lookup.ts';
-import { routingSettingsOf } from '../serve/routing-settings.ts';
-import { routeGraph } from '../serving/pieces.ts';
 import { CommandErrors } from './errors.ts';
 import { SESAME_CLUSTER_OPTIONS, sesameNamespace } from './namespace.ts';
 
@@ -95,7 +95,7 @@ function keyOf(asked: string): string {
 
 /** Every Gateway of the controller: an instance serves one of them, and here it is not known which. */
 function gatewaysOf(settings: Derived<RoutingSettings>, kinds: GatewayKinds, controllerName: string) {
-  const parts = gatewayParts({
+  const parts = gatewayComponents({
     settings,
     kinds,
     selects: (read, _key, className, { lookup }) =>

@@ -21,8 +21,8 @@ import { decodeFile, effectiveOfFile, fileProblemText, readConfigurationFile } f
 import { type Effective, FEATURES, parseServeFlags, SERVE_FLAGS } from '../configuration/index.ts';
 import { SesameConfiguration } from '../kinds/index.ts';
 import { migrate } from '../migrate/index.ts';
-import { ServeErrors } from '../serve/errors.ts';
-import { runServe } from '../serve/serve.ts';
+import { ServeErrors } from '../program/errors.ts';
+import { runServe } from '../program/serve.ts';
 import { BIND_VARIABLE } from '../xds/index.ts';
 import { CommandErrors } from './errors.ts';
 import { machineFiles } from './machine-files.ts';

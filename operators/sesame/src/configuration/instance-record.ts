@@ -1,6 +1,6 @@
 // What each replica reports about itself, in an annotation of its own Lease.
 import { type Lease, parseTime } from '@capstan/kube/cluster';
-import type { Version } from '../serve/in-force.ts';
+import type { Version } from '../program/in-force.ts';
 import type { Problem } from './problem.ts';
 
 /** A resource that an Envoy refused. */

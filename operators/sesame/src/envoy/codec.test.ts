@@ -8,7 +8,7 @@ import {
   CONFIG_SOURCE,
   encode,
   encodeAny,
-  encodeAnyPieces,
+  encodeAnyBuffers,
   Fragment,
   FragmentChunk,
   plainItems,
@@ -98,7 +98,7 @@ suite('codec', () => {
     assert.throws(() => new RenamedFragment(VIRTUAL_HOST, 'shop', encodeAny(VIRTUAL_HOST, { domains: ['a'] })), /name/);
   });
 
-  test('chunks of fragments have the bytes of the list, and are pieces of a resource that are not encoded again', () => {
+  test('chunks of fragments have the bytes of the list, and are buffers of a resource that are not encoded again', () => {
     const hosts = ['a', 'b', 'c'].map((name) => ({ ...host, name }));
     const [first, second, third] = hosts.map((each) => new Fragment(VIRTUAL_HOST, each, true));
     assert.ok(first && second && third);
@@ -106,11 +106,11 @@ suite('codec', () => {
     const composed = { ...routes, virtual_hosts: [...chunks, third] };
     const plain = { ...routes, virtual_hosts: hosts };
     assert.deepEqual(encode(ROUTES, composed), encode(ROUTES, plain));
-    const pieces = encodeAnyPieces(ROUTES, composed, 'grpc');
-    assert.deepEqual(Buffer.concat(pieces), encodeAny(ROUTES, plain));
-    const again = encodeAnyPieces(ROUTES, { ...composed, name: 'other' }, 'ads');
+    const buffers = encodeAnyBuffers(ROUTES, composed, 'grpc');
+    assert.deepEqual(Buffer.concat(buffers), encodeAny(ROUTES, plain));
+    const again = encodeAnyBuffers(ROUTES, { ...composed, name: 'other' }, 'ads');
     assert.deepEqual(
-      again.map((piece) => pieces.includes(piece)),
+      again.map((buffer) => buffers.includes(buffer)),
       [false, true, true, false],
     );
   });

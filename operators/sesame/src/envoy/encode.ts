@@ -182,7 +182,7 @@ export function encodeAny<Name extends MessageName>(
  * The same in the buffers that it consists of, without a copy of the chunks in it. They are the first elements of one list of the
  * message.
  */
-export function encodeAnyPieces<Name extends MessageName>(
+export function encodeAnyBuffers<Name extends MessageName>(
   type: Name,
   message: Messages[Name],
   delivery: Delivery,
@@ -199,16 +199,16 @@ export function encodeAnyPieces<Name extends MessageName>(
   const more = { [name]: (value[name] as readonly unknown[]).slice(chunks.length) };
   const encodePart = (fields: Fields) => withWriter((writer) => writeMessage(writer, type, fields, delivery));
   const before = encodePart(part(0, at));
-  const pieces = chunks.map((chunk) => chunk.entries(field.number, delivery));
+  const buffers = chunks.map((chunk) => chunk.entries(field.number, delivery));
   const after = encodePart({ ...more, ...part(at + 1, names.length) });
-  const size = [before, ...pieces, after].reduce((sum, { length }) => sum + length, 0);
+  const size = [before, ...buffers, after].reduce((sum, { length }) => sum + length, 0);
   const head = withWriter((writer) => {
     writer.bytes(before);
     writer.varint(size);
     writer.varint(0x12);
     writer.text(TYPE_URL_PREFIX + type, 1);
   });
-  return [head, ...pieces, after];
+  return [head, ...buffers, after];
 }
 
 function chunksOf(list: unknown): FragmentChunk[] {

@@ -5,7 +5,7 @@ export {
   EncodeError,
   encode,
   encodeAny,
-  encodeAnyPieces,
+  encodeAnyBuffers,
   Fragment,
   FragmentChunk,
   hasFields,

@@ -6,10 +6,10 @@ import { covers, mostSpecific, specificity } from '../gateway/api/hostnames.ts';
 import type { AnyRoute, Gateway, GatewayKinds, RouteKindName } from '../gateway/api/objects.ts';
 import type { PlannedHost } from '../gateway/envoy/host-plan.ts';
 import { hostRoutes } from '../gateway/envoy/host-routes.ts';
+import type { GatewayGraph, OwnGateway } from '../gateway/graph/gateway-graph.ts';
 import type { ListenerState } from '../gateway/listeners/listener-state.ts';
 import { NO_BACKEND } from '../gateway/routes/backends.ts';
-import type { GatewayGraph, OwnGateway } from '../gateway/serving/gateway-graph.ts';
-import { contentOf, type Target } from '../serving/dag.ts';
+import { contentOf, type Target } from '../routes/dag.ts';
 import type { Resource } from '../xds/index.ts';
 
 export interface GatewayAnswer {

@@ -2,13 +2,13 @@
 // from and on to the endpoints. It is the same computation that serves Envoys.
 import { type Derived, derivation, type Reader } from '@capstan/reconcile';
 import { type Envoy, plainItems } from '../envoy/index.ts';
+import { addressesOf, clustersOf, contentOf, managerOf, matchText, type Target, tcpProxyOf } from '../routes/dag.ts';
+import { hostKey, ingressesByHost, type RouteGraph, rootsByFqdn } from '../routes/pieces.ts';
 import { HTTPS_LISTENER } from '../routing/listener/filter-chain.ts';
 import { HTTP_LISTENER, httpListener } from '../routing/listener/listeners.ts';
 import { globalAuthorization } from '../routing/policy/authorization.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { readLookup } from '../routing/tracked-lookup.ts';
-import { addressesOf, clustersOf, contentOf, managerOf, matchText, type Target, tcpProxyOf } from '../serving/dag.ts';
-import { hostKey, ingressesByHost, type RouteGraph, rootsByFqdn } from '../serving/pieces.ts';
 import type { Resource } from '../xds/index.ts';
 import { type ExplainedGateways, type GatewayAnswer, gatewayAnswers, gatewayProblems } from './explain-gateways.ts';
 

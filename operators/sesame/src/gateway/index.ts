@@ -13,5 +13,5 @@ export {
   type TLSRoute,
 } from './api/objects.ts';
 export type { Placement } from './envoy/port-listener.ts';
+export { type GatewayComponents, type GatewayPartsOptions, gatewayComponents } from './graph/gateway-components.ts';
 export type { Publication } from './reconcilers/gateway-status.ts';
-export { type GatewayParts, type GatewayPartsOptions, gatewayParts } from './serving/gateway-parts.ts';

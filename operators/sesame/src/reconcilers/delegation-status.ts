@@ -1,7 +1,7 @@
 // The status of a TLSCertificateDelegation: whether what it delegates is there and is a certificate.
 import { plan, type Reconciler, reconciler } from '@capstan/reconcile';
 import { TLSCertificateDelegation } from '../kinds/tls-certificate-delegation.ts';
-import type { Problem } from '../routing/problems.ts';
+import type { RouteProblem } from '../routing/problems.ts';
 import { ROUTE_READS, readLookup } from '../routing/tracked-lookup.ts';
 import { validCondition } from './valid-condition.ts';
 
@@ -14,9 +14,9 @@ export function delegationStatus(): Reconciler {
     reconcile({ object: { metadata, spec }, read }) {
       const lookup = readLookup(read);
       const namespace = metadata.namespace ?? '';
-      const errors = spec.delegations.flatMap(({ secretName, targetNamespaces }, index): Problem[] => {
+      const errors = spec.delegations.flatMap(({ secretName, targetNamespaces }, index): RouteProblem[] => {
         const at = `spec.delegations[${index}]`;
-        const problem = (reason: string, message: string): Problem => ({ type: 'TLSError', reason, message });
+        const problem = (reason: string, message: string): RouteProblem => ({ type: 'TLSError', reason, message });
         const secret = lookup.secret(namespace, secretName);
         return [
           ...(secret === undefined

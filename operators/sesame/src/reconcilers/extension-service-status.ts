@@ -1,9 +1,9 @@
 // The status of an ExtensionService: whether Envoy can be configured to call it, and why not.
 import { type Derived, plan, type Reconciler, reconciler } from '@capstan/reconcile';
 import { ExtensionService } from '../kinds/extension-service.ts';
+import type { RouteGraph } from '../routes/pieces.ts';
 import type { TranslatedExtension } from '../routing/extension/translate-extension.ts';
 import { ROUTE_READS } from '../routing/tracked-lookup.ts';
-import type { RouteGraph } from '../serving/pieces.ts';
 import type { Refusals } from './http-proxy-status.ts';
 import { validCondition } from './valid-condition.ts';
 

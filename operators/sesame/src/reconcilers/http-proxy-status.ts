@@ -9,10 +9,10 @@ import {
   reconciler,
 } from '@capstan/reconcile';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
+import type { RouteGraph, ServedRoot } from '../routes/pieces.ts';
 import { isServed } from '../routing/classes.ts';
-import type { Findings, Problem } from '../routing/problems.ts';
+import type { Findings, RouteProblem } from '../routing/problems.ts';
 import { proxyView, ROUTE_READS } from '../routing/tracked-lookup.ts';
-import type { RouteGraph, ServedRoot } from '../serving/pieces.ts';
 
 /** Where a proxy is included: by HTTP routes or by a TCP proxy. */
 export const includers = index(HTTPProxy, 'includes', ({ metadata, spec }) => {
@@ -54,7 +54,9 @@ export function httpProxyStatus({ graph, refusals, loadBalancer }: StatusOptions
       const key = `${proxy.metadata.namespace ?? ''}/${proxy.metadata.name ?? ''}`;
       const found = findingsOf(read, graph, key, proxy.spec.virtualhost !== undefined);
       const refused = refusals ? (read.derived(refusals, '')[`HTTPProxy ${key}`] ?? []) : [];
-      const warnings = refused.map((message): Problem => ({ type: 'RouteError', reason: 'RefusedByEnvoy', message }));
+      const warnings = refused.map(
+        (message): RouteProblem => ({ type: 'RouteError', reason: 'RefusedByEnvoy', message }),
+      );
       const { status, conditions } = statusOf(warnings.length > 0 ? [...found, { errors: [], warnings }] : found);
       const addresses = loadBalancer?.(read);
       return plan({ conditions, status: { ...status, ...(addresses && { loadBalancer: addresses }) } });
@@ -96,7 +98,7 @@ function listedFindings({ findings }: ServedRoot): ServedRoot['findings'] {
   return findings;
 }
 
-const ORPHANED: Problem = {
+const ORPHANED: RouteProblem = {
   type: 'Orphaned',
   reason: 'Orphaned',
   message:
@@ -118,7 +120,7 @@ function statusOf(found: readonly Findings[]): ProxyStatus {
   return errors.length + warnings.length === 0 ? VALID : statusWith(errors, warnings);
 }
 
-function statusWith(errors: readonly Problem[], warnings: readonly Problem[]): ProxyStatus {
+function statusWith(errors: readonly RouteProblem[], warnings: readonly RouteProblem[]): ProxyStatus {
   const isOrphaned = errors.includes(ORPHANED);
   const currentStatus = isOrphaned ? 'orphaned' : errors.length > 0 ? 'invalid' : 'valid';
   const message =
@@ -145,12 +147,12 @@ function statusWith(errors: readonly Problem[], warnings: readonly Problem[]): P
   };
 }
 
-function unique(problems: readonly Problem[]): Problem[] {
+function unique(problems: readonly RouteProblem[]): RouteProblem[] {
   return [
     ...new Map(problems.map((problem) => [`${problem.type} ${problem.reason} ${problem.message}`, problem])).values(),
   ];
 }
 
-function subCondition({ type, reason, message }: Problem) {
+function subCondition({ type, reason, message }: RouteProblem) {
   return { type, status: 'True', reason, message };
 }

@@ -1,10 +1,10 @@
 // What is wrong with an Ingress is an Event on it, and its status has the addresses that clients reach Envoy at.
 import { Ingress } from '@capstan/kube';
 import { type Derived, plan, type Reader, type Reconciler, reconciler } from '@capstan/reconcile';
+import type { RouteGraph } from '../routes/pieces.ts';
 import { isServed } from '../routing/classes.ts';
 import type { TranslatedIngress } from '../routing/ingress/translate-ingress.ts';
 import { ROUTE_READS } from '../routing/tracked-lookup.ts';
-import type { RouteGraph } from '../serving/pieces.ts';
 import type { Refusals } from './http-proxy-status.ts';
 
 export interface IngressOptions {

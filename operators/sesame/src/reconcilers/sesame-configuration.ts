@@ -17,7 +17,7 @@ import { INSTANCE_LABEL, type Instance, instanceOf } from '../configuration/inst
 import { type Problem, problemText } from '../configuration/problem.ts';
 import { CONFIGURATION_FINALIZER } from '../deployment/finalizer.ts';
 import { SesameConfiguration, type SubCondition } from '../kinds/index.ts';
-import type { InForce, Version } from '../serve/in-force.ts';
+import type { InForce, Version } from '../program/in-force.ts';
 
 const valid = conditionType<'Valid' | 'ErrorPresent'>('Valid');
 const applied = conditionType<

@@ -1,5 +1,5 @@
 import type { ConditionInput } from '@capstan/reconcile';
-import type { Findings, Problem } from '../routing/problems.ts';
+import type { Findings, RouteProblem } from '../routing/problems.ts';
 
 /** The condition `Valid` of a kind, with every error and warning in it. */
 export function validCondition(kind: string, { errors, warnings }: Findings): ConditionInput {
@@ -23,6 +23,6 @@ export function validCondition(kind: string, { errors, warnings }: Findings): Co
   };
 }
 
-function subCondition({ type, reason, message }: Problem) {
+function subCondition({ type, reason, message }: RouteProblem) {
   return { type, status: 'True', reason, message };
 }

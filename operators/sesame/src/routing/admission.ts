@@ -6,7 +6,7 @@ import { defaultConfiguration } from '../configuration/effective.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
 import { isSameClass } from './classes.ts';
 import type { Lookup, ServicePortView } from './lookup.ts';
-import type { Problem } from './problems.ts';
+import type { RouteProblem } from './problems.ts';
 import { translateRoot } from './proxy/translate-root.ts';
 
 /** Reasons that another object cannot take away. */
@@ -53,7 +53,7 @@ export const HTTP_PROXY_ADMISSION: AdmissionCheck = admissionCheck({
   },
 });
 
-function problemsOf(proxy: HTTPProxy, others: readonly HTTPProxy[]): readonly Problem[] {
+function problemsOf(proxy: HTTPProxy, others: readonly HTTPProxy[]): readonly RouteProblem[] {
   const isRoot = proxy.spec.virtualhost !== undefined;
   const root = isRoot ? proxy : { ...proxy, spec: { ...proxy.spec, virtualhost: { fqdn: NO_HOST } } };
   const known = new Map([...others, root].map((one) => [keyOf(one), one]));

@@ -1,6 +1,6 @@
 // Which objects are ours: by their class, in an annotation or in the spec.
 
-export interface ClassSource {
+export interface ClassedObject {
   readonly metadata: { readonly annotations?: Readonly<Record<string, string>> | undefined };
   readonly spec?: { readonly ingressClassName?: string | undefined } | undefined;
 }
@@ -13,18 +13,18 @@ const ANNOTATIONS = [
 export const DEFAULT_CLASS = 'sesame';
 
 /** The class that an object names, or the empty text. */
-export function classOf({ metadata, spec }: ClassSource): string {
+export function classOf({ metadata, spec }: ClassedObject): string {
   const annotation = ANNOTATIONS.find((name) => metadata.annotations?.[name] !== undefined);
   return annotation === undefined ? (spec?.ingressClassName ?? '') : (metadata.annotations?.[annotation] ?? '');
 }
 
 /** Whether there is an instance that serves both: the class `sesame` is that of objects without one. */
-export function isSameClass(left: ClassSource, right: ClassSource): boolean {
+export function isSameClass(left: ClassedObject, right: ClassedObject): boolean {
   return (classOf(left) || DEFAULT_CLASS) === (classOf(right) || DEFAULT_CLASS);
 }
 
 /** Without a configured class: objects without one, or of the class `sesame`. */
-export function isServed(source: ClassSource, configured: string | undefined): boolean {
+export function isServed(source: ClassedObject, configured: string | undefined): boolean {
   const found = classOf(source);
   const classes = (configured ?? '')
     .split(',')

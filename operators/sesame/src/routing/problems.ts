@@ -1,13 +1,13 @@
 // What is wrong with an object, as its status reports it: a type, a reason, a message.
 import type { ObjectRef } from '@capstan/kube';
 
-export interface Problem {
-  readonly type: ProblemType;
+export interface RouteProblem {
+  readonly type: RouteProblemType;
   readonly reason: string;
   readonly message: string;
 }
 
-export type ProblemType =
+export type RouteProblemType =
   | 'AuthError'
   | 'CORSError'
   | 'IPFilterError'
@@ -27,8 +27,8 @@ export type ProblemType =
 
 /** Errors and warnings of one object. */
 export interface Findings {
-  readonly errors: Problem[];
-  readonly warnings: Problem[];
+  readonly errors: RouteProblem[];
+  readonly warnings: RouteProblem[];
 }
 
 /** Collects what is found about the objects that one root consists of. */
@@ -46,12 +46,12 @@ export class ProblemLog {
     return findings;
   }
 
-  error(ref: ObjectRef, type: ProblemType, reason: string, message: string): void {
+  error(ref: ObjectRef, type: RouteProblemType, reason: string, message: string): void {
     const { errors } = this.visit(ref);
     if (!errors.some((each) => each.type === type && each.message === message)) errors.push({ type, reason, message });
   }
 
-  warn(ref: ObjectRef, type: ProblemType, reason: string, message: string): void {
+  warn(ref: ObjectRef, type: RouteProblemType, reason: string, message: string): void {
     const { warnings } = this.visit(ref);
     if (!warnings.some((each) => each.type === type && each.message === message))
       warnings.push({ type, reason, message });
@@ -65,8 +65,8 @@ export class ProblemLog {
 
 /** Reports about one object; returned by a check that goes on, thrown by none. */
 export interface Reporter {
-  error(type: ProblemType, reason: string, message: string): void;
-  warn(type: ProblemType, reason: string, message: string): void;
+  error(type: RouteProblemType, reason: string, message: string): void;
+  warn(type: RouteProblemType, reason: string, message: string): void;
 }
 
 export function reporterOf(log: ProblemLog, ref: ObjectRef): Reporter {

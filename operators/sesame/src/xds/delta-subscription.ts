@@ -106,13 +106,13 @@ export class DeltaSubscription extends Subscription {
         this.dirty.delete(name);
         continue;
       }
-      const pieces = sent?.pieces(delivery, shape) ?? [];
+      const buffers = sent?.buffers(delivery, shape) ?? [];
       // What is composed of many parts may change with each of them: the client gets the newest when it has read the last.
-      if (pieces.length > 1 && this.isInFlight(name)) continue;
+      if (buffers.length > 1 && this.isInFlight(name)) continue;
       changes.set(name, { sent, previous });
       if (sent) {
-        entries.push({ resource: sent, pieces });
-        size += sizeOf(pieces);
+        entries.push({ resource: sent, buffers });
+        size += sizeOf(buffers);
       } else removed.push(name);
     }
     if (changes.size === 0 && !this.#mustRespond) return part !== undefined;
@@ -133,10 +133,10 @@ export class DeltaSubscription extends Subscription {
 /** A resource with its bytes. */
 interface Entry {
   readonly resource: Resource;
-  readonly pieces: readonly Uint8Array[];
+  readonly buffers: readonly Uint8Array[];
 }
 
-/** The resources as entries of a response: what is in one piece is copied into one buffer, what is composed follows it as it is. */
+/** The resources as entries of a response: what is in one buffer is copied into one buffer, what is composed follows it as it is. */
 function resourceEntries(entries: readonly Entry[], shape: Shape): Uint8Array[] {
   const found: Uint8Array[] = [];
   let small: Entry[] = [];
@@ -146,24 +146,24 @@ function resourceEntries(entries: readonly Entry[], shape: Shape): Uint8Array[] 
   };
   for (const entry of entries) {
     small.push(entry);
-    if (entry.pieces.length === 1) continue;
+    if (entry.buffers.length === 1) continue;
     close();
-    found.push(...entry.pieces);
+    found.push(...entry.buffers);
   }
   close();
   return found;
 }
 
-/** Entries in one buffer; of one in several pieces its head only. A Resource is field 2, with version 1, name 3 and the Any 2. */
+/** Entries in one buffer; of one in several buffers its head only. A Resource is field 2, with version 1, name 3 and the Any 2. */
 function copied(entries: readonly Entry[], shape: Shape): Buffer {
   const sizes: number[] = [];
   let total = 0;
-  for (const { resource, pieces } of entries) {
-    const length = sizeOf(pieces);
+  for (const { resource, buffers } of entries) {
+    const length = sizeOf(buffers);
     const size =
       sizeOfField(resource.version(shape).length) + sizeOfField(Buffer.byteLength(resource.name)) + sizeOfField(length);
     sizes.push(size);
-    total += sizeOfField(size) - (pieces.length === 1 ? 0 : length);
+    total += sizeOfField(size) - (buffers.length === 1 ? 0 : length);
   }
   const buffer = Buffer.allocUnsafe(total);
   let at = 0;
@@ -173,15 +173,15 @@ function copied(entries: readonly Entry[], shape: Shape): Buffer {
     for (; rest > 0x7f; rest = Math.floor(rest / 128)) buffer[at++] = (rest & 0x7f) | 0x80;
     buffer[at++] = rest;
   };
-  for (const [index, { resource, pieces }] of entries.entries()) {
+  for (const [index, { resource, buffers }] of entries.entries()) {
     const version = resource.version(shape);
     head(0x12, sizes[index] ?? 0);
     head(0x0a, version.length);
     at += buffer.write(version, at, 'latin1');
     head(0x1a, Buffer.byteLength(resource.name));
     at += buffer.write(resource.name, at);
-    head(0x12, sizeOf(pieces));
-    const [only, ...more] = pieces;
+    head(0x12, sizeOf(buffers));
+    const [only, ...more] = buffers;
     if (!only || more.length > 0) continue;
     buffer.set(only, at);
     at += only.length;

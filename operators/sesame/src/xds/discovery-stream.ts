@@ -98,11 +98,11 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers, AwaitedStream
     return String(this.#nonce);
   }
 
-  send(type: ResourceType, pieces: readonly Uint8Array[]): void {
+  send(type: ResourceType, buffers: readonly Uint8Array[]): void {
     let size = 0;
-    for (const { length } of pieces) size += length;
+    for (const { length } of buffers) size += length;
     this.#calls.onSent(type, size);
-    this.#grpc?.send(pieces);
+    this.#grpc?.send(buffers);
   }
 
   onMessage(bytes: Buffer): void {

@@ -161,12 +161,12 @@ describe('a large request', () => {
   const large = (megabytes: number) =>
     framed(encode(WORLD, { version_info: 'v'.repeat(megabytes << 20), node: { id: 'x' } }));
 
-  async function secondsFor(stage: Stage, t: TestContext, bytes: Buffer, piece: number): Promise<number> {
+  async function secondsFor(stage: Stage, t: TestContext, bytes: Buffer, buffer: number): Promise<number> {
     const stream = open(sessionTo(t, stage));
     const answer = new Promise((resolve) => stream.once('data', resolve));
     const started = performance.now();
-    for (let at = 0; at < bytes.length; at += piece)
-      if (!stream.write(bytes.subarray(at, at + piece))) await new Promise((resolve) => stream.once('drain', resolve));
+    for (let at = 0; at < bytes.length; at += buffer)
+      if (!stream.write(bytes.subarray(at, at + buffer))) await new Promise((resolve) => stream.once('drain', resolve));
     await answer;
     return (performance.now() - started) / 1000;
   }
@@ -272,7 +272,7 @@ test('an error in the state of one client disconnects that client alone', async 
   broken.ack(await broken.next());
   await stage.client.roundTrip();
   const bad = cluster('b');
-  Object.defineProperty(bad, 'pieces', {
+  Object.defineProperty(bad, 'buffers', {
     value: () => {
       throw new Error('a bug');
     },

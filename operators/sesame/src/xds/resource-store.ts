@@ -16,8 +16,8 @@ export interface ResourceStore {
   ofType(type: ResourceType): ReadonlyMap<string, Resource>;
   /** Replaces what has changed; what is equal to what is there is left out of the notification. */
   take(changes: Iterable<readonly [ResourceKey, Resource | undefined]>): readonly ResourceChange[];
-  /** The whole type as pieces of a state-of-the-world response, shared by the streams that send it until the type changes. */
-  pieces(type: ResourceType, delivery: Delivery): readonly Uint8Array[];
+  /** The whole type as buffers of a state-of-the-world response, shared by the streams that send it until the type changes. */
+  buffers(type: ResourceType, delivery: Delivery): readonly Uint8Array[];
   /** A version of the whole type, from the versions in it. */
   versionOf(type: ResourceType): string;
   subscribe(listener: (changes: readonly ResourceChange[]) => void): () => void;
@@ -67,14 +67,14 @@ export function createResourceStore(): ResourceStore {
       for (const listener of listeners) listener(changes);
       return changes;
     },
-    pieces(type, delivery) {
+    buffers(type, delivery) {
       const id = `${type} ${delivery}`;
-      let pieces = bodies.get(id)?.deref();
-      if (!pieces) {
-        pieces = join([...ofType(type).values()].flatMap((resource) => resourcePieces(resource, delivery)));
-        bodies.set(id, new WeakRef(pieces));
+      let buffers = bodies.get(id)?.deref();
+      if (!buffers) {
+        buffers = join([...ofType(type).values()].flatMap((resource) => resourceBuffers(resource, delivery)));
+        bodies.set(id, new WeakRef(buffers));
       }
-      return pieces;
+      return buffers;
     },
     versionOf(type) {
       let version = versions.get(type);
@@ -92,14 +92,14 @@ export function createResourceStore(): ResourceStore {
 }
 
 /** `resources` of a DiscoveryResponse is field 2: its tag, the length, and the Any that the resource keeps. */
-export function resourcePieces(resource: Resource, delivery: Delivery, shape: Shape = 'whole'): Uint8Array[] {
-  const pieces = resource.pieces(delivery, shape);
-  return [lengthPrefix(0x12, sizeOf(pieces)), ...pieces];
+export function resourceBuffers(resource: Resource, delivery: Delivery, shape: Shape = 'whole'): Uint8Array[] {
+  const buffers = resource.buffers(delivery, shape);
+  return [lengthPrefix(0x12, sizeOf(buffers)), ...buffers];
 }
 
-export function sizeOf(pieces: readonly Uint8Array[]): number {
+export function sizeOf(buffers: readonly Uint8Array[]): number {
   let size = 0;
-  for (const { length } of pieces) size += length;
+  for (const { length } of buffers) size += length;
   return size;
 }
 
@@ -111,19 +111,19 @@ export function lengthPrefix(tag: number, length: number): Uint8Array {
   return Uint8Array.from(prefix);
 }
 
-/** Small pieces are joined, so that a response is few writes; large ones stay the buffers that all streams share. */
-export function join(pieces: readonly Uint8Array[]): Uint8Array[] {
+/** Small buffers are joined, so that a response is few writes; large ones stay the buffers that all streams share. */
+export function join(buffers: readonly Uint8Array[]): Uint8Array[] {
   const joined: Uint8Array[] = [];
   let small: Uint8Array[] = [];
   const close = () => {
     if (small.length > 0) joined.push(Buffer.concat(small));
     small = [];
   };
-  for (const piece of pieces) {
-    if (piece.length < LARGE) small.push(piece);
+  for (const buffer of buffers) {
+    if (buffer.length < LARGE) small.push(buffer);
     else {
       close();
-      joined.push(piece);
+      joined.push(buffer);
     }
   }
   close();

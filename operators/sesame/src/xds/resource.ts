@@ -5,7 +5,7 @@ import {
   decode,
   type Envoy,
   encodeAny,
-  encodeAnyPieces,
+  encodeAnyBuffers,
   hashAny,
   hexHash,
   RESOURCE_MESSAGES,
@@ -29,7 +29,7 @@ export interface Resource {
   /** A hash of the content: the same content has the same version in every replica and after every restart. */
   version(shape: Shape): string;
   /** The resource in an Any, for one delivery, in buffers that all clients share. */
-  pieces(delivery: Delivery, shape: Shape): readonly Uint8Array[];
+  buffers(delivery: Delivery, shape: Shape): readonly Uint8Array[];
   /** The same in one buffer, which of a composed resource is a copy. */
   bytes(delivery: Delivery, shape: Shape): Uint8Array;
   /** What must be in place at a client before this resource is used: the clusters of a route, the endpoints of a cluster. */
@@ -148,16 +148,16 @@ class EncodedResource implements Resource {
     return found;
   }
 
-  pieces(delivery: Delivery, shape: Shape): readonly Uint8Array[] {
+  buffers(delivery: Delivery, shape: Shape): readonly Uint8Array[] {
     const isSplit = this.#more?.splitValue !== undefined && shape === 'split';
     if (typeof this.#value !== 'function' || isSplit) return [this.bytes(delivery, shape)];
-    return encodeAnyPieces(RESOURCE_MESSAGES[this.type], this.#value(), delivery);
+    return encodeAnyBuffers(RESOURCE_MESSAGES[this.type], this.#value(), delivery);
   }
 
   bytes(delivery: Delivery, shape: Shape): Uint8Array {
     if (this.#more?.splitValue && shape === 'split')
       return (this.#more.split ??= encodeAny(RESOURCE_MESSAGES[this.type], this.#more.splitValue, delivery));
-    if (typeof this.#value === 'function') return Buffer.concat(this.pieces(delivery, shape));
+    if (typeof this.#value === 'function') return Buffer.concat(this.buffers(delivery, shape));
     const form = NAMES_SOURCES.has(this.type) ? delivery : 'grpc';
     const known = form === this.#delivery ? this.#first() : this.#more?.forms?.[form];
     if (known) return known;
@@ -243,12 +243,12 @@ class BoundListener implements Resource {
     return this.#of.composition;
   }
 
-  pieces(delivery: Delivery): readonly Uint8Array[] {
-    return encodeAnyPieces(RESOURCE_MESSAGES.lds, this.#value(), delivery);
+  buffers(delivery: Delivery): readonly Uint8Array[] {
+    return encodeAnyBuffers(RESOURCE_MESSAGES.lds, this.#value(), delivery);
   }
 
   bytes(delivery: Delivery): Uint8Array {
-    return Buffer.concat(this.pieces(delivery));
+    return Buffer.concat(this.buffers(delivery));
   }
 }
 

@@ -10,7 +10,7 @@ export interface SubscriptionStream {
   readonly shape: Shape;
   /** The client is slow: nothing may be written until it has read. */
   readonly isBlocked: boolean;
-  send(type: ResourceType, pieces: readonly Uint8Array[]): void;
+  send(type: ResourceType, buffers: readonly Uint8Array[]): void;
   nextNonce(): string;
   /** Ends the stream after an error of the server: the client comes back and starts from the beginning. */
   fail(): void;

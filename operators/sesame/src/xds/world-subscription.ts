@@ -1,7 +1,7 @@
 // State of the world: each response has all resources of the type (listeners, clusters) or those that changed (the others).
 import { encode, type ResourceType, typeUrl } from '../envoy/index.ts';
 import { type Resource, resourceKey } from './resource.ts';
-import { combinedVersion, join, lengthPrefix, resourcePieces } from './resource-store.ts';
+import { combinedVersion, join, lengthPrefix, resourceBuffers } from './resource-store.ts';
 import { isNamed, type SentChange, Subscription, WILDCARD } from './subscription.ts';
 import { VersionSum } from './version-sum.ts';
 
@@ -30,9 +30,9 @@ interface Search {
 
 /** A type that is none of the discovery services': its URL is in the message of a client that refuses it. */
 const MARKER = 'google.protobuf.Empty';
-const MARKER_PIECE = markerPiece();
+const MARKER_BUFFER = markerBuffer();
 
-function markerPiece(): Uint8Array {
+function markerBuffer(): Uint8Array {
   const any = encode('google.protobuf.Any', { '@type': `type.googleapis.com/${MARKER}` });
   return Buffer.concat([lengthPrefix(0x12, any.length), any]);
 }
@@ -79,9 +79,9 @@ export class WorldSubscription extends Subscription {
     const changes = this.#takeChanges(part);
     // Of other parts the client has the previous version until their turn comes.
     const later = new Map(part ? [...this.dirty].filter(([name]) => !part.has(name)) : []);
-    const pieces = isWhole ? this.#whole(later) : this.#changed(changes);
+    const buffers = isWhole ? this.#whole(later) : this.#changed(changes);
     // What was removed cannot be expressed for these types: the client drops it when nothing refers to it.
-    if (!isWhole && pieces.length === 0 && !this.#mustRespond) {
+    if (!isWhole && buffers.length === 0 && !this.#mustRespond) {
       for (const name of changes.keys()) this.dirty.delete(name);
       this.node.dropped(this, changes.keys());
       this.settle();
@@ -99,7 +99,7 @@ export class WorldSubscription extends Subscription {
       type_url: typeUrl(this.type),
       nonce,
     });
-    this.stream.send(this.type, [...pieces, head]);
+    this.stream.send(this.type, [...buffers, head]);
     // The clusters of the first response may be there already, and then ask for no endpoints.
     if (!isInitial) this.node.sent(this, changes);
   }
@@ -219,17 +219,17 @@ export class WorldSubscription extends Subscription {
       const { tested } = this.#search;
       const first = new Set(tested);
       const all = [...this.#visible(later)];
-      const pieces = (resources: readonly Resource[]) =>
-        resources.flatMap((resource) => resourcePieces(resource, this.stream.delivery));
+      const buffers = (resources: readonly Resource[]) =>
+        resources.flatMap((resource) => resourceBuffers(resource, this.stream.delivery));
       return join([
-        ...pieces(all.filter(({ name }) => first.has(name))),
-        MARKER_PIECE,
-        ...pieces(all.filter(({ name }) => !first.has(name))),
+        ...buffers(all.filter(({ name }) => first.has(name))),
+        MARKER_BUFFER,
+        ...buffers(all.filter(({ name }) => !first.has(name))),
       ]);
     }
     if (this.isWildcard && later.size === 0 && this.node.isLikeStore(this.type))
-      return store.pieces(this.type, this.stream.delivery);
-    return join([...this.#visible(later)].flatMap((resource) => resourcePieces(resource, this.stream.delivery)));
+      return store.buffers(this.type, this.stream.delivery);
+    return join([...this.#visible(later)].flatMap((resource) => resourceBuffers(resource, this.stream.delivery)));
   }
 
   *#visible(later: Previous): Generator<Resource> {
@@ -244,7 +244,7 @@ export class WorldSubscription extends Subscription {
 
   #changed(changes: ReadonlyMap<string, SentChange>): Uint8Array[] {
     const resources = [...changes.values()].flatMap(({ sent }) => sent ?? []);
-    return resources.flatMap((resource) => resourcePieces(resource, this.stream.delivery));
+    return resources.flatMap((resource) => resourceBuffers(resource, this.stream.delivery));
   }
 
   #version(later: Previous): string {

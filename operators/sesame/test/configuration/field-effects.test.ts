@@ -22,8 +22,8 @@ import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import type { ConfigurationSpec } from '../../src/kinds/index.ts';
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
-import { type DataPathView, dataPathParts } from '../../src/serve/data-path.ts';
-import { contentOf } from '../../src/serving/dag.ts';
+import { type DataPathView, dataPathComponents } from '../../src/program/data-path.ts';
+import { contentOf } from '../../src/routes/dag.ts';
 import { ELSEWHERE, IN_XDS, type Row } from './field-effects.ts';
 
 /** Without what would need the network: the socket of the xDS server is given. */
@@ -66,7 +66,7 @@ describe('every field of SesameConfiguration', () => {
 describe('in xDS', () => {
   let stage: Stage;
   let view: DataPathView | undefined;
-  const parts = dataPathParts(
+  const parts = dataPathComponents(
     {
       listen: { address: '127.0.0.1', port: 0 },
       show(next) {

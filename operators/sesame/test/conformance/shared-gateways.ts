@@ -6,13 +6,13 @@ import { derivation, type Operator, operator } from '@capstan/reconcile';
 import type { Gateway } from '../../src/gateway/api/objects.ts';
 import {
   type GatewayKinds,
+  gatewayComponents,
   gatewayKinds,
-  gatewayParts,
   type Placement,
   type Publication,
 } from '../../src/gateway/index.ts';
+import { ingressComponents } from '../../src/routes/ingress-components.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
-import { ingressParts } from '../../src/serving/ingress-parts.ts';
 import type { XdsServer } from '../../src/xds/index.ts';
 import { CONTROLLER } from '../gateway/controller.ts';
 
@@ -53,7 +53,7 @@ export function sharedGateways(
       return { addresses: [{ type: 'IPAddress', value: read.derived(placements, key)?.address }], unusable };
     },
   });
-  const gateways = gatewayParts({
+  const gateways = gatewayComponents({
     settings: value,
     kinds,
     selects: (read, _key, className, { lookup }) => lookup(read).gatewayClass(className)?.controllerName === CONTROLLER,
@@ -65,7 +65,7 @@ export function sharedGateways(
   const server = new Promise<XdsServer>((resolve) => {
     listening = resolve;
   });
-  const parts = ingressParts({
+  const parts = ingressComponents({
     settings: value,
     gateways,
     clock: options.clock ?? systemClock,

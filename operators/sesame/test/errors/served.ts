@@ -3,16 +3,16 @@ import type { KubeObject } from '@capstan/kube';
 import { derivation, evaluate, operator, plan, reconciler } from '@capstan/reconcile';
 import { createVirtualClock } from '@capstan/testing';
 import { type Envoy, validate } from '../../src/envoy/index.ts';
-import { gatewayParts, type Placement, type Publication } from '../../src/gateway/index.ts';
+import { gatewayComponents, type Placement, type Publication } from '../../src/gateway/index.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { delegationStatus } from '../../src/reconcilers/delegation-status.ts';
 import { extensionServiceStatus } from '../../src/reconcilers/extension-service-status.ts';
 import { httpProxyStatus } from '../../src/reconcilers/http-proxy-status.ts';
 import { ingressEvents } from '../../src/reconcilers/ingress-events.ts';
+import { contentOf } from '../../src/routes/dag.ts';
+import { hostKey, routeGraph } from '../../src/routes/pieces.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 import { ROUTE_READS } from '../../src/routing/tracked-lookup.ts';
-import { contentOf } from '../../src/serving/dag.ts';
-import { hostKey, routeGraph } from '../../src/serving/pieces.ts';
 import { CONTROLLER } from '../gateway/controller.ts';
 import { NOW } from './secrets.ts';
 
@@ -33,7 +33,7 @@ export function outcomeOf(
   hosts: readonly string[],
 ): Outcome {
   const value = derivation<RoutingSettings>({ name: 'fixture-settings', compute: () => settings });
-  const gateways = gatewayParts({
+  const gateways = gatewayComponents({
     settings: value,
     selects: (read, _key, className, { lookup }) => lookup(read).gatewayClass(className)?.controllerName === CONTROLLER,
     placements: derivation<Placement | undefined>({
@@ -46,7 +46,7 @@ export function outcomeOf(
     }),
     classes: { isOurs: (_read, controllerName) => controllerName === CONTROLLER },
   });
-  const graph = routeGraph(value, [gateways.source]);
+  const graph = routeGraph(value, [gateways.provider]);
   const paths = new Map<string, readonly string[]>();
   const contents = new Map<string, string>();
   const refused: string[] = [];

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { derivation, operator } from '@capstan/reconcile';
 import { createStage, type Stage } from '@capstan/testing';
-import { instanceGateways } from '../../src/gateway/serving/instance-gateways.ts';
+import { instanceGateways } from '../../src/gateway/graph/instance-gateways.ts';
+import { ingressComponents } from '../../src/routes/ingress-components.ts';
 import { testSettings } from '../../src/routing/default-settings.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
-import { ingressParts } from '../../src/serving/ingress-parts.ts';
 import { connectXds, type XdsServer } from '../../src/xds/index.ts';
 import { CONTROLLER } from './controller.ts';
 import { at, brief, gateway, gatewayClass, installKinds, kinds } from './fixtures.ts';
@@ -28,7 +28,7 @@ async function staged(
     kinds: own,
     reconcilers,
     sinks,
-  } = ingressParts({
+  } = ingressComponents({
     settings,
     gateways,
     listen: { address: '127.0.0.1', port: 0 },

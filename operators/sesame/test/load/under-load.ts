@@ -9,7 +9,7 @@ import { effectiveConfiguration } from '../../src/configuration/index.ts';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
-import { createDataPath } from '../../src/serve/data-path.ts';
+import { createDataPath } from '../../src/program/data-path.ts';
 import { createAuthority, tlsData } from '../real/certificates.ts';
 import { type EnvoyMode, startEnvoy, waitFor } from '../real/envoy.ts';
 import { freePort } from '../real/free-port.ts';

@@ -7,11 +7,16 @@ import type { TestContext } from 'node:test';
 import { type Client, EndpointSlice, type Kind, type KubeObject, Secret, Service, systemClock } from '@capstan/kube';
 import { type Derived, derivation, operator } from '@capstan/reconcile';
 import { createStage, type Stage } from '@capstan/testing';
-import { type GatewayParts, gatewayParts, type Placement, type Publication } from '../../src/gateway/index.ts';
+import {
+  type GatewayComponents,
+  gatewayComponents,
+  type Placement,
+  type Publication,
+} from '../../src/gateway/index.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
+import { ingressComponents } from '../../src/routes/ingress-components.ts';
 import { type Mutable, testSettings } from '../../src/routing/default-settings.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
-import { ingressParts } from '../../src/serving/ingress-parts.ts';
 import type { XdsServer } from '../../src/xds/index.ts';
 import { CONTROLLER } from '../gateway/controller.ts';
 import { installKinds } from '../gateway/fixtures.ts';
@@ -72,7 +77,7 @@ export async function createIngressStage(
     listening = resolve;
   });
   const settings = derivation<RoutingSettings>({ name: 'test-settings', compute: () => value });
-  const { kinds, reconcilers, sinks } = ingressParts({
+  const { kinds, reconcilers, sinks } = ingressComponents({
     settings,
     ...(gateways && { gateways: gatewaysAt(gateways, settings) }),
     clock: systemClock,
@@ -172,8 +177,8 @@ export async function createIngressStage(
 }
 
 /** Every Gateway of the controller. */
-function gatewaysAt(placement: Placement, settings: Derived<RoutingSettings>): GatewayParts {
-  return gatewayParts({
+function gatewaysAt(placement: Placement, settings: Derived<RoutingSettings>): GatewayComponents {
+  return gatewayComponents({
     settings,
     selects: (read, _key, className, { lookup }) => lookup(read).gatewayClass(className)?.controllerName === CONTROLLER,
     placements: derivation<Placement | undefined>({ name: 'test-placement', compute: () => placement }),

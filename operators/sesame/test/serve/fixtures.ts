@@ -20,7 +20,7 @@ import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { type DetailedCondition, SesameConfiguration } from '../../src/kinds/index.ts';
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
-import { type RunServeOptions, runServe } from '../../src/serve/serve.ts';
+import { type RunServeOptions, runServe } from '../../src/program/serve.ts';
 
 /** A name that no default knows: the same manifests behave alike in every namespace. */
 export const NAMESPACE = `sesame-${randomBytes(4).toString('hex')}`;

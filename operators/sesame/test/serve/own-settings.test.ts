@@ -12,9 +12,9 @@ import { clientLog } from '../../src/commands/serve.ts';
 import { effectiveConfiguration, problemText } from '../../src/configuration/index.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import type { ConfigurationSpec } from '../../src/kinds/index.ts';
-import type { DataPathReport } from '../../src/serve/controllers.ts';
-import { dataPathParts } from '../../src/serve/data-path.ts';
-import { createSwitchingLeadership } from '../../src/serve/switching-leadership.ts';
+import type { DataPathReport } from '../../src/program/controllers.ts';
+import { dataPathComponents } from '../../src/program/data-path.ts';
+import { createSwitchingLeadership } from '../../src/program/switching-leadership.ts';
 import { connectXds } from '../../src/xds/index.ts';
 import { freePorts, inDefault, served, servers, until } from './fixtures.ts';
 
@@ -55,7 +55,7 @@ describe('Sesame itself', () => {
     const [first = 0, second = 0] = await freePorts(2);
     const { files, client } = await certificateFiles(context);
     const reports: DataPathReport[] = [];
-    const parts = dataPathParts(
+    const parts = dataPathComponents(
       {},
       configurationOf({ xdsServer: { insecure: true, address: '127.0.0.1', port: first } }),
       (report) => void reports.push(report),
@@ -189,7 +189,7 @@ describe('Sesame itself', () => {
   });
 
   test('statuses have the address of Envoy’s Service, or the configured one', async (context) => {
-    const parts = dataPathParts(
+    const parts = dataPathComponents(
       { listen: { address: '127.0.0.1', port: 0 } },
       configurationOf({ xdsServer: { insecure: true }, envoy: { service: { name: 'edge', namespace: 'default' } } }),
       () => undefined,
@@ -283,7 +283,9 @@ describe('Sesame itself', () => {
 
   test('gateways are those of the configuration', () => {
     const reconcilersOf = (gateway: ConfigurationSpec['gateway']) =>
-      dataPathParts({}, configurationOf({ gateway }), () => undefined).operator.reconcilers.map(({ name }) => name);
+      dataPathComponents({}, configurationOf({ gateway }), () => undefined).operator.reconcilers.map(
+        ({ name }) => name,
+      );
     const isGateway = (name: string) => name.startsWith('gateway');
     assert.deepEqual(reconcilersOf(undefined).filter(isGateway), []);
     const named = reconcilersOf({ gatewayRef: { name: 'edge', namespace: 'default' } });

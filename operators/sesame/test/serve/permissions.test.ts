@@ -6,8 +6,8 @@ import { systemClock } from '@capstan/kube';
 import { createRegistry, type Operator, rulesOf } from '@capstan/reconcile';
 import { defaultConfiguration } from '../../src/configuration/index.ts';
 import { clusterRole, ownRole } from '../../src/deployment/rbac.ts';
-import { dataPathParts } from '../../src/serve/data-path.ts';
-import { createServeOperator } from '../../src/serve/serve.ts';
+import { dataPathComponents } from '../../src/program/data-path.ts';
+import { createServeOperator } from '../../src/program/serve.ts';
 import { DEFAULT_SETTINGS } from '../../src/settings.ts';
 
 const instance = {
@@ -39,7 +39,7 @@ function needs(operator: Operator): { everywhere: string[]; own: string[] } {
 }
 
 test('everything that routes need is in the ClusterRole', () => {
-  const { operator } = dataPathParts({}, defaultConfiguration(), () => {});
+  const { operator } = dataPathComponents({}, defaultConfiguration(), () => {});
   const granted = grantsOf([...(clusterRole(instance).rules ?? [])]);
   const own = grantsOf([...(ownRole(instance).rules ?? [])]);
   const { everywhere } = needs(operator);

@@ -7,8 +7,8 @@ import { defaultConfiguration } from '../../src/configuration/index.ts';
 import { typeUrl } from '../../src/envoy/index.ts';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
-import { dataPathParts } from '../../src/serve/data-path.ts';
-import { createRefusalMemory } from '../../src/serve/refusal-memory.ts';
+import { dataPathComponents } from '../../src/program/data-path.ts';
+import { createRefusalMemory } from '../../src/program/refusal-memory.ts';
 import { connectXds } from '../../src/xds/index.ts';
 import { cluster } from '../../src/xds/xds.test-support.ts';
 import { inDefault } from './fixtures.ts';
@@ -21,7 +21,7 @@ suite('what an Envoy refuses', () => {
     });
     const noted: string[] = [];
     const configuration = defaultConfiguration();
-    const { operator } = dataPathParts(
+    const { operator } = dataPathComponents(
       {
         listen: { address: '127.0.0.1', port: 0 },
         onListening: listening,

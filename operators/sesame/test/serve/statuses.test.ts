@@ -7,13 +7,13 @@ import { defaultConfiguration } from '../../src/configuration/index.ts';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
-import { dataPathParts } from '../../src/serve/data-path.ts';
+import { dataPathComponents } from '../../src/program/data-path.ts';
 import { freePorts, inDefault, served, servers, until } from './fixtures.ts';
 
 const parts = () => {
   const configuration = defaultConfiguration();
   const insecure = { ...configuration, xdsServer: { ...configuration.xdsServer, insecure: true } };
-  return dataPathParts({ listen: { address: '127.0.0.1', port: 0 } }, insecure, () => undefined);
+  return dataPathComponents({ listen: { address: '127.0.0.1', port: 0 } }, insecure, () => undefined);
 };
 
 test('an ExtensionService and a TLSCertificateDelegation say what is wrong with them, and when it is right', async () => {

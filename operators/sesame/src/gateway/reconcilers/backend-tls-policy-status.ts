@@ -3,9 +3,9 @@ import { plan, type Reader, type Reconciler, reconciler } from '@capstan/reconci
 import { condition, nestedConditions } from '../api/nested-conditions.ts';
 import { type BackendTLSPolicy, ROUTE_KINDS } from '../api/objects.ts';
 import { GATEWAY_GROUP } from '../api/references.ts';
+import type { GatewayGraph } from '../graph/gateway-graph.ts';
 import { policyAuthorities } from '../routes/backend-tls.ts';
 import { type GatewayReads, gatewaysOf } from '../routes/gateway-reads.ts';
-import type { GatewayGraph } from '../serving/gateway-graph.ts';
 
 export interface PolicyStatusOptions {
   readonly reads: GatewayReads;

@@ -4,9 +4,9 @@ import { condition, nestedConditions } from '../api/nested-conditions.ts';
 import type { Gateway, GatewayAddress } from '../api/objects.ts';
 import { GATEWAY_GROUP } from '../api/references.ts';
 import { attachedCounts } from '../envoy/host-plan.ts';
+import type { GatewayGraph } from '../graph/gateway-graph.ts';
 import type { GatewayState } from '../listeners/listener-state.ts';
 import type { GatewayReads } from '../routes/gateway-reads.ts';
-import type { GatewayGraph } from '../serving/gateway-graph.ts';
 
 /** Where clients reach a Gateway. */
 export interface Publication {

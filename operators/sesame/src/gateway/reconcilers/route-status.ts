@@ -4,10 +4,10 @@ import { type ConditionInput, plan, type Reader, type Reconciler, reconciler } f
 import { condition, nestedConditions } from '../api/nested-conditions.ts';
 import type { AnyRoute, RouteKindName, RouteStatus } from '../api/objects.ts';
 import { isGatewayParent, type ParentReference, parentKey } from '../api/references.ts';
+import type { GatewayGraph, OwnGateway } from '../graph/gateway-graph.ts';
 import type { RefProblem } from '../listeners/certificates.ts';
 import { attach } from '../routes/attachment.ts';
 import type { GatewayReads } from '../routes/gateway-reads.ts';
-import type { GatewayGraph, OwnGateway } from '../serving/gateway-graph.ts';
 
 export interface RouteStatusOptions {
   readonly kind: RouteKindName;

@@ -5,8 +5,8 @@ import { plan, type Reconciler, reading, reconciler } from '@capstan/reconcile';
 import { condition, nestedConditions } from '../api/nested-conditions.ts';
 import type { RouteStatus } from '../api/objects.ts';
 import { GATEWAY_GROUP, isGatewayParent, type ParentReference, parentKey } from '../api/references.ts';
+import type { GatewayGraph } from '../graph/gateway-graph.ts';
 import type { GatewayReads } from '../routes/gateway-reads.ts';
-import type { GatewayGraph } from '../serving/gateway-graph.ts';
 
 interface UDPRoute extends KubeObject {
   spec: { readonly parentRefs?: readonly ParentReference[] | undefined };

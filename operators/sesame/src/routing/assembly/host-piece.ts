@@ -2,24 +2,24 @@
 import type { Resource } from '../../xds/index.ts';
 import { hostChain } from '../listener/filter-chain.ts';
 import { clusterKeys, FALLBACK_ROUTES, HTTP_ROUTES, secureRoutes, sharedHost } from '../listener/virtual-host.ts';
-import type { HostPart, SecurePart } from '../proxy/translate-root.ts';
+import type { HostContribution, SecureContribution } from '../proxy/translate-root.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { Piece, type PieceContent } from './piece.ts';
 
 /** Parts in the order of their weight: of routes that match the same the last one counts. */
 export function hostPiece(
   fqdn: string,
-  parts: readonly HostPart[],
+  parts: readonly HostContribution[],
   secrets: readonly Resource[],
   settings: RoutingSettings,
 ): Piece {
   if (parts.length === 0) return new Piece({});
   const routes = parts.flatMap(({ plain }) => plain);
-  const perFilter = Object.assign({}, ...parts.map((part) => part.perFilter)) as HostPart['perFilter'];
+  const perFilter = Object.assign({}, ...parts.map((part) => part.perFilter)) as HostContribution['perFilter'];
   const rateLimits = parts.flatMap((part) => part.rateLimits);
   const [first, ...others] = parts;
   const origins = others.length === 0 && first ? first.origins : parts.flatMap((part) => part.origins);
-  const merged: HostPart = {
+  const merged: HostContribution = {
     fqdn,
     plain: routes,
     secure: mergeSecure(parts),
@@ -61,7 +61,7 @@ export function hostPiece(
  * The last part decides about the certificate, clients and filters. TLS versions are the strictest of all parts: an object that allows an
  * old version must not weaken another one of the same host.
  */
-function mergeSecure(parts: readonly HostPart[]): SecurePart | undefined {
+function mergeSecure(parts: readonly HostContribution[]): SecureContribution | undefined {
   const all = parts.flatMap(({ secure }) => secure ?? []);
   const last = all.at(-1);
   if (!last) return undefined;

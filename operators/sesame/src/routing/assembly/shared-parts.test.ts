@@ -42,16 +42,16 @@ suite('the parts of a composed resource', () => {
     const parts = new SharedParts<typeof VIRTUAL_HOST>();
     const name = (index: number) => `host-${String(index).padStart(4, '0')}`;
     for (let index = 0; index < 2_000; index++) parts.put(`k${index}`, part(name(index)));
-    const piecesOf = () => {
+    const buffersOf = () => {
       const { chunks, hash } = parts.take();
-      return sharedRoutes('all', chunks, hash, []).pieces('grpc', 'whole');
+      return sharedRoutes('all', chunks, hash, []).buffers('grpc', 'whole');
     };
-    const before = new Set(piecesOf());
+    const before = new Set(buffersOf());
     const newBytes = () => {
-      const pieces = piecesOf();
-      const fresh = pieces.filter((piece) => !before.has(piece));
-      for (const piece of pieces) before.add(piece);
-      return fresh.reduce((sum, { length }) => sum + length, 0) / pieces.reduce((sum, { length }) => sum + length, 0);
+      const buffers = buffersOf();
+      const fresh = buffers.filter((buffer) => !before.has(buffer));
+      for (const buffer of buffers) before.add(buffer);
+      return fresh.reduce((sum, { length }) => sum + length, 0) / buffers.reduce((sum, { length }) => sum + length, 0);
     };
     parts.put('k700', part(name(700), 'changed'));
     assert.ok(newBytes() < 0.1);

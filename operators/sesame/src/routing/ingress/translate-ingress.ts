@@ -9,7 +9,7 @@ import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
 import { globalAuthorization, globalAuthorizationPolicy } from '../policy/authorization.ts';
 import { envoyHeaders, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
 import type { TlsTermination } from '../proxy/proxy-tls.ts';
-import type { HostPart } from '../proxy/translate-root.ts';
+import type { HostContribution } from '../proxy/translate-root.ts';
 import {
   directResponse,
   type RouteEntry,
@@ -25,7 +25,7 @@ import { externalNameProblem, protocolOf, upstreamResource } from '../upstream/u
 
 export interface TranslatedIngress {
   /** By host; `*` for rules without one. */
-  readonly parts: ReadonlyMap<string, HostPart>;
+  readonly parts: ReadonlyMap<string, HostContribution>;
   readonly secrets: readonly Resource[];
   readonly problems: readonly string[];
 }
@@ -94,7 +94,7 @@ class IngressTranslation {
     // The plain listener has it for all hosts.
     const filter = terminations.size > 0 ? globalAuthorization(this.#settings, this.#lookup) : undefined;
     const authorization = filter && { filter };
-    const parts = new Map<string, HostPart>();
+    const parts = new Map<string, HostContribution>();
     const forcesTls = this.#annotation('ingress.kubernetes.io/force-ssl-redirect') === 'true';
     const allowsHttp = this.#annotation('kubernetes.io/ingress.allow-http') !== 'false' || forcesTls;
     for (const [host, entries] of routes) {

@@ -2,7 +2,7 @@
 import { share } from '@capstan/kube';
 import { type Choice, CONFIG_SOURCE, type Envoy, Fragment, typed } from '../../envoy/index.ts';
 import type { TlsTermination } from '../proxy/proxy-tls.ts';
-import type { HostPart, SecurePart } from '../proxy/translate-root.ts';
+import type { HostContribution, SecureContribution } from '../proxy/translate-root.ts';
 import type { WeightedUpstream } from '../route-entry.ts';
 import { compareBytes } from '../route-order.ts';
 import type { RoutingSettings } from '../settings.ts';
@@ -18,7 +18,11 @@ const TCP_IDLE_TIMEOUT = '9001s';
 
 export type ChainFragment = Fragment<typeof FILTER_CHAIN>;
 
-export function hostChain(part: HostPart, secure: SecurePart, settings: RoutingSettings): ChainFragment {
+export function hostChain(
+  part: HostContribution,
+  secure: SecureContribution,
+  settings: RoutingSettings,
+): ChainFragment {
   const filter = secure.tcp
     ? tcpProxy(HTTPS_LISTENER, secure.tcp, settings.envoy.https.accessLog, settings)
     : connectionManager(

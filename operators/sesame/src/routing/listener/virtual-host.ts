@@ -10,7 +10,7 @@ import {
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
 import { authorizationDisabled } from '../policy/authorization.ts';
 import { FILTER } from '../policy/filter-names.ts';
-import type { HostPart } from '../proxy/translate-root.ts';
+import type { HostContribution } from '../proxy/translate-root.ts';
 import { directResponse, envoyRoutes, type RouteEntry } from '../route-entry.ts';
 import { hashName } from '../upstream/envoy-names.ts';
 
@@ -26,14 +26,14 @@ const COMMON: Pick<Envoy.RouteConfiguration, 'request_headers_to_add' | 'ignore_
   ignore_port_in_host_matching: true,
 };
 
-export interface VirtualHostParts {
+export interface VirtualHostContent {
   readonly fqdn: string;
   readonly routes: readonly RouteEntry[];
   readonly perFilter: PerFilter;
   readonly rateLimits: readonly Envoy.RouteRateLimit[];
 }
 
-export function virtualHost({ fqdn, routes, perFilter, rateLimits }: VirtualHostParts): Envoy.VirtualHost {
+export function virtualHost({ fqdn, routes, perFilter, rateLimits }: VirtualHostContent): Envoy.VirtualHost {
   return {
     name: hashName(fqdn),
     domains: [fqdn],
@@ -56,7 +56,7 @@ export interface SharedHost {
   readonly resource: Resource;
 }
 
-export function sharedHost(routesName: string, parts: VirtualHostParts, origins: readonly string[]): SharedHost {
+export function sharedHost(routesName: string, parts: VirtualHostContent, origins: readonly string[]): SharedHost {
   const host = virtualHost(parts);
   // Envoy finds the virtual hosts of a configuration by this prefix.
   const name = `${routesName}/${parts.fqdn}`;
@@ -110,7 +110,7 @@ export function secureRoutesName(fqdn: string): string {
  * Of a host with TLS. A request for another host arrives here when a client reuses a connection whose certificate covers both;
  * it is answered with 421, and the client connects again.
  */
-export function secureRoutes(part: HostPart, routes: readonly RouteEntry[]): Resource {
+export function secureRoutes(part: HostContribution, routes: readonly RouteEntry[]): Resource {
   const name = secureRoutesName(part.fqdn);
   const misdirected: Envoy.VirtualHost = {
     name: 'misdirected',

@@ -81,9 +81,9 @@ export function jwtRequirement(name: string): Envoy.Any {
 }
 
 /** The keys of a provider: in Envoy's configuration, or where Envoy fetches them. */
-type KeySource = Choice<Envoy.JwtProvider, 'local_jwks' | 'remote_jwks'>;
+type JwtKeys = Choice<Envoy.JwtProvider, 'local_jwks' | 'remote_jwks'>;
 type Fail = (reason: string, message: string) => undefined;
-type Keys = { readonly value: KeySource; readonly cluster?: Resource } | undefined;
+type Keys = { readonly value: JwtKeys; readonly cluster?: Resource } | undefined;
 
 function localKeys(
   spec: NonNullable<Provider['localJWKS']>,

@@ -21,18 +21,18 @@ import { originsOf, resolveServices } from './proxy-services.ts';
 import { type TlsTermination, tlsTermination } from './proxy-tls.ts';
 
 /** What one object adds to a host. */
-export interface HostPart {
+export interface HostContribution {
   readonly fqdn: string;
   /** Over plain HTTP. */
   readonly plain: readonly RouteEntry[];
-  readonly secure: SecurePart | undefined;
+  readonly secure: SecureContribution | undefined;
   /** Policies of the virtual host as a whole: `typed_per_filter_config` and `rate_limits`. */
   readonly perFilter: PerFilter;
   readonly rateLimits: readonly Envoy.RouteRateLimit[];
   readonly origins: readonly string[];
 }
 
-export interface SecurePart {
+export interface SecureContribution {
   readonly routes: readonly RouteEntry[];
   /** Undefined: TLS is passed through. */
   readonly tls: TlsTermination | undefined;
@@ -43,7 +43,7 @@ export interface SecurePart {
 
 export interface TranslatedRoot {
   /** Undefined when the root as a whole is not valid. */
-  readonly part: HostPart | undefined;
+  readonly part: HostContribution | undefined;
   readonly secrets: readonly Resource[];
   /** By `namespace/name`, of the root and of all that it includes. */
   readonly findings: ReadonlyMap<string, Findings>;
@@ -135,14 +135,14 @@ class RootTranslation {
   }
 
   /** Secrets that the host uses: its certificate, the fallback, the one that Envoy shows to services. */
-  secrets(part: HostPart | undefined): Resource[] {
+  secrets(part: HostContribution | undefined): Resource[] {
     const tls = part?.secure?.tls;
     return [tls?.secret, tls?.fallback, part ? this.#clientCertificate : undefined].filter(
       (each) => each !== undefined,
     );
   }
 
-  part(): HostPart | undefined {
+  part(): HostContribution | undefined {
     const { tls } = this.#host;
     const { spec } = this.#root;
     const fqdn = (this.#host.fqdn ?? '').toLowerCase();
@@ -281,7 +281,7 @@ class RootTranslation {
     return undefined;
   }
 
-  #hostPolicies(fqdn: string): Pick<HostPart, 'perFilter' | 'rateLimits'> | undefined {
+  #hostPolicies(fqdn: string): Pick<HostContribution, 'perFilter' | 'rateLimits'> | undefined {
     const perFilter: Record<string, Envoy.Any> = {};
     if (this.#host.corsPolicy) {
       const cors = corsPolicy(this.#host.corsPolicy);

@@ -39,7 +39,7 @@ export class GrpcStream {
   #message = '';
   /** The beginning of the next message; undefined between messages. */
   #requests: RequestBuffer | undefined;
-  /** What is left to write of a large message, the last piece first. */
+  /** What is left to write of a large message, the last buffer first. */
   #unwritten: Uint8Array[] | undefined;
   #isOpen = true;
 
@@ -65,13 +65,13 @@ export class GrpcStream {
     return this.#unwritten !== undefined || this.#stream.writableNeedDrain;
   }
 
-  /** Bytes of one message, in pieces that are not copied where they are large. The next one may follow unless `needsDrain`. */
-  send(pieces: readonly Uint8Array[]): void {
+  /** Bytes of one message, in buffers that are not copied where they are large. The next one may follow unless `needsDrain`. */
+  send(buffers: readonly Uint8Array[]): void {
     const prefix = Buffer.alloc(PREFIX);
     let length = 0;
-    for (const piece of pieces) length += piece.length;
+    for (const buffer of buffers) length += buffer.length;
     prefix.writeUInt32BE(length, 1);
-    const message = [prefix, ...pieces];
+    const message = [prefix, ...buffers];
     if (this.#unwritten) this.#unwritten.unshift(...message.reverse());
     else if (length < SMALL) this.#stream.write(Buffer.concat(message));
     else {
@@ -86,11 +86,11 @@ export class GrpcStream {
     const stream = this.#stream;
     stream.cork();
     for (let written = 0; written < SLICE; ) {
-      const piece = unwritten.pop();
-      if (!piece) break;
-      written += piece.length;
+      const buffer = unwritten.pop();
+      if (!buffer) break;
+      written += buffer.length;
       const isLast = written >= SLICE || unwritten.length === 0;
-      stream.write(piece, isLast ? () => this.#sliceWritten() : undefined);
+      stream.write(buffer, isLast ? () => this.#sliceWritten() : undefined);
     }
     stream.uncork();
   }
@@ -109,7 +109,7 @@ export class GrpcStream {
     this.#isOpen = false;
     this.#status = status;
     this.#message = message;
-    for (const piece of this.#unwritten?.reverse() ?? []) this.#stream.write(piece);
+    for (const buffer of this.#unwritten?.reverse() ?? []) this.#stream.write(buffer);
     this.#unwritten = undefined;
     this.#stream.end();
   }

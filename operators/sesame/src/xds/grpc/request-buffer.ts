@@ -1,5 +1,5 @@
 // Collects the messages of a gRPC stream: a prefix of five bytes with the length, then the message. The cost is linear in the
-// bytes, however small the pieces are in which they arrive.
+// bytes, however small the buffers are in which they arrive.
 
 const PREFIX = 5;
 

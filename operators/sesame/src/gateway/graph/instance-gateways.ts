@@ -7,7 +7,7 @@ import type { Placement } from '../envoy/port-listener.ts';
 import { containerPort } from '../provisioning/container-ports.ts';
 import type { Publication } from '../reconcilers/gateway-status.ts';
 import type { GatewayReads } from '../routes/gateway-reads.ts';
-import { type GatewayParts, gatewayParts } from './gateway-parts.ts';
+import { type GatewayComponents, gatewayComponents } from './gateway-components.ts';
 
 export interface InstanceGatewayOptions {
   readonly settings: Derived<RoutingSettings>;
@@ -24,7 +24,7 @@ export interface GatewayChoice {
 }
 
 /** Undefined when the configuration names neither. */
-export function instanceGateways(options: InstanceGatewayOptions): GatewayParts | undefined {
+export function instanceGateways(options: InstanceGatewayOptions): GatewayComponents | undefined {
   const { settings, addresses, gateway, kinds = gatewayKinds() } = options;
   const chosen = (read: Reader) => choiceOf(typeof gateway === 'function' ? gateway(read) : gateway);
   const isFixed = typeof gateway !== 'function';
@@ -53,7 +53,7 @@ export function instanceGateways(options: InstanceGatewayOptions): GatewayParts 
       };
     },
   });
-  return gatewayParts({
+  return gatewayComponents({
     settings,
     kinds,
     placements,

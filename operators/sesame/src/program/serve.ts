@@ -33,7 +33,7 @@ import { createSesameMetrics } from './sesame-metrics.ts';
 import { socketsSink } from './sockets.ts';
 import { createSwitchingLeadership } from './switching-leadership.ts';
 
-export interface ServeParts extends Pick<ExitOptions, 'errorMode' | 'changeMode' | 'exit'> {
+export interface ServeComponents extends Pick<ExitOptions, 'errorMode' | 'changeMode' | 'exit'> {
   readonly choice: ConfigurationChoice;
   readonly pod: string;
   readonly podUid?: string | undefined;
@@ -60,7 +60,7 @@ export interface ServeOperator {
 }
 
 /** The operator of one replica. Every replica runs all of its sinks; only the status of the resource needs the lease. */
-export function createServeOperator(parts: ServeParts): ServeOperator {
+export function createServeOperator(parts: ServeComponents): ServeOperator {
   const { choice, clock, registry, signal, bindAddress } = parts;
   const { namespace, name } = choice;
   let record: InstanceRecord | undefined;

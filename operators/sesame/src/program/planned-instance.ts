@@ -2,13 +2,13 @@
 // read from the cluster, so that a change of it shows what follows from it. Nothing is opened and nothing is written.
 import { Lease } from '@capstan/kube';
 import { derivation, type Operator, operator, type Reader, reading } from '@capstan/reconcile';
+import { instanceGateways } from '../gateway/graph/instance-gateways.ts';
 import type { GatewayKinds } from '../gateway/index.ts';
-import { instanceGateways } from '../gateway/serving/instance-gateways.ts';
 import { SesameConfiguration } from '../kinds/index.ts';
 import { createSesameConfigurationReconciler } from '../reconcilers/sesame-configuration.ts';
+import { ingressComponents } from '../routes/ingress-components.ts';
+import { nowhere } from '../routes/nowhere.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
-import { ingressParts } from '../serving/ingress-parts.ts';
-import { nowhere } from '../serving/nowhere.ts';
 import { addressesOf } from './data-path.ts';
 import { type ConfigurationChoice, inForceOf } from './in-force.ts';
 import { routingSettingsOf } from './routing-settings.ts';
@@ -46,7 +46,7 @@ export function plannedInstance({ name, choice, isManaged, gatewayKinds }: Plann
     reading(Lease, 'everywhere', { optional: true }),
     ...(gateways?.reads ?? []),
   ];
-  const { reconcilers, sinks } = ingressParts({
+  const { reconcilers, sinks } = ingressComponents({
     settings,
     ...(gateways && { gateways: { ...gateways, reads } }),
     loadBalancer: addresses,

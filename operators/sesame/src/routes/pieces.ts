@@ -72,14 +72,14 @@ const INDEXES = [rootsByFqdn, ingressesByHost, extensionsByKey] as unknown as re
 const settingsKey = derivation<readonly string[]>({ name: 'settings-key', compute: () => [SETTINGS] });
 
 /** Another source of pieces beside HTTPProxies and Ingresses. */
-export interface PieceSource {
+export interface PieceProvider {
   readonly keys: readonly KeySet[];
   owns(key: string): boolean;
   piece(key: string, read: Reader): Piece;
 }
 
 /** The configuration comes from outside: it is the effective one, read with the empty key. */
-export function routeGraph(settings: Derived<RoutingSettings>, more: readonly PieceSource[] = []): RouteGraph {
+export function routeGraph(settings: Derived<RoutingSettings>, more: readonly PieceProvider[] = []): RouteGraph {
   const roots = derivation<ServedRoot>({
     name: 'root',
     compute({ key, read }) {

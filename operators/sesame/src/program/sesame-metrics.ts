@@ -3,7 +3,7 @@
 import { type Kind, kindId } from '@capstan/kube';
 import type { Registry, RuntimeObserver } from '@capstan/reconcile';
 import { RESOURCE_TYPES } from '../envoy/index.ts';
-import type { ProxyState } from '../serving/proxy-state.ts';
+import type { ProxyState } from '../routes/proxy-state.ts';
 import { REFUSAL_REASONS, type XdsServer } from '../xds/index.ts';
 
 export interface SesameMetrics {

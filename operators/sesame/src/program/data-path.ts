@@ -24,15 +24,15 @@ import {
 } from '@capstan/reconcile';
 import type { EffectiveConfiguration, Problem } from '../configuration/index.ts';
 import { warningAt } from '../configuration/problem.ts';
+import { instanceGateways } from '../gateway/graph/instance-gateways.ts';
 import type { GatewayKinds } from '../gateway/index.ts';
-import { instanceGateways } from '../gateway/serving/instance-gateways.ts';
+import { type IngressComponents, ingressComponents } from '../routes/ingress-components.ts';
+import { SETTINGS } from '../routes/pieces.ts';
+import { proxyStates } from '../routes/proxy-state.ts';
 import type { Lookup } from '../routing/lookup.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { ROUTE_READS, readLookup } from '../routing/tracked-lookup.ts';
 import { NO_SECRET, tlsSecretProblem } from '../routing/upstream/tls-secret.ts';
-import { type IngressParts, ingressParts } from '../serving/ingress-parts.ts';
-import { SETTINGS } from '../serving/pieces.ts';
-import { proxyStates } from '../serving/proxy-state.ts';
 import type { NodeReport, Refused, ResourceStore, XdsServer } from '../xds/index.ts';
 import type { DataPath, DataPathReport, RunningDataPath } from './controllers.ts';
 import { refusalAlerts } from './refusal-alerts.ts';
@@ -80,7 +80,11 @@ export function createDataPath(options: DataPathOptions): DataPath {
         options.configuration === undefined
           ? undefined
           : createRefusalMemory({ client, clock, logger, namespace, configuration: options.configuration });
-      const parts = dataPathParts({ ...options, ...(memory && { refused: memory.load }) }, configuration, onReport);
+      const parts = dataPathComponents(
+        { ...options, ...(memory && { refused: memory.load }) },
+        configuration,
+        onReport,
+      );
       const leadership: Leadership = {
         get holds() {
           return options.leadership.holds;
@@ -137,7 +141,7 @@ export function createDataPath(options: DataPathOptions): DataPath {
 }
 
 /** The operator of the controllers, and how its configuration is changed. */
-export function dataPathParts(
+export function dataPathComponents(
   {
     listen,
     onListening,
@@ -178,7 +182,7 @@ export function dataPathParts(
     addresses: (read) => addressesOf(read, inForce(read), watchNamespaces)?.ingress ?? [],
     ...(gatewayKinds && { kinds: gatewayKinds }),
   });
-  const { kinds, reconcilers, sinks, xds } = ingressParts({
+  const { kinds, reconcilers, sinks, xds } = ingressComponents({
     settings,
     ...(gateways && { gateways }),
     bindAddress,
@@ -246,7 +250,7 @@ export function addressesOf(
   return found.length === 0 ? undefined : { ingress: found };
 }
 
-function reportOf(read: Reader, xds: IngressParts['xds'], configuration: EffectiveConfiguration): DataPathReport {
+function reportOf(read: Reader, xds: IngressComponents['xds'], configuration: EffectiveConfiguration): DataPathReport {
   const reports: readonly { readonly row: NodeReport }[] = read.sink(xds).reports();
   const nacks = reports.flatMap(({ row }) =>
     row.rejections.map(({ key, message, origins }) => ({

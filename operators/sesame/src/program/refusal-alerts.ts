@@ -2,8 +2,8 @@
 // Gateways.
 import { type KubeObject, Secret, Service } from '@capstan/kube';
 import { derivation, type EventInput, type Reader, type Sink, sink } from '@capstan/reconcile';
+import type { IngressComponents } from '../routes/ingress-components.ts';
 import { ROUTE_READS } from '../routing/tracked-lookup.ts';
-import type { IngressParts } from '../serving/ingress-parts.ts';
 
 interface Alert {
   readonly owner: KubeObject;
@@ -14,7 +14,7 @@ interface Alert {
 const REPORTED = new Set(['HTTPProxy', 'Ingress', 'ExtensionService']);
 
 export function refusalAlerts(
-  xds: IngressParts['xds'],
+  xds: IngressComponents['xds'],
   notify: (owner: KubeObject, event: EventInput) => void,
 ): Sink<readonly Alert[]> {
   return sink<readonly Alert[]>({
@@ -34,7 +34,7 @@ export function refusalAlerts(
   });
 }
 
-function alertsOf(read: Reader, xds: IngressParts['xds']): Alert[] {
+function alertsOf(read: Reader, xds: IngressComponents['xds']): Alert[] {
   return read
     .sink(xds)
     .reports()

@@ -11,7 +11,7 @@ import { ingressEvents } from '../reconcilers/ingress-events.ts';
 import type { Piece } from '../routing/assembly/piece.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import type { NodeReport } from '../xds/index.ts';
-import { type PieceSource, type RouteGraph, routeGraph } from './pieces.ts';
+import { type PieceProvider, type RouteGraph, routeGraph } from './pieces.ts';
 import { type XdsSinkOptions, xdsSink } from './xds-sink.ts';
 
 export interface IngressPartsOptions extends Omit<XdsSinkOptions, 'graph'> {
@@ -19,7 +19,7 @@ export interface IngressPartsOptions extends Omit<XdsSinkOptions, 'graph'> {
   readonly settings: Derived<RoutingSettings>;
   /** Gateways, served beside HTTPProxies and Ingresses; none by default. */
   readonly gateways?: {
-    readonly source: PieceSource;
+    readonly provider: PieceProvider;
     readonly reads: readonly ReadDeclaration[];
     readonly reconcilers: readonly Reconciler[];
   };
@@ -27,7 +27,7 @@ export interface IngressPartsOptions extends Omit<XdsSinkOptions, 'graph'> {
   loadBalancer?(read: Reader): { readonly ingress?: readonly object[] } | undefined;
 }
 
-export interface IngressParts {
+export interface IngressComponents {
   readonly kinds: readonly OwnedKind[];
   readonly reconcilers: readonly Reconciler[];
   readonly sinks: readonly Sink[];
@@ -36,8 +36,13 @@ export interface IngressParts {
   readonly graph: RouteGraph;
 }
 
-export function ingressParts({ settings, gateways, loadBalancer, ...options }: IngressPartsOptions): IngressParts {
-  const graph = routeGraph(settings, gateways ? [gateways.source] : []);
+export function ingressComponents({
+  settings,
+  gateways,
+  loadBalancer,
+  ...options
+}: IngressPartsOptions): IngressComponents {
+  const graph = routeGraph(settings, gateways ? [gateways.provider] : []);
   const xds = xdsSink({ graph, ...options, ...(gateways && { reads: gateways.reads }) });
   /** What Envoys refuse, by what it was computed from: one small value that rarely changes, whatever they acknowledge. */
   const refusals = derivation<Refusals>({

@@ -1,7 +1,7 @@
 // Everything that serves Gateways: a source of pieces for the xDS server, and the reconcilers that write statuses.
 import type { Derived, ReadDeclaration, Reader, Reconciler } from '@capstan/reconcile';
+import type { PieceProvider } from '../../routes/pieces.ts';
 import type { RoutingSettings } from '../../routing/settings.ts';
-import type { PieceSource } from '../../serving/pieces.ts';
 import { type GatewayClass, type GatewayKinds, gatewayKinds, ROUTE_KINDS } from '../api/objects.ts';
 import type { Placement } from '../envoy/port-listener.ts';
 import { backendTlsPolicyStatus } from '../reconcilers/backend-tls-policy-status.ts';
@@ -29,14 +29,14 @@ export interface GatewayPartsOptions {
   };
 }
 
-export interface GatewayParts {
-  readonly source: PieceSource;
+export interface GatewayComponents {
+  readonly provider: PieceProvider;
   readonly reads: readonly ReadDeclaration[];
   readonly reconcilers: readonly Reconciler[];
   readonly graph: GatewayGraph;
 }
 
-export function gatewayParts(options: GatewayPartsOptions): GatewayParts {
+export function gatewayComponents(options: GatewayPartsOptions): GatewayComponents {
   const { settings, placements, publications, classes } = options;
   const reads = gatewayReads(options.kinds ?? gatewayKinds());
   const graph = gatewayGraph({
@@ -46,7 +46,7 @@ export function gatewayParts(options: GatewayPartsOptions): GatewayParts {
     selects: (read, key, className) => options.selects(read, key, className, reads),
   });
   return {
-    source: graph,
+    provider: graph,
     reads: reads.declarations,
     graph,
     reconcilers: [

@@ -3,7 +3,7 @@ import { Session } from 'node:inspector/promises';
 import { getHeapStatistics } from 'node:v8';
 import { type Clock, sleep } from '@capstan/kube';
 import type { Registry } from '@capstan/reconcile';
-import { dagOf } from '../serving/dag.ts';
+import { dagOf } from '../routes/dag.ts';
 import type { DataPathView } from './data-path.ts';
 import type { Answer } from './http-server.ts';
 import type { SocketsOptions } from './sockets.ts';
