@@ -4,8 +4,8 @@ import { systemClock } from '@capstan/kube';
 import { type PolicyRule, rulesOf } from '@capstan/reconcile';
 import { defaultConfiguration } from '../../src/configuration/index.ts';
 import { GRANTED_AT_CLUSTER, GRANTED_IN_NAMESPACES } from '../../src/deployment/rbac.ts';
-import { dataPathParts } from '../../src/serve/data-path.ts';
-import { createServeOperator } from '../../src/serve/serve.ts';
+import { dataPathComponents } from '../../src/program/data-path.ts';
+import { createServeOperator } from '../../src/program/serve.ts';
 
 /** One line for each verb on each resource. */
 function linesOf(rules: readonly Partial<PolicyRule>[]): string[] {
@@ -17,7 +17,7 @@ function linesOf(rules: readonly Partial<PolicyRule>[]): string[] {
 
 /** What the program declares: its routes, and the object that it serves by. */
 function declared() {
-  const routes = dataPathParts(
+  const routes = dataPathComponents(
     { notify() {} },
     { ...defaultConfiguration(), gateway: { controllerName: 'a' } },
     () => {},
