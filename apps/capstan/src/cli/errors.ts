@@ -60,6 +60,14 @@ export const CliErrors = errorMakers(
       message: `${place} is not a manifest: ${problem}`,
       remedy: 'correct the file there',
     }),
+    BadManifests: (problems: readonly string[]) => ({
+      message: `${problems.length} manifests cannot be planned:\n${problems.map((one) => `  ${one}`).join('\n')}\n`,
+      remedy: 'nothing is planned before they are corrected or left out',
+    }),
+    OtherCluster: (place: string, object: string, here: string) => ({
+      message: `${place}: ${object} has the uid of another object; in this cluster it ${here}: it is of another cluster, or was recreated`,
+      remedy: 'choose its cluster with --context, or remove metadata.uid and metadata.resourceVersion',
+    }),
     Refused: (place: string, object: string, detail: string) => ({
       message: `the server would refuse ${object} of ${place}: ${detail}`,
       remedy: 'correct the manifest',

@@ -15,21 +15,15 @@ import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
 import { applyAndFollow } from '../plan/apply/follow.ts';
 import { formatOutcome, formatPlan, type PlanReport } from '../plan/format-plan.ts';
+import { givenManifests } from '../plan/given-manifests.ts';
 import { knownKinds } from '../plan/known-kinds.ts';
 import { predictRefusals } from '../plan/predict-refusals.ts';
-import { type Manifest, readKustomization, readManifests } from '../plan/read-manifests.ts';
+import { readKustomization, readManifests } from '../plan/read-manifests.ts';
 import { TOOLS, type ToolChoice } from '../plan/tool/assumed-tool.ts';
 import { helmReleases } from '../plan/tool/helm-releases.ts';
 import { mergeSchemas } from '../plan/tool/strategic-patch.ts';
 import { warmRuntime } from '../plan/warm-runtime.ts';
-import {
-  type GivenChange,
-  type LeftOut,
-  leftOutOfReleases,
-  wouldBecome,
-  wouldBeDeleted,
-  wouldBeDropped,
-} from '../plan/would-become.ts';
+import { type GivenChange, type LeftOut, leftOutOfReleases, wouldBeDropped } from '../plan/would-become.ts';
 import { coloursFor } from '../text/colours.ts';
 
 /** With --exit-code. */
@@ -124,14 +118,14 @@ export default command({
         releases: helmReleases(client, signal),
         choice: toolChoice(flags),
       };
-      const given: GivenChange[] = [];
-      const placed: Manifest[] = [];
-      for (const manifest of manifests) {
-        const kind = await kinds.kindOf(manifest);
-        const one = inNamespace(manifest, kind, namespace, flags.namespace);
-        placed.push(one);
-        given.push(await (flags.delete ? wouldBeDeleted : wouldBecome)(predicting, kind, one));
-      }
+      const { given: own, placed } = await givenManifests(manifests, {
+        kinds,
+        predicting,
+        isDeletion: flags.delete ?? false,
+        namespace,
+        givenNamespace: flags.namespace,
+      });
+      const given = [...own];
       const leftOut = await leftOutOfReleases(predicting, given, placed);
       // A few objects of a release are an edit of these; a whole chart is given with --tool=helm.
       for (const one of flags.tool === 'helm' ? leftOut : []) {
@@ -269,14 +263,6 @@ function changedNames({ given, writes }: PlanReport): readonly string[] {
     const [kind = '', key = ''] = object.split(' ');
     return objectName(kind, key.split('/').at(-1) ?? key);
   });
-}
-
-function inNamespace({ place, object }: Manifest, kind: Kind, namespace: string, given: string | undefined): Manifest {
-  const { namespace: own, ...metadata } = object.metadata;
-  if (kind.scope === 'Cluster') return { place, object: { ...object, metadata } };
-  if (own !== undefined && given !== undefined && own !== given)
-    throw CliErrors.OtherNamespace(place, `${kind.kind} ${metadata.name}`, own, given);
-  return { place, object: { ...object, metadata: { ...metadata, namespace: own ?? namespace } } };
 }
 
 /** In the form in which reconcilers see objects. */

@@ -60,6 +60,7 @@ export async function wouldBecome(predicting: Predicting, kind: Kind, manifest: 
   const ref = refOf(object);
   const name = `${kind.kind} ${keyOf(ref)}`;
   const live = await findLive(predicting, kind, ref, name);
+  checkCluster(manifest, name, live);
   const tool = assumedTool(live, predicting.choice);
   const wanted = { kind, tool, manifest: object, live };
   const release = tool.name === 'helm' ? tool.release : undefined;
@@ -79,10 +80,11 @@ export async function wouldBecome(predicting: Predicting, kind: Kind, manifest: 
 }
 
 /** Returns what deleting the object would leave. */
-export async function wouldBeDeleted(predicting: Predicting, kind: Kind, { object }: Manifest): Promise<GivenChange> {
-  const ref = refOf(object);
+export async function wouldBeDeleted(predicting: Predicting, kind: Kind, manifest: Manifest): Promise<GivenChange> {
+  const ref = refOf(manifest.object);
   const name = `${kind.kind} ${keyOf(ref)}`;
   const live = await findLive(predicting, kind, ref, name);
+  checkCluster(manifest, name, live);
   const verb = live === undefined ? 'none' : 'delete';
   const { uid, resourceVersion } = live?.metadata ?? {};
   const preconditions = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
@@ -140,6 +142,13 @@ export async function wouldBeDropped(
   if (live === undefined || live.metadata.annotations?.['helm.sh/resource-policy'] === 'keep') return undefined;
   const tool = describeTool({ name: 'helm', release });
   return { kind, object: name, tool, ref, verb: 'delete', paths: [], changes: [], after: undefined, notes: [] };
+}
+
+/** A manifest that was read from a cluster names the very object that it was: nothing is said about another one of that name. */
+function checkCluster({ place, object }: Manifest, name: string, live: KubeObject | undefined): void {
+  const { uid } = object.metadata;
+  if (uid === undefined || uid === live?.metadata.uid) return;
+  throw CliErrors.OtherCluster(place, name, live === undefined ? 'does not exist' : `is ${live.metadata.uid}`);
 }
 
 /** Not permitted, no such kind or namespace, no apply for this kind: answers about the request, not about the object. */

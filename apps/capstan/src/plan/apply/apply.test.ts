@@ -1,8 +1,7 @@
 // A plan that is applied: the end of the command is the comparison of what happened with what was predicted.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ConfigMap, conditions, Deployment, defineKind, type KindOf, object, string, systemClock } from '@capstan/kube';
-import { apply, conditionType, operator, plan, reconciler } from '@capstan/reconcile';
+import { type KindOf, systemClock } from '@capstan/kube';
 import {
   createRandom,
   createTestCluster,
@@ -12,50 +11,11 @@ import {
 } from '@capstan/testing';
 import { runTest } from '../../cli/test-io.test-support.ts';
 import type { PlanReport } from '../format-plan.ts';
+import { manifest, Site, sites } from '../sites.test-support.ts';
 import { compare, type Observations } from './follow.ts';
 import type { Observation } from './observed.ts';
 
-const Site = defineKind({
-  group: 'example.capstan.dev',
-  version: 'v1',
-  kind: 'Site',
-  scope: 'Namespaced',
-  spec: object({ image: string(), text: string({ optional: true }) }),
-  status: object({ conditions: conditions() }),
-});
-const ready = conditionType<'Made'>('Ready');
-/** `text` lets a test have an operator that does something else than the one that plans. */
-const sites = (text: string) =>
-  operator({
-    name: 'sites',
-    kinds: [Site],
-    reconcilers: [
-      reconciler({
-        name: 'site',
-        resource: Site,
-        reads: [],
-        writes: [Deployment, ConfigMap],
-        reconcile({ object: { metadata, spec } }) {
-          const { name = '', namespace = '' } = metadata;
-          const labels = { site: name };
-          const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: spec.image }] } };
-          return plan({
-            children: [
-              apply(Deployment, {
-                metadata: { name, namespace },
-                spec: { selector: { matchLabels: labels }, template },
-              }),
-              apply(ConfigMap, { metadata: { name, namespace }, data: { text: spec.text ?? '', more: text } }),
-            ],
-            conditions: [ready.isTrue('Made')],
-          });
-        },
-      }),
-    ],
-  });
 const modules = { '/home/user/sites.ts': { default: sites('') } };
-const manifest = (image: string, name = 'home') =>
-  `apiVersion: example.capstan.dev/v1\nkind: Site\nmetadata: {name: ${name}}\nspec: {image: "${image}"}\n`;
 
 let cluster: TestCluster;
 before(async () => {

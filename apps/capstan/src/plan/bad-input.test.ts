@@ -1,0 +1,108 @@
+// Manifests that cannot be planned: each is named, nothing is claimed about any, and the command ends with 1.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { ApiError, ConfigMap, type KindOf, systemClock } from '@capstan/kube';
+import { createRandom, createTestCluster, type TestCluster } from '@capstan/testing';
+import { runTest } from '../cli/test-io.test-support.ts';
+import { manifest, Site, sites } from './sites.test-support.ts';
+
+const modules = { '/home/user/sites.ts': { default: sites('') } };
+const ref = { namespace: 'default', name: 'home' };
+const site = (name = 'home') =>
+  ({
+    apiVersion: Site.apiVersion,
+    kind: Site.kind,
+    metadata: { ...ref, name },
+    spec: { image: 'a:1' },
+  }) as KindOf<typeof Site>;
+
+let here: TestCluster;
+let elsewhere: TestCluster;
+before(async () => {
+  const create = (seed: number) =>
+    createTestCluster({ clock: systemClock, random: createRandom(seed), operators: [sites('')] });
+  [here, elsewhere] = await Promise.all([create(1), create(2)]);
+});
+after(() => Promise.all([here.close(), elsewhere.close()]));
+
+async function planned(
+  text: string,
+  flags: readonly string[] = [],
+  transport: TestCluster['transport'] = here.transport,
+) {
+  return runTest(['plan', '-f', 'change.yaml', '--operator', 'sites.ts', ...flags], {
+    transport,
+    modules,
+    files: { '/home/user/change.yaml': text },
+  });
+}
+
+/** Nothing is claimed: not even about the manifests that are fine. */
+async function assertRefused(text: string, expected: readonly RegExp[], flags: readonly string[] = []): Promise<void> {
+  const { code, out, err } = await planned(text, flags);
+  for (const one of expected) assert.match(err, one);
+  assert.equal(out, '');
+  assert.equal(code, 1);
+}
+
+test('kinds that are not served are all named', async () => {
+  const unknown = (kind: string) => `apiVersion: example.org/v1\nkind: ${kind}\nmetadata: {name: a}\n`;
+  await assertRefused(`${manifest('a:1')}---\n${unknown('Boat')}---\n${unknown('Barge')}`, [
+    /2 manifests cannot be planned:\n/,
+    /line 6 is not a manifest: the cluster has no kind Boat in example\.org\/v1/,
+    /line 10 is not a manifest: the cluster has no kind Barge in example\.org\/v1/,
+  ]);
+});
+
+test('a field that the kind does not have, and one with a wrong value, are named', async () => {
+  const misspelt = manifest('a:1').replace('image:', 'imaje: b, image:');
+  const wrong = manifest('a:1', 'other').replace('"a:1"', '[1]');
+  await assertRefused(`${misspelt}---\n${wrong}`, [
+    /would refuse Site default\/home of change\.yaml, line 1: .*spec\.imaje/,
+    /would refuse Site default\/other of change\.yaml, line 6: .*spec\.image/,
+  ]);
+});
+
+test('an object that was read from another cluster is not taken for the one of the same name here', async () => {
+  await here.client.create(Site, site());
+  const { metadata } = await elsewhere.client.create(Site, site());
+  const { metadata: only } = await elsewhere.client.create(Site, site('only-there'));
+  const exported = (name: string, uid = '') => manifest('a:2', name).replace('}\n', `, uid: "${uid}"}\n`);
+  const text = `${exported('home', metadata.uid)}---\n${exported('only-there', only.uid)}`;
+  const expected = [
+    /Site default\/home has the uid of another object; in this cluster it is [-0-9a-f]+: it is of another cluster/,
+    /Site default\/only-there has the uid of another object; in this cluster it does not exist/,
+  ];
+  await assertRefused(text, expected);
+  await assertRefused(text, expected, ['--delete']);
+  const fine = await planned(exported('home', (await here.client.get(Site, ref)).metadata.uid));
+  assert.match(fine.out, /change Site default\/home/);
+  assert.equal(fine.code, 0, fine.err);
+});
+
+test('a contradicting -n is reported for each manifest', async () => {
+  const placed = (name: string) => manifest('a:2', name).replace(`name: ${name}`, `name: ${name}, namespace: shop`);
+  await assertRefused(
+    `${placed('one')}---\n${placed('two')}`,
+    [/Site one is in the namespace shop, and -n names other/, /Site two is in the namespace shop, and -n names other/],
+    ['-n', 'other'],
+  );
+});
+
+test('a user without any rights sees what may not be read, and no prediction', async () => {
+  const body = { kind: 'Status', status: 'Failure', code: 403, reason: 'Forbidden', message: 'not for you' } as const;
+  const own = here.transport();
+  const denying: typeof own = {
+    address: own.address,
+    request: () => Promise.resolve({ status: 403, headers: { 'content-type': 'application/json' }, body }),
+    watch: ({ path }) =>
+      Promise.reject(new ApiError({ code: 403, status: body, method: 'GET', path, address: 'test' })),
+    close: () => own.close(),
+  };
+  const { code, out, err } = await planned(`${manifest('a:2')}---\n${manifest('a:2', 'other')}`, [], () => denying);
+  assert.match(err, /Site default\/home.*not for you/);
+  assert.match(err, /Site default\/other.*not for you/);
+  assert.equal(out, '');
+  assert.equal(code, 1);
+  assert.equal(await here.client.find(ConfigMap, ref), undefined);
+});
