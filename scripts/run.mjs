@@ -1,7 +1,7 @@
 // Runs a program of this workspace on the locked Node.js, after installing what is missing. It is plain JavaScript so that any
 // Node.js from 20 on can start it: everything else here is TypeScript, which Node.js runs by itself from 24 on.
 // Usage: node scripts/run.mjs [node options] FILE [arguments]
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const stamp = join(root, 'node_modules', '.capstan-installed');
 
-if (!isInstalled()) install();
+if (!isInstalled()) await install();
 
 const node = lockedNode();
 if (node === undefined) {
@@ -59,15 +59,26 @@ function lockStamp() {
     .digest('hex');
 }
 
-function install() {
-  console.error('Installing dependencies (npm install) ...');
+async function install() {
+  const title = 'Installing dependencies (npm install) ...';
+  console.error(title);
+  const began = Date.now();
+  // npm prints nothing while it waits for a registry, and it waits for minutes.
+  const timer = setInterval(() => console.error(`${title} (${Math.round((Date.now() - began) / 1000)} s)`), 1800);
   // Not `npm ci`: it fails where a registry lacks the package of a platform that is not even this one.
-  const result = spawnSync('npm', ['install', '--no-save', '--no-fund', '--no-audit', '--loglevel=error'], {
+  const args = ['install', '--no-save', '--no-fund', '--no-audit', '--loglevel=error'];
+  const retries = ['--fetch-retries=2', '--fetch-retry-mintimeout=2000', '--fetch-retry-maxtimeout=8000'];
+  const npm = spawn('npm', [...args, ...retries], {
     cwd: root,
     stdio: ['ignore', 2, 2],
     shell: process.platform === 'win32',
   });
-  if (result.status !== 0) {
+  const status = await new Promise((resolve) => {
+    npm.once('error', () => resolve(1));
+    npm.once('exit', resolve);
+  });
+  clearInterval(timer);
+  if (status !== 0) {
     console.error(
       'npm install did not succeed; its message is above. Check the network and the npm registry, then run this again.',
     );

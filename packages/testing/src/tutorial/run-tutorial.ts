@@ -95,10 +95,10 @@ function adapted(command: string, place: string, folder: string): string {
   return command
     .replaceAll(place, folder)
     .replaceAll(
-      /(?<=^|\$\()npm run (?:-s )?(\w+) -- /gm,
+      /(?<=^|\$\(|^until )npm run (?:-s )?(\w+) -- /gm,
       (_, script: string) => `"${process.execPath}" ${programOf(script)} `,
     )
-    .replaceAll(/(?<=^|\$\()kubectl /gm, `"${KUBECTL}" `);
+    .replaceAll(/(?<=^|\$\(|^until )kubectl /gm, `"${KUBECTL}" `);
 }
 
 /** What a script of the workspace runs. */
@@ -127,7 +127,8 @@ async function runBlock(commands: readonly string[], expected: readonly string[]
     outputs[i] = output;
     return code;
   };
-  if (isPasted) outputs.push((await shell([...exports, ...commands].join('\n'), options)).output);
+  // One stream, as a terminal shows it.
+  if (isPasted) outputs.push((await shell(['exec 2>&1', ...exports, ...commands].join('\n'), options)).output);
   else
     for (const [i, command] of commands.entries())
       assert.equal((await run(i)) === 0 || isLooking(command), true, `${command}\n${outputs[i]}`);
