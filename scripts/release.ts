@@ -20,6 +20,7 @@ const epoch = Number(process.env['SOURCE_DATE_EPOCH'] ?? 0);
 rmSync(release, { recursive: true, force: true });
 mkdirSync(release, { recursive: true });
 
+execFileSync(process.execPath, [join(import.meta.dirname, 'audit.ts')], { cwd: root, stdio: 'inherit' });
 console.log('Building the npm packages ...');
 await buildProgramPackage(root, join(dist, 'capstan'));
 for (const folder of [join(dist, 'capstan'), ...buildLibraryPackages(root, join(dist, 'npm'))])

@@ -55,6 +55,7 @@ describe('the built package', () => {
       assert.ok(text.includes(`\n${name} ${version} (${license})\n`), name);
     }
     assert.match(text, /Permission is hereby granted, free of charge/);
+    for (const part of text.split('='.repeat(80)).slice(1)) assert.ok(part.length > 500, part);
     assert.doesNotMatch(text, /node_modules/);
   });
 

@@ -40,8 +40,14 @@ function moduleIn(folder: string): BundledModule {
     .map((file) => readFileSync(join(folder, file), 'utf8').trim())
     .join('\n\n');
   const by = typeof author === 'string' ? author : author?.name;
-  // Some name their licence and bring no text.
-  return { name, version, licence, text: text || `${licence}${by === undefined ? '' : `, ${by}`}` };
+  return { name, version, licence, text: text || commonText(name, licence, by) };
+}
+
+/** Capstan's own licence is the text of Apache-2.0. A module under another licence must bring its text. */
+function commonText(name: string, licence: string, by: string | undefined): string {
+  if (licence !== 'Apache-2.0') throw new Error(`${name} brings no text of its licence (${licence}); do not bundle it`);
+  const text = readFileSync(new URL('../../LICENSE', import.meta.url), 'utf8').trim();
+  return by === undefined ? text : `${by}\n\n${text}`;
 }
 
 export function licenceFile(modules: readonly BundledModule[]): string {

@@ -17,6 +17,7 @@ import { gunzipSync } from 'node:zlib';
 import { type Architecture, type LockedPackage, packageBytes } from './debian-lock.ts';
 import { withoutSections } from './elf.ts';
 import { type FileTree, treeOf } from './file-tree.ts';
+import { checkNodeBinary } from './node-binaries.ts';
 
 export const USER = 65532;
 const CACHE = join(process.env['CAPSTAN_CACHE'] ?? join(homedir(), '.cache', 'capstan'), 'image');
@@ -87,6 +88,7 @@ export function nodeTree(root: string, architecture: Architecture): { tree: File
   const content = treeOf(gunzipSync(bytes));
   const [node, licence] = [content.get('package/bin/node'), content.get('package/LICENSE')];
   if (node?.type !== 'file') throw new Error(`${name} ${version} has no bin/node`);
+  checkNodeBinary(name, version, node.bytes);
   const tree: FileTree = new Map([['usr/bin/node', { ...node, bytes: withoutSections(node.bytes), mode: 0o755 }]]);
   if (licence?.type === 'file') tree.set('usr/share/doc/nodejs/copyright', { ...licence, mode: 0o644 });
   return { tree, version };

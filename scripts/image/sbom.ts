@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Architecture, LockedPackage } from './debian-lock.ts';
+import { NODE_BINARIES } from './node-binaries.ts';
 
 export interface SbomOptions {
   root: string;
@@ -18,7 +19,15 @@ export interface SbomOptions {
 export function sbomOf({ root, image, version, architecture, packages, nodeVersion, created }: SbomOptions): string {
   const parts = [
     part(image, version, `pkg:oci/${image}@${version}?arch=${architecture}`, 'Apache-2.0'),
-    part('node', nodeVersion, `pkg:generic/node@${nodeVersion}`, 'MIT'),
+    {
+      ...part('node', nodeVersion, `pkg:generic/node@${nodeVersion}`, 'MIT'),
+      checksums: [
+        {
+          algorithm: 'SHA256',
+          checksumValue: NODE_BINARIES.sha256[`node-linux-${architecture === 'amd64' ? 'x64' : 'arm64'}`],
+        },
+      ],
+    },
     ...npmParts(root),
     ...packages.map((locked) => ({
       ...part(
