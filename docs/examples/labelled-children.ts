@@ -26,7 +26,7 @@ const MARK = 'example.capstan.dev/created';
 const MANAGER = 'inventory-example';
 const EVERY_MS = 30_000;
 
-/** What the inventory says of an entry; undefined: it has none. */
+/** The text of an entry; undefined: the inventory does not have it. */
 type Entry = string | undefined;
 
 const entries: LabelledDefinition<Entry, { unit: string; text: Entry }, undefined> = {
@@ -72,7 +72,7 @@ export async function mirrorInventory(options: InventoryOptions, signal: AbortSi
     name: 'inventory',
     async open({ table, signal: ends }) {
       for (let known: string[] = []; ; ) {
-        // What cannot be read throws: the rows stay, marked stale, and nothing is written or removed meanwhile.
+        // An inventory that cannot be read throws: the rows stay, marked stale, and nothing is written or removed meanwhile.
         const found = await look();
         table.batch(() => {
           for (const [name, text] of Object.entries(found)) table.put(name, text);

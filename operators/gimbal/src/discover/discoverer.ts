@@ -154,7 +154,7 @@ export function createDiscoverer<V>(options: DiscovererOptions<V>): Discoverer {
     problems.set('guard', held > 0 ? [problem] : []);
   }
 
-  /** What the remote side says is reported, and then acted on. */
+  /** Reports the state of the remote side, and then acts on it. */
   const receiver: RemoteReceiver<V> = {
     client,
     open: children.open,

@@ -16,7 +16,7 @@ export interface RemoteSide<V> {
   problems(): readonly Problem[];
   /** The key that a service has here: `namespace/name`. */
   unitOfKey(key: string): string;
-  /** What a service is to be here; several keys share a name where long names are cut. */
+  /** Returns a service as it should be here; several keys share a name where long names are cut. */
   find(unit: string, values: readonly (readonly [key: string, value: V])[]): Finding;
   /** Until the signal is aborted; settles when everything has stopped. */
   run(receiver: RemoteReceiver<V>, signal: AbortSignal): Promise<void>;

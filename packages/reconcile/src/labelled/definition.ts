@@ -7,7 +7,7 @@ import type { Permit, Ruled } from '../ownership/index.ts';
 import type { Bucket } from '../queue/index.ts';
 import type { SinkBatch, SinkContext } from '../sinks/index.ts';
 
-/** What the author says about the children. `V` is what a sink delivers, `F` what is found for a unit, `D` what is kept of a child. */
+/** The author's part. `V` is the value that a sink delivers, `F` a finding about a unit, `D` the detail that is kept of a child. */
 export interface LabelledDefinition<V, F, D> {
   /** For messages. */
   readonly name: string;
@@ -20,7 +20,7 @@ export interface LabelledDefinition<V, F, D> {
   unitOf(object: KubeObject): string;
   /** A digest of what we manage of an object, be it one that is wanted or one that the server has. */
   digestOf(object: KubeObject): string;
-  /** What else is kept of a child. */
+  /** Returns the detail that is kept of a child besides its digest. */
   detailOf(object: KubeObject): D;
   /** Whose the object is that has the name of a child, in words that follow its name; undefined: it is ours. */
   claimOf(object: KubeObject, wanted: KubeObject): string | undefined;
@@ -30,7 +30,7 @@ export interface LabelledDefinition<V, F, D> {
   patchTo(wanted: KubeObject, child: LabelledChild<D>): Readonly<Record<string, unknown>>;
   /** The unit of a key that a sink delivers; several keys may have one. */
   unitOfKey(key: string): string;
-  /** What is found for a unit, from the values of its keys, in the order of the keys. */
+  /** Returns the finding about a unit, from the values of its keys, in the order of the keys. */
   find(unit: string, values: readonly (readonly [key: string, value: V])[]): F;
   wantedOf(finding: F): Wanted;
 }
@@ -41,7 +41,7 @@ export interface LabelledKind {
   readonly optional?: boolean;
 }
 
-/** What there should be of a unit. */
+/** The desired state of a unit. */
 export type Wanted =
   /** Nothing: what is there of ours goes. */
   | { readonly state: 'absent' }
@@ -66,7 +66,7 @@ export interface LabelledChild<D = unknown> extends KubeObject {
   readonly detail: D;
 }
 
-/** What keeps a unit from being as it should be. */
+/** A reason why a unit is not as it should be. */
 export type Obstacle =
   /** Its namespace is not there. `happened`: an attempt was made all the same. */
   | { readonly what: 'namespace'; readonly namespace: string; readonly happened: boolean }
@@ -96,9 +96,9 @@ export interface LabelledChildrenOptions<V, F, D> {
   clock: Clock;
   random: Random;
   logger: Logger;
-  /** Whether the source confirms its picture now. While it does not, nothing is written. */
+  /** True while the source confirms its picture. Nothing is written while it does not. */
   isLive(): boolean;
-  /** Who may remove. */
+  /** Shows when this process may remove. */
   removing: { readonly holds: boolean; onChange(listener: (holds: boolean) => void): void };
   /** Units at a time. */
   threads: number;
@@ -106,7 +106,7 @@ export interface LabelledChildrenOptions<V, F, D> {
   bucket: Bucket;
   /** Everything is compared again so often. */
   resyncMs: number;
-  /** Whether a missing namespace is created. */
+  /** True: a missing namespace is created. */
   createsNamespaces: boolean;
   observe?: LabelledObserver<F, D>;
 }

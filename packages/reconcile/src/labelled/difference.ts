@@ -1,4 +1,4 @@
-// What is left to do for one unit of children known by label. Pure: the writer of the runtime carries it out.
+// Computes the writes that are left for one unit of children known by label. Pure: the writer of the runtime carries them out.
 import { type Kind, type KubeObject, kindId, Namespace, refOf, refOfKey } from '@capstan/kube/cluster';
 import {
   type CreateWrite,
@@ -65,7 +65,7 @@ export function difference<D>(
   return { writes, removals: removals(definition, children, planned), obstacle };
 }
 
-/** What the writer is given; without removals where they may not happen now. */
+/** Returns the writes for the runtime's writer, without removals where they may not happen now. */
 export function writeSet({ writes, removals: going }: Difference, mayRemove: boolean, inventory: number): WriteSet {
   const groups = mayRemove ? [...writes, ...going] : writes;
   return groups.length === 0 ? NOTHING : { ...NOTHING, groups, inventory };
@@ -135,7 +135,7 @@ function namespaceWrite(name: string): CreateWrite {
 /** There is no owner: a label and its evidence stand for it. */
 export const NO_CLAIMANT: Claimant = { inventory: '', described: '', uid: undefined, manager: '' };
 
-/** What the copy does not show is created; the server refuses it where there is one, and then that one is judged. */
+/** A child that the copy does not show is created. The server refuses that where an object has the name, and this object is judged. */
 const CREATION = creation();
 
 function creation(): CreateWrite['may'] {

@@ -35,7 +35,7 @@ import { createRemovalGuard } from './removal-guard.ts';
 import { createUnitKeys } from './unit-keys.ts';
 import { createWaitingUnits } from './waiting-units.ts';
 
-/** What a comparison found. */
+/** The result of a comparison. */
 interface Compared<F> {
   readonly finding: F;
   readonly writes: WriteSet;
@@ -83,7 +83,7 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
     ...options,
     listener: {
       synced: stateChanged,
-      // What changes here is the business of the one who may remove. Another one gives it a moment: its own picture may be behind.
+      // The process that may remove answers changes here at once. Another one waits a moment: its own picture may be behind.
       changed: (units) => changed(units, removing.holds ? 0 : STAND_IN_MS),
       namespaceChanged(namespace) {
         for (const work of working.values()) work.compared = undefined;
@@ -205,7 +205,7 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
     if (units.length > 0) mark(units, FRESH);
   }
 
-  /** What made a unit wait is over, and its earlier failures with it. */
+  /** Tries a unit at once and forgets its failures, because its obstacle is gone. */
   function tryAgain(unit: string): void {
     states.delete(unit);
     queue.forget(unit);
@@ -218,7 +218,7 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
     try {
       return await carryOutUnit(unit, work, signal);
     } catch (error) {
-      // What goes wrong with an object is an obstacle; only a bug is worth a line a time.
+      // A problem with an object is an obstacle; only a bug is worth a line a time.
       if (!signal.aborted) logger.error('the work on a unit threw: this is a bug; it is tried again', { unit, error });
       return retry(error);
     } finally {
@@ -325,7 +325,7 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
       return outcome;
     }
     if (obstacle.what === 'refused') return outcome;
-    // What was met is looked at anew by the next attempt.
+    // The next attempt judges the object again.
     const { kind } = obstacle;
     const name = met.get(unit)?.find((each) => each.claim !== undefined)?.metadata.name ?? refOfKey(unit).name;
     met.delete(unit);

@@ -20,7 +20,7 @@ import { createLabelledChildren } from './labelled-children.ts';
 export const LABEL = 'example.com/source';
 export const MARK = 'example.com/created';
 export const MANAGER = 'example-program';
-/** What a source says of a key: the content, or that it is not known. */
+/** The content of a key in the source; undefined: the source does not have it. */
 export type Said = string | undefined;
 
 export function definition(value: string): LabelledDefinition<string, Said, undefined> {

@@ -157,7 +157,7 @@ export function createLocalCopy<D>(options: LocalCopyOptions<D>): LocalCopy<D> {
     units: () => units.keys(),
     childrenOf: (unit) => units.get(unit) ?? NONE,
     namespace(name) {
-      // What we may not list we do not know.
+      // Without the right to list namespaces nothing is known of them.
       if (!namespaces.isSynced || !mayListNamespaces()) return 'unknown';
       const found = namespaces.get(name);
       if (found === undefined) return 'missing';
@@ -194,7 +194,7 @@ function isSame(left: KubeObject, right: KubeObject): boolean {
   return left.metadata.name === right.metadata.name && left.kind === right.kind;
 }
 
-/** What is remembered of an object. What may happen to it is decided here, while all of it is at hand. */
+/** Reduces an object to a child. The permits are decided here, while the whole object is at hand. */
 function toChild<D>(definition: CopiedDefinition<D>, object: KubeObject, wanted?: KubeObject): LabelledChild<D> {
   const { name = '', namespace = '', uid, resourceVersion } = object.metadata;
   const claimOf = () => (wanted === undefined ? undefined : definition.claimOf(object, wanted));

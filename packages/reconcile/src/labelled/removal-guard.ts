@@ -20,7 +20,7 @@ export interface RemovalGuardOptions {
 export interface RemovalGuard {
   /** So many objects of this key are to go; 0 withdraws. */
   propose(key: string, objects: number): void;
-  /** Whether the removals of this key may happen now. */
+  /** True if the removals of this key may happen now. */
   allows(key: string): boolean;
   /** So many objects of this key are gone. */
   removed(key: string, objects: number): void;
@@ -64,7 +64,7 @@ export function createRemovalGuard(options: RemovalGuardOptions): RemovalGuard {
   return {
     propose(key, objects) {
       if (objects > 0 || proposed.has(key)) change(key, objects);
-      // What made it a mass came back.
+      // Enough has come back, so that it is no mass any more.
       if (objects === 0 && confirmations !== undefined && !isMass()) confirmations = undefined;
     },
     allows(key) {

@@ -1,4 +1,4 @@
-/** Which keys each unit has. Most have one: a text takes a fraction of what a set of one text does. */
+/** The keys of each unit. Most units have one: a text takes a fraction of the memory of a set. */
 export interface UnitKeys {
   readonly size: number;
   units(): Iterable<string>;

@@ -20,7 +20,7 @@ export function createWaitingUnits(
   tryAgain: (unit: string) => void,
 ): WaitingUnits {
   const homeless = new Map<string, Set<string>>();
-  /** What ends the watch on a name. */
+  /** Functions that end the watch on a name. */
   const taken = new Map<string, () => void>();
   return {
     forNamespace(namespace, unit) {

@@ -49,7 +49,7 @@ export interface RemoteOperatorOptions {
   identified(identity: RemoteIdentity): void;
 }
 
-/** Which cluster it is; undefined where it does not let us know. */
+/** The identity of the cluster; undefined where it does not let us know. */
 export interface RemoteIdentity {
   readonly uid: string | undefined;
 }

@@ -10,7 +10,7 @@ export const FIELD_MANAGER = 'gimbal-discoverer';
 /** A discoverer annotates each mirror. A copy that a user made has the annotation too, but another field manager set it. */
 export const CREATED_BY = { annotation: MIRROR_ANNOTATION, managers: [FIELD_MANAGER] };
 
-/** Whether a discoverer of this backend, ours or upstream's, created the object. */
+/** Returns true if a discoverer of this backend, ours or upstream's, created the object. */
 export function isCreatedFor(value: string, object: KubeObject): boolean {
   const { labels, annotations } = object.metadata;
   if (gimbalLabel(labels, 'backend') !== value) return false;

@@ -10,7 +10,7 @@ import type { Finding } from './mirror.ts';
 import { patchTo } from './patch.ts';
 import { addressCount, managedDigest } from './projection.ts';
 
-/** What is kept of a mirror besides its digest. */
+/** The detail that is kept of a mirror besides its digest. */
 export interface MirrorDetail {
   /** Keys that were copied from the source. */
   readonly copied: CopiedKeys;
@@ -21,7 +21,7 @@ export type Mirrored = LabelledChild<MirrorDetail>;
 
 export interface MirrorsOptions<V> {
   backend: string;
-  /** Whether Endpoints are written. Where they are not, those that Gimbal's own discoverer left are removed all the same. */
+  /** True: Endpoints are written. Where they are not, those that Gimbal's own discoverer left are removed all the same. */
   writeEndpoints: boolean;
   remote: Pick<RemoteSide<V>, 'unitOfKey' | 'find'>;
 }
@@ -42,7 +42,7 @@ export function mirrorsOf<V>({
     ],
     selectors: [
       `${BACKEND_LABEL}=${value}`,
-      // What Gimbal's own discoverer made under the other family of labels, until it is taken over.
+      // Objects of Gimbal's own discoverer under the other family of labels, until they are taken over.
       `${LABEL_FAMILIES[1]}/backend=${value},!${BACKEND_LABEL}`,
     ],
     unitOf,

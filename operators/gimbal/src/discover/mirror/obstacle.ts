@@ -1,4 +1,4 @@
-// What keeps a service from being here as it should, as a problem of its backend.
+// Turns an obstacle of a service into a problem of its backend.
 import { isInvalid, reasonOf, refOfKey } from '@capstan/kube/cluster';
 import type { Obstacle } from '@capstan/reconcile/contract';
 import type { Problem } from './problem.ts';

@@ -14,7 +14,7 @@ export interface RemoteCloudOptions extends CloudSourceOptions {
   logger: Logger;
 }
 
-/** What is delivered: a row, or under WHOLE what is known of all of them. */
+/** A delivered value: a row, or under WHOLE the picture of all of them. */
 type Delivered = CloudRow | Picture | undefined;
 
 interface Picture {
@@ -80,7 +80,7 @@ export function createCloudSource(options: RemoteCloudOptions): RemoteSide<Deliv
       lease: 'none',
       of: balancers,
       keys,
-      // What is here is compared by content anyway.
+      // Children are compared by content anyway.
       version: () => '',
       open(context) {
         const session = receiver.open(context);

@@ -59,7 +59,7 @@ interface UnseenRow {
   readonly row: 'unseen';
 }
 
-/** What concerns no single load balancer. */
+/** Facts that concern no single load balancer. */
 interface WholeRow {
   readonly row: 'whole';
   readonly identity: string | undefined;
