@@ -8,6 +8,7 @@ import { bundle } from './build/bundle.ts';
 import { buildLibraryPackages } from './build/library-packages.ts';
 import { buildProgramPackage } from './build/program-package.ts';
 import { buildExecutable, executableName } from './executable/build-executable.ts';
+import { startHeartbeat } from './heartbeat.ts';
 
 // With --to FOLDER: the folder of the programs' package alone. With --program FILE --to FOLDER: one program, bundled in the same way.
 const { to, program } = parseArgs({ options: { to: { type: 'string' }, program: { type: 'string' } } }).values;
@@ -23,17 +24,20 @@ if (to !== undefined) {
   await buildProgramPackage(root, to);
   process.exit(0);
 }
+const { report, stop } = startHeartbeat();
+report('Building the npm package ...');
 mkdirSync(dist, { recursive: true });
 await buildProgramPackage(root, folder);
 const packed = execFileSync('npm', ['pack', folder, '--pack-destination', dist, '--silent'], { encoding: 'utf8' });
-console.log(`dist/${packed.trim()}: try it in an empty folder with \`npx ./${packed.trim()} up\``);
+report(`dist/${packed.trim()}: try it in an empty folder with \`npx ./${packed.trim()} up\``);
 for (const library of buildLibraryPackages(root, join(dist, 'npm'))) {
   const name = execFileSync('npm', ['pack', library, '--pack-destination', dist, '--silent'], { encoding: 'utf8' });
-  console.log(`dist/${name.trim()}`);
+  report(`dist/${name.trim()}`);
 }
 if (process.platform === 'linux') {
   const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
   const name = executableName(folder, architecture);
   buildExecutable({ root, bundle: folder, architecture, to: join(dist, name) });
-  console.log(`dist/${name}`);
+  report(`dist/${name}`);
 }
+await stop();

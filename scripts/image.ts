@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildProgramPackage } from './build/program-package.ts';
+import { startHeartbeat } from './heartbeat.ts';
 import { buildImages } from './image/build-images.ts';
 import { ARCHITECTURES, writeLock } from './image/debian-lock.ts';
 import { pushImages } from './image/push-images.ts';
@@ -30,9 +31,11 @@ if (architectures.length !== wanted.length) {
   console.error(`--arch cannot be "${values.arch}"; use ${ARCHITECTURES.join(', ')} or both`);
   process.exit(2);
 }
+const { report, stop } = startHeartbeat();
+report('Building the npm package ...');
 const bundle = join(root, 'dist', 'capstan');
 await buildProgramPackage(root, bundle);
-const report = (line: string) => console.log(line);
+report('Building the images ...');
 const built = await buildImages({
   root,
   bundle,
@@ -42,3 +45,4 @@ const built = await buildImages({
   report,
 });
 if (values.push !== undefined) await pushImages(built, { to: values.push, report });
+await stop();

@@ -9,6 +9,7 @@ import { writePackages } from './build/charts.ts';
 import { buildLibraryPackages } from './build/library-packages.ts';
 import { buildProgramPackage } from './build/program-package.ts';
 import { buildExecutable, executableName } from './executable/build-executable.ts';
+import { startHeartbeat } from './heartbeat.ts';
 import { buildImages } from './image/build-images.ts';
 import { ARCHITECTURES } from './image/debian-lock.ts';
 import { type FileTree, tarOf } from './image/file-tree.ts';
@@ -20,19 +21,20 @@ const epoch = Number(process.env['SOURCE_DATE_EPOCH'] ?? 0);
 rmSync(release, { recursive: true, force: true });
 mkdirSync(release, { recursive: true });
 
+const { report: say, stop } = startHeartbeat();
 execFileSync(process.execPath, [join(import.meta.dirname, 'audit.ts')], { cwd: root, stdio: 'inherit' });
-console.log('Building the npm packages ...');
+say('Building the npm packages ...');
 await buildProgramPackage(root, join(dist, 'capstan'));
 for (const folder of [join(dist, 'capstan'), ...buildLibraryPackages(root, join(dist, 'npm'))])
   execFileSync('npm', ['pack', folder, '--pack-destination', release, '--silent'], { stdio: 'pipe' });
 
-console.log('Building the chart and the base for kustomize ...');
+say('Building the chart and the base for kustomize ...');
 await writePackages(root, dist);
 const { version } = JSON.parse(readFileSync(join(dist, 'capstan/package.json'), 'utf8')) as { version: string };
 archive(join(dist, 'chart', 'capstan'), 'capstan', `capstan-chart-${version}.tgz`);
 archive(join(dist, 'kustomize'), 'kustomize', `capstan-kustomize-${version}.tgz`);
 
-console.log('Building the executables ...');
+say('Building the executables ...');
 for (const architecture of ARCHITECTURES) {
   const name = executableName(join(dist, 'capstan'), architecture);
   const file = join(dist, name);
@@ -40,8 +42,8 @@ for (const architecture of ARCHITECTURES) {
   writeFileSync(join(release, `${name}.gz`), gzipSync(readFileSync(file), { level: 9 }));
 }
 
-console.log('Building the images ...');
-const report = (line: string) => console.log(`  ${line}`);
+say('Building the images ...');
+const report = (line: string) => say(`  ${line}`);
 await buildImages({
   root,
   bundle: join(dist, 'capstan'),
@@ -66,7 +68,8 @@ const sums = readdirSync(release)
         .digest('hex')}  ${name}`,
   );
 writeFileSync(join(release, 'SHA256SUMS'), `${sums.join('\n')}\n`);
-console.log(`dist/release: ${sums.length} files, with SHA256SUMS`);
+say(`dist/release: ${sums.length} files, with SHA256SUMS`);
+await stop();
 
 /** A folder as an archive that does not depend on when and where it was created. */
 function archive(folder: string, below: string, name: string): void {
