@@ -11,6 +11,7 @@ import { noChange } from './runtime/no-change.ts';
 import { pairs } from './runtime/pairs.ts';
 import { ingressPath } from './runtime/path/ingress-path.ts';
 import { peer5000, peer20000, peerReal } from './runtime/peer/peer.ts';
+import { planned } from './runtime/plan.ts';
 import { sharedCaches } from './runtime/shared/shared-caches.ts';
 import { wakeUp } from './runtime/wake-up.ts';
 
@@ -25,6 +26,7 @@ export const runtime: Bench = {
     lists,
     pairs,
     noChange,
+    planned,
     memory,
     sharedCaches,
     fill,

@@ -6,7 +6,7 @@ import { type Cluster, clientOf, createCluster } from './cluster.ts';
 import { until } from './until.ts';
 import { nameOf, namespaceOf, WebProxy, webProxy } from './web-proxy.ts';
 
-const frontend = operator({
+export const frontend = operator({
   name: 'bench',
   kinds: [WebProxy],
   reconcilers: [
