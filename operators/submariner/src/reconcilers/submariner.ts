@@ -52,6 +52,7 @@ import { LEAVE_FINALIZER } from '../membership/names.ts';
 import { validateGatewayOptions } from '../policy/driver-options.ts';
 import { optionsOfConfigMap } from '../policy/rule-options.ts';
 import type { Settings } from '../settings.ts';
+import { connections } from './connections.ts';
 import { forgetDeparture, joinedSecret, LEFT, membership, movePlan, notLeft } from './membership.ts';
 
 const deployed = conditionType<
@@ -129,6 +130,7 @@ export function createSubmarinerReconciler({ image }: Settings, departures: Depa
         gateways: gatewaysOf(read, namespace),
       };
       const config = configurationCondition(read, namespace, configuration);
+      const joined = membership(read, namespace, spec, status.gateways);
       if (problems.length > 0)
         // What runs goes on as it is.
         return plan({
@@ -137,7 +139,8 @@ export function createSubmarinerReconciler({ image }: Settings, departures: Depa
           conditions: [
             deployed.isFalse('InvalidConfiguration', problems.join('; ')),
             config,
-            membership(read, namespace, spec, status.gateways),
+            joined,
+            connections(status.gateways, joined),
           ],
         });
       const rollout = read.get(DaemonSet, { namespace, name: GATEWAY }, rolloutOf);
@@ -180,7 +183,7 @@ export function createSubmarinerReconciler({ image }: Settings, departures: Depa
             ...(rollout !== undefined && { status: rollout.status }),
           },
         },
-        conditions: [missing ?? deployment(rollout), config, membership(read, namespace, spec, status.gateways)],
+        conditions: [missing ?? deployment(rollout), config, joined, connections(status.gateways, joined)],
       });
     },
   });

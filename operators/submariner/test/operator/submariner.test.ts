@@ -14,7 +14,7 @@ import {
   ServiceAccount,
 } from '@capstan/kube';
 import { createStage, type Stage } from '@capstan/testing';
-import { Cluster, Submariner } from '../../src/kinds/index.ts';
+import { Cluster, Gateway, Submariner } from '../../src/kinds/index.ts';
 import { createSubmariner } from '../../src/operator.ts';
 
 const NAMESPACE = 'submariner-operator';
@@ -263,6 +263,42 @@ describe('a Submariner', () => {
       await stage.client.patch(Cluster, ref('west'), 'merge', { spec: { cluster_cidr: ['10.12.0.0/16'] } });
       await stage.settle();
       assert.equal((await condition(stage, 'Joined'))?.reason, 'Waiting');
+    }));
+
+  test('names the cables that are down in Connected, each with its remedy', () =>
+    played({ ceIPSecPSKSecret: 'psk' }, async (stage) => {
+      assert.equal(await condition(stage, 'Connected'), undefined);
+      const endpoint = (id: string) => ({
+        cluster_id: id,
+        cable_name: `submariner-cable-${id}`,
+        hostname: id,
+        subnets: [],
+        private_ip: '192.0.2.1',
+        public_ip: '',
+        nat_enabled: false,
+        backend: 'vxlan',
+      });
+      await stage.client.create(Gateway, {
+        apiVersion: Gateway.apiVersion,
+        kind: 'Gateway',
+        metadata: ref('node-1'),
+      } as Gateway);
+      const report = async (...connections: object[]) => {
+        const status = { haStatus: 'active', connections };
+        await stage.client.patch(Gateway, ref('node-1'), 'merge', { status });
+        await stage.settle();
+        return condition(stage, 'Connected');
+      };
+      const up = { status: 'connected', endpoint: endpoint('north') };
+      const statusMessage =
+        'cable driver "wireguard" required by policy "fast" is not available in cluster "east"; install it';
+      const lacking = await report(up, { status: 'error', statusMessage, endpoint: endpoint('west') });
+      assert.deepEqual(
+        [lacking?.status, lacking?.reason, lacking?.message],
+        ['False', 'CablesDown', `1 of 2 cables: cluster "west": ${statusMessage}`],
+      );
+      assert.equal((await report(up, { status: 'connecting', endpoint: endpoint('west') }))?.reason, 'Connecting');
+      assert.equal((await report(up, { status: 'none', endpoint: endpoint('west') }))?.status, 'True');
     }));
 
   const refused: readonly [string, object, string, RegExp][] = [
