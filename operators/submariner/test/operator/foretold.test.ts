@@ -111,7 +111,13 @@ const OBJECTS: readonly Make[] = [
   options,
 ];
 
-for (const { seed, edits } of foretoldRuns(20))
+// Changes of labels alone raised the generation in previews.
+const KEPT = [
+  { seed: 6, edits: 32 },
+  { seed: 7, edits: 1 },
+];
+
+for (const { seed, edits } of foretoldRuns(20, KEPT))
   test(`${edits} random edits of a Submariner and of policies do what their previews show (seed ${seed})`, async () => {
     const random = createRandom(seed);
     const next = (): RandomEdit => {
