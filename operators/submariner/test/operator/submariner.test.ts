@@ -282,7 +282,7 @@ describe('a Submariner', () => {
         apiVersion: Gateway.apiVersion,
         kind: 'Gateway',
         metadata: ref('node-1'),
-      } as Gateway);
+      });
       const report = async (...connections: object[]) => {
         const status = { haStatus: 'active', connections };
         await stage.client.patch(Gateway, ref('node-1'), 'merge', { status });
