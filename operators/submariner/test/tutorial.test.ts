@@ -2,6 +2,6 @@
 import { test } from 'node:test';
 import { runTutorial, tutorialSkip } from '@capstan/testing/tutorial';
 
-test('the tutorial runs as written', { skip: tutorialSkip(), timeout: 300_000 }, (t) =>
+test('the tutorial runs as written', { skip: tutorialSkip(), timeout: 420_000 }, (t) =>
   runTutorial({ page: 'submariner.md', after: (end) => t.after(end) }),
 );
