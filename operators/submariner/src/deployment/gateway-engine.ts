@@ -9,7 +9,7 @@ setFlagsFromString('--optimize-for-size');
 // WebAssembly (undici's parser of HTTP) runs as its first compiler leaves it; the second one takes 25 MB for one function.
 setFlagsFromString('--no-wasm-tier-up');
 setFlagsFromString('--no-wasm-dynamic-tiering');
-// Code is interpreted until it is worth optimising: machine code of the two compilers in between takes 9 MB, and saves no processor
-// time that could be measured.
+// Code is interpreted until it is worth optimising: machine code of the two compilers in between takes 8 to 9 MB, and
+// saved no processor time that could be told from noise.
 setFlagsFromString('--no-sparkplug');
 setFlagsFromString('--no-maglev');
