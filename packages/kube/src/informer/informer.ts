@@ -86,6 +86,11 @@ export interface InformerView<T extends KubeObject> {
   readonly size: number;
   /** The answer to an own write enters the copy at once, unless the copy is newer; what the watch brings later and is older is ignored. */
   observeWrite(object: KubeObject): void;
+  /**
+   * This is on its way to the server. Where the watch shows it before the answer comes, the copy shares its parts all the same: what a
+   * plan holds and what the cache holds is one. The returned call ends it.
+   */
+  sending(object: KubeObject): () => void;
   /** An own deletion that is complete (not one that waits for finalizers) leaves the copy at once. */
   observeDelete(ref: ObjectRef, uid: string, resourceVersion?: string): void;
   /** A new listener first gets, before this returns, the current content. Returns what ends the subscription. */
@@ -186,6 +191,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions<T>
     get size() {
       return store.size;
     },
+    sending: store.sending,
     observeWrite(object) {
       const changes: Change<T>[] = [];
       store.observeWrite(ingest.check(object), isSelected(object), changes);

@@ -13,7 +13,8 @@ import { malformed } from './failure.ts';
 export interface Ingest<T extends KubeObject> {
   /** Throws a Malformed failure when this is no object of the API. */
   check(raw: unknown): RawObject;
-  keep(raw: RawObject, previous: T | undefined): T;
+  /** Parts that are equal to the previous version, or to what is being sent, are kept once. */
+  keep(raw: RawObject, previous: T | undefined, sending?: KubeObject): T;
 }
 
 /** An object that has what a cache needs: it is one (checked), nothing else is known. */
@@ -70,7 +71,7 @@ export function createIngest<T extends KubeObject>(options: IngestOptions<T>): I
       if (isRawObject(raw)) return raw;
       throw malformed(`the server sent a ${kind.kind} without name or resourceVersion`);
     },
-    keep(raw, previous) {
+    keep(raw, previous, sending) {
       const metadata = withoutOthersManagedFields(raw.metadata, ownManagers);
       // Items of typed lists come without apiVersion and kind, metadata-only ones under a kind of their own.
       const isOfKind = raw.kind === kind.kind && raw.apiVersion !== undefined;
@@ -79,7 +80,8 @@ export function createIngest<T extends KubeObject>(options: IngestOptions<T>): I
       else if (isOfKind && metadata === raw.metadata) object = raw;
       else object = { ...raw, apiVersion: named(raw.apiVersion, kind.apiVersion), kind: kind.kind, metadata };
       // The kind's type is the server's promise; nothing here could check it.
-      const next = trimmed(object as T);
+      const own = trimmed(object as T);
+      const next = sending === undefined ? own : share(sending, own);
       if (previous === undefined) sibling = adopt(next, sibling);
       else {
         sibling = share(previous, next);

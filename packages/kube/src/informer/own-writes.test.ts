@@ -29,6 +29,24 @@ describe('an own write', () => {
     await stop();
   });
 
+  it('shares its parts with the copy, also where the watch shows it before the answer', async () => {
+    const { clock, server, informer, stop } = await start(one);
+    const cached = informer.get('default/a');
+    assert.ok(cached);
+    const sent = { ...cached, spec: { ...cached.spec, value: 7 } };
+    const end = informer.sending(sent);
+    server.put('a', { value: 7 });
+    await clock.settle();
+    assert.equal(informer.get('default/a')?.spec, sent.spec);
+    end();
+    server.put('a', { value: 8 });
+    server.put('a', { value: 7 });
+    await clock.settle();
+    assert.notEqual(informer.get('default/a')?.spec, sent.spec, 'what was sent is forgotten');
+    assert.deepEqual(informer.get('default/a')?.spec, sent.spec);
+    await stop();
+  });
+
   it('is not undone by older events that arrive after it', async () => {
     const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
     mirror.take();

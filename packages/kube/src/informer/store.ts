@@ -37,6 +37,8 @@ export interface Store<T extends KubeObject> {
   /** Everything up to here is known (a bookmark). */
   advance(resourceVersion: string): void;
   beginListing(): Listing<T>;
+  /** This is on its way to the server: its parts are kept once, also if the watch shows them first. Ends with the returned call. */
+  sending(object: KubeObject): () => void;
   /** `isSelected` is undefined where only the server can tell. */
   observeWrite(raw: RawObject, isSelected: boolean | undefined, changes: Change<T>[]): void;
   observeDelete(ref: ObjectRef, uid: string, resourceVersion: string | undefined, changes: Change<T>[]): void;
@@ -54,6 +56,7 @@ export interface Listing<T extends KubeObject> {
 export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Clock): Store<T> {
   const objects = new Map<ObjectKey, T>();
   const tombstones = new Map<ObjectKey, Tombstone>();
+  const sent = new Map<ObjectKey, KubeObject>();
   let resourceVersion: string | undefined;
   /** Whose event moved resourceVersion: the one event that may come a second time with the same version. */
   let lastKey: ObjectKey | undefined;
@@ -61,7 +64,7 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
   let sorted: readonly T[] | undefined;
 
   function put(key: ObjectKey, raw: RawObject, changes: Change<T>[]): void {
-    putKept(key, ingest.keep(raw, objects.get(key)), changes);
+    putKept(key, ingest.keep(raw, objects.get(key), sent.get(key)), changes);
   }
 
   function putKept(key: ObjectKey, object: T, changes: Change<T>[]): void {
@@ -245,6 +248,14 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
           differing.clear();
           same.clear();
         },
+      };
+    },
+
+    sending(object) {
+      const key = keyOfObject(object);
+      sent.set(key, object);
+      return () => {
+        if (sent.get(key) === object) sent.delete(key);
       };
     },
 

@@ -38,6 +38,8 @@ import { LeaseLost, WriteConflict } from './outcome.ts';
 /** Where writes go. */
 export interface Target {
   readonly client: Client;
+  /** This is on its way: caches keep what it has in common with the plan once. The returned call ends it. */
+  sending?(kind: Kind, object: KubeObject): () => void;
   observeWrite(kind: Kind, object: KubeObject): void;
   observeDelete(kind: Kind, object: KubeObject): void;
 }
@@ -72,9 +74,14 @@ export async function perform(write: ChildWrite, performance: Performance): Prom
       // One that has appeared since is met by a refusal: nothing is taken from it.
       const options = { fieldManager: manager, force: write.exists, signal };
       // What we sent and got back is kept once, for the plan and for the cache.
-      return send(write, performance, async () =>
-        sharedParts(write.body, await client.apply(kind, withCause(write.body, cause), options)),
-      );
+      const end = target.sending?.(kind, write.body);
+      try {
+        return await send(write, performance, async () =>
+          sharedParts(write.body, await client.apply(kind, withCause(write.body, cause), options)),
+        );
+      } finally {
+        end?.();
+      }
     }
     case 'create':
       if (write.unseen === undefined && (await isTaken(kind, ref, performance))) return false;

@@ -104,6 +104,9 @@ export interface ApplyChildOptions {
   in?: string;
 }
 
+/** One for all: there is a child for nearly every object. */
+const NONE: readonly never[] = [];
+
 /** A child that is ours wholly. */
 export function apply<T extends KubeObject>(
   kind: Kind<T>,
@@ -115,11 +118,11 @@ export function apply<T extends KubeObject>(
     kind: inWorld(kind, options.in),
     ref: checkedRef(kind, object.metadata),
     object: identified(kind, object),
-    yields: checkedYields(kind, object.metadata, options.yields ?? []),
+    yields: checkedYields(kind, object.metadata, options.yields ?? NONE),
     memory: options.memory,
     controls: options.controls ?? true,
     adopts: options.adopts ?? false,
-    controllers: options.controllers ?? [],
+    controllers: options.controllers ?? NONE,
   };
 }
 

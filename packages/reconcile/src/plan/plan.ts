@@ -136,7 +136,7 @@ function group(input: GroupInput, index = 0): Group {
 }
 
 /** Types end where plain JavaScript, a cast or a forgotten await begins. */
-function entries<T extends { kind: unknown }>(list: string, given: readonly T[] = []): readonly T[] {
+function entries<T extends { kind: unknown }>(list: string, given: readonly T[] = NONE): readonly T[] {
   for (const [at, entry] of (given as readonly unknown[]).entries()) {
     if (isPromise(entry)) throw PlanErrors.NotAnEntry(list, at, 'a promise');
     if (typeof entry !== 'object' || entry === null || !('kind' in entry))

@@ -5,6 +5,8 @@ import { holderOf } from './views.ts';
 
 export interface Feed {
   readonly table: Table<KubeObject>;
+  /** This is on its way to the server; see InformerView. */
+  sending(object: KubeObject): () => void;
   /** Where an own write belongs, it enters at once. */
   observeWrite(object: KubeObject): void;
   observeDelete(object: KubeObject): void;
@@ -42,6 +44,12 @@ export function createFeed(
   if (informers.every(isReady)) table.synced();
   return {
     table,
+    sending(object) {
+      const ends = informers.filter((informer) => isOf(informer, object)).map((informer) => informer.sending(object));
+      return () => {
+        for (const end of ends) end();
+      };
+    },
     observeWrite(object) {
       for (const informer of informers)
         if (informers.length === 1 || isOf(informer, object)) informer.observeWrite(object);

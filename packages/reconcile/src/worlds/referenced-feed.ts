@@ -231,6 +231,8 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
 
   return {
     table,
+    // Single objects are fetched.
+    sending: () => () => undefined,
     observeWrite(object) {
       for (const informer of metadata) informer.observeWrite(object);
       const key = keyOfObject(object);

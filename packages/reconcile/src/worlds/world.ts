@@ -80,6 +80,12 @@ export function createWorld(options: WorldOptions): World {
     return of(kind)?.requirement.optional === true && known !== undefined && known !== 'served';
   };
 
+  const sending = (kind: Kind, object: KubeObject) => {
+    const ends = Array.from(caches.feedsOf(kind), (feed) => feed.sending(object));
+    return () => {
+      for (const end of ends) end();
+    };
+  };
   const observeWrite = (kind: Kind, object: KubeObject) => {
     for (const feed of caches.feedsOf(kind)) feed.observeWrite(object);
   };
@@ -93,6 +99,7 @@ export function createWorld(options: WorldOptions): World {
     kinds: [...kinds.values()].map(({ requirement }) => requirement.kind),
     targetFor: (operator) => ({
       client: options.clientFor?.(operator) ?? client,
+      sending,
       observeWrite,
       observeDelete,
     }),
