@@ -8,13 +8,12 @@ import { localEndpoint } from '@capstan/submariner/gateway';
 import { connectionsOf, createClusterSet, until } from '@capstan/submariner/real-cables';
 import type { Part } from '../bench.ts';
 import { packProgram, ROOT } from '../install/built.ts';
+import { IMAGE_ENVIRONMENT } from '../measure/image-environment.ts';
 import { result } from '../measure/result.ts';
 
 const SIZES = { full: { remotes: 300, rounds: 3 }, tiny: { remotes: 5, rounds: 1 } };
 const BROKER = 'submariner-k8s-broker';
 const LIMIT_MS = 240_000;
-/** As in the images: little memory outside of the heap. */
-const MALLOC = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '131072' };
 
 export const memory: Part = {
   name: 'memory',
@@ -31,7 +30,7 @@ export const memory: Part = {
       for (let index = 0; index < remotes; index++) await createRemote(set.client('broker'), index);
       const measured: { resident: number; anonymous: number; processorSeconds: number }[] = [];
       for (let round = 0; round < rounds; round++) {
-        const gateway = await set.gateway('east', undefined, { program, env: MALLOC });
+        const gateway = await set.gateway('east', undefined, { program, env: IMAGE_ENVIRONMENT });
         await until(
           `${remotes} clusters are connected`,
           LIMIT_MS,

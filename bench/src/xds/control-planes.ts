@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import sesame from '@capstan/sesame';
+import { IMAGE_ENVIRONMENT } from '../measure/image-environment.ts';
 import type { KeyPair, Place } from './objects.ts';
 import type { Expected } from './subscriptions.ts';
 
@@ -43,7 +44,7 @@ export const SESAME: ControlPlane = {
   ownNamespace: 'projectsesame',
   isSplit: true,
   // As the embedded node starts it.
-  env: { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '131072' },
+  env: IMAGE_ENVIRONMENT,
   definitions: () => sesame.kinds.map((kind) => kind.crd() as object),
   secretName: (index) => `sesame/tls-${index}`,
   command: (kubeconfig, [xds = 0, health = 0, debug = 0, http = 0], { isAlone, flags = [] }) => [

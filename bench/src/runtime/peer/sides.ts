@@ -6,11 +6,14 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { childStarted } from '../../measure/child-started.ts';
+import { IMAGE_ENVIRONMENT } from '../../measure/image-environment.ts';
 
 /** One of the two programs. */
 export interface Side {
   readonly name: 'capstan' | 'capstan-open' | 'controller-runtime';
   command(kubeconfig: string): readonly [program: string, ...args: string[]];
+  /** Besides that of the bench. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface RunningSide {
@@ -29,6 +32,7 @@ export function capstanSide(workMs = 0, isOpen = false): Side {
   const name = isOpen ? 'capstan-open' : 'capstan';
   return {
     name,
+    env: IMAGE_ENVIRONMENT,
     command: (kubeconfig) => [
       process.execPath,
       '--disable-warning=ExperimentalWarning',
@@ -55,9 +59,9 @@ export function missingPeer(): string | undefined {
 }
 
 /** Resolves when its caches are full. */
-export async function startSide({ name, command }: Side, kubeconfig: string): Promise<RunningSide> {
+export async function startSide({ name, command, env = {} }: Side, kubeconfig: string): Promise<RunningSide> {
   const [program, ...args] = command(kubeconfig);
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
   const stop = async () => {
     if (isOver(child)) return;
     const over = once(child, 'close');
