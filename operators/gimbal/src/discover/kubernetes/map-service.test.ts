@@ -86,8 +86,15 @@ describe('a service of a remote cluster', () => {
     const finding = present(
       map({
         service: service({
-          labels: { app: 'web', 'service.kubernetes.io/headless': '', 'endpoints.kubernetes.io/managed-by': 'x' },
+          labels: {
+            app: 'web',
+            'service.kubernetes.io/headless': '',
+            'endpoints.kubernetes.io/managed-by': 'x',
+            'capstan.dev/inventory': 'of-another-cluster',
+          },
           annotations: {
+            'capstan.dev/owner': 'of another cluster',
+            'original.capstan.dev/x': 'of another cluster',
             owner: 'team',
             'kubectl.kubernetes.io/last-applied-configuration': '{}',
             'control-plane.alpha.kubernetes.io/leader': '{}',

@@ -80,7 +80,7 @@ function copied(source: Labels = {}, over: Labels = {}): Record<string, string> 
 function isCopied(key: string): boolean {
   const slash = key.indexOf('/');
   const prefix = slash < 0 ? '' : key.slice(0, slash);
-  return !LEFT_KEYS.has(key) && !LEFT_PREFIXES.has(prefix);
+  return !LEFT_KEYS.has(key) && !LEFT_PREFIXES.has(prefix) && !MARKS.test(prefix);
 }
 
 const LEFT_KEYS: ReadonlySet<string> = new Set([
@@ -89,6 +89,9 @@ const LEFT_KEYS: ReadonlySet<string> = new Set([
   'kubernetes.io/service-name',
   'service.kubernetes.io/headless',
 ]);
+
+/** Marks by which a Capstan there knows its own objects: here they would claim an owner that is in another cluster. */
+const MARKS = /(?:^|\.)capstan\.dev$/;
 
 // Labels of the families are ours to write; a source that carries one is not discovered at all.
 const LEFT_PREFIXES: ReadonlySet<string> = new Set([
