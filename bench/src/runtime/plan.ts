@@ -1,4 +1,4 @@
-// What a change would do, asked on a cluster of 10,000 objects: by the command, which fills its own caches, and of a program that runs
+// Asks for the consequences of a change on a cluster of 10,000 objects: by the command, which fills its own caches, and of a program that runs
 // already.
 import { runCommandLine } from '@capstan/cli';
 import { systemClock, type Transport } from '@capstan/kube';

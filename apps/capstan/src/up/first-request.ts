@@ -36,7 +36,7 @@ export interface FirstRequestOptions {
   client: Client;
   clock: Clock;
   io: Pick<Io, 'files'>;
-  /** Whether an earlier run of this cluster had an answer. */
+  /** True where an earlier run of this cluster had an answer. */
   wasAnswered?: boolean;
   signal: AbortSignal;
 }

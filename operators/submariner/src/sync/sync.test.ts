@@ -538,7 +538,7 @@ describe('a restored broker', () => {
     for (const store of [world.broker, ...world.members.values()]) assert.equal(store.objects.size, 0);
   });
 
-  test('restored at random moments keeps policies and deletions, in 1,000 histories', () => {
+  test('restored at random moments keeps policies and deletions, in 2,000 histories', () => {
     const ids = ['east', 'west', 'north'];
     const place = fc.constantFrom('broker', ...ids);
     const name = fc.constantFrom('p', 'q', 'r');
@@ -598,10 +598,9 @@ describe('a restored broker', () => {
         for (const each of deleted.difference(fresh)) assert.ok(wanted[each] === undefined, `${each} came back`);
         for (const { metadata } of world.broker.objects.values()) assert.deepEqual(metadata.finalizers ?? [], []);
       }),
-      { numRuns: 1000 },
+      { numRuns: 2000 },
     );
-    // Histories differ from run to run: about 70 on average.
-    assert.ok(kept > 20, `${kept} policies were absent from the backup`);
+    assert.ok(kept > 50, `${kept} policies were absent from the backup`);
   });
 });
 

@@ -153,7 +153,7 @@ describe('a create', () => {
     }));
 });
 
-describe('a create that is sent without a look', () => {
+describe('a create that is sent without a read before it', () => {
   const created = (unseen: 'judged' | 'refused') =>
     ({ verb: 'create', may: granted('create'), kind: ConfigMap, ref: at('a'), body: configMap('a'), unseen }) as const;
 

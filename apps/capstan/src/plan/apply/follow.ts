@@ -87,7 +87,7 @@ function missing(expected: readonly PreviewWrite[], changes: ReadonlyMap<string,
   return [...new Set(expected.map(({ object }) => object))].filter((object) => !changes.has(object));
 }
 
-/** What was observed before the change was made and after it. */
+/** The observations before the change was made and after it. */
 export interface Observations {
   readonly objects: readonly [before: Observation, after: Observation];
   readonly statuses: readonly [before: Statuses, after: Statuses];

@@ -16,7 +16,7 @@ import { FIELD_MANAGER_PREFIX, INVENTORY_LABEL, type Operator, OWNER_ANNOTATION 
 export type Observation = ReadonlyMap<string, Observed>;
 
 interface Observed {
-  /** What it was written for, as `Kind namespace/name`; '' for objects that no operator has created. */
+  /** The object that it was written for, as `Kind namespace/name`; '' for objects that no operator has created. */
   readonly owner: string;
   readonly content: string;
   /** When an operator last wrote to it, to the second, as the server noted it; undefined where no operator has. */
@@ -58,7 +58,7 @@ export async function observe(
 export interface ObservedStatus {
   /** Without the times of conditions. */
   readonly content: string;
-  /** Whether operators alone write to it. */
+  /** True where operators alone write to it. */
   readonly isOurs: boolean;
 }
 

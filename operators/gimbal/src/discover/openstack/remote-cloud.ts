@@ -20,7 +20,7 @@ type Delivered = CloudRow | Picture | undefined;
 interface Picture {
   readonly row: 'picture';
   readonly isStale: boolean;
-  /** Each cycle is a look at the whole. */
+  /** Each cycle reads everything. */
   readonly completedAt: number;
   readonly identity: string | undefined;
   readonly problems: readonly Problem[];
