@@ -10,7 +10,7 @@ export * from './incarnation.ts';
 export * from './plan-of.ts';
 export * from './random.ts';
 export * from './real-cluster/index.ts';
-export { describeRight, type Right, rightsOf } from './rights/right.ts';
+export { describeRight, type Right, rightsOf, ruleLines } from './rights/right.ts';
 export { createRightsAudit, RIGHTS_FOLDER, type RightsAudit } from './rights/rights-audit.ts';
 export * from './runs.ts';
 export * from './simulation/several-worlds/simulate-worlds.ts';

@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { systemClock } from '@capstan/kube';
-import { type PolicyRule, rulesOf } from '@capstan/reconcile';
+import { rulesOf } from '@capstan/reconcile';
+import { ruleLines } from '@capstan/testing';
 import { defaultConfiguration } from '../../src/configuration/index.ts';
 import { GRANTED_AT_CLUSTER, GRANTED_IN_NAMESPACES } from '../../src/deployment/rbac.ts';
 import { dataPathComponents } from '../../src/program/data-path.ts';
 import { createServeOperator } from '../../src/program/serve.ts';
 
-/** One line for each verb on each resource. */
-function linesOf(rules: readonly Partial<PolicyRule>[]): string[] {
-  const lines = rules.flatMap(({ apiGroups = [], resources = [], verbs = [] }) =>
-    apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}.${group}`))),
-  );
-  return [...new Set(lines)].toSorted();
-}
-
-/** What the program declares: its routes, and the object that it serves by. */
+/** Returns the rules that the program declares: for its routes, and for the object that it serves by. */
 function declared() {
   const routes = dataPathComponents(
     { notify() {} },
@@ -46,7 +39,7 @@ function declared() {
 suite('the rights of a Sesame', () => {
   test('are cluster-wide those that its routes declare', () => {
     const { routes } = declared();
-    assert.deepEqual(linesOf(GRANTED_AT_CLUSTER), linesOf(routes.cluster));
+    assert.deepEqual(ruleLines(GRANTED_AT_CLUSTER), ruleLines(routes.cluster));
   });
 
   test('are in namespaces those that its routes and its configuration declare, and those of its Leases', () => {
@@ -60,6 +53,6 @@ suite('the rights of a Sesame', () => {
       },
     ];
     const wanted = [...routes.everywhere, ...routes.own, ...own.everywhere, ...own.own, ...leases];
-    assert.deepEqual(linesOf(GRANTED_IN_NAMESPACES), linesOf(wanted));
+    assert.deepEqual(ruleLines(GRANTED_IN_NAMESPACES), ruleLines(wanted));
   });
 });

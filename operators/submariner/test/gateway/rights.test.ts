@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { silentLogger } from '@capstan/kube';
 import { type PolicyRule, rulesOf } from '@capstan/reconcile';
+import { ruleLines } from '@capstan/testing';
 import { CLIENT_RULES } from '../../src/deployment/broker-objects.ts';
 import { GATEWAY_RULES } from '../../src/deployment/permissions.ts';
 import type { CableEngine } from '../../src/gateway/cable-engine.ts';
@@ -9,14 +10,6 @@ import { createCell } from '../../src/gateway/cell.ts';
 import { createGatewayOperator } from '../../src/gateway/gateway-operator.ts';
 import type { EndpointSpec } from '../../src/kinds/index.ts';
 import { BROKER_ROLE } from '../../src/reconcilers/sync-policies.ts';
-
-/** One line for each verb on each resource. */
-function linesOf(rules: readonly PolicyRule[]): string[] {
-  const lines = rules.flatMap(({ apiGroups, resources, verbs }) =>
-    apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}.${group}`))),
-  );
-  return [...new Set(lines)].toSorted();
-}
 
 const gateway = createGatewayOperator({
   gateway: {
@@ -54,13 +47,13 @@ const DIRECT_ON_BROKER: readonly PolicyRule[] = [
 
 suite('the rights of a gateway', () => {
   test('are in its own cluster those that it declares, and those of its Gateway and its Leases', () => {
-    const declared = linesOf([...rulesOf(gateway).everywhere, ...DIRECT]).filter((line) => !isOfCopies(line));
-    assert.deepEqual(linesOf(GATEWAY_RULES), declared);
+    const declared = ruleLines([...rulesOf(gateway).everywhere, ...DIRECT]).filter((line) => !isOfCopies(line));
+    assert.deepEqual(ruleLines(GATEWAY_RULES), declared);
   });
 
   test('are on the broker those that it declares, and those of its heartbeat', () => {
     const { everywhere } = rulesOf(gateway, BROKER_ROLE);
-    const declared = linesOf([...everywhere, ...DIRECT_ON_BROKER]).filter((line) => !isOfBroker(line));
-    assert.deepEqual(linesOf(CLIENT_RULES), declared);
+    const declared = ruleLines([...everywhere, ...DIRECT_ON_BROKER]).filter((line) => !isOfBroker(line));
+    assert.deepEqual(ruleLines(CLIENT_RULES), declared);
   });
 });

@@ -53,6 +53,14 @@ export function describeRight({ operator, place, rule }: Right): string {
   return `${operator} ${place}: ${verbs[0]} ${resources[0]}${group}${names}`;
 }
 
+/** Returns one line for each verb on each resource, so that tables of rules can be compared. */
+export function ruleLines(rules: readonly PolicyRule[]): string[] {
+  const lines = rules.flatMap((rule) =>
+    singleRules(rule).map(({ verbs, resources, apiGroups }) => `${verbs[0]} ${resources?.[0]}.${apiGroups?.[0]}`),
+  );
+  return [...new Set(lines)].toSorted();
+}
+
 function singleRules({ verbs, apiGroups = [], resources = [], resourceNames }: PolicyRule): PolicyRule[] {
   const names = resourceNames === undefined ? {} : { resourceNames };
   return apiGroups.flatMap((group) =>
