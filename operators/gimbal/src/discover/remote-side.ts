@@ -10,7 +10,7 @@ export interface RemoteSide<V> {
   readonly isLive: boolean;
   /** Why it is not live. */
   readonly failure: Problem | undefined;
-  /** What must stay the same when credentials change; undefined where the remote side does not tell. */
+  /** The identity, which must stay the same when credentials change; undefined where the remote side does not tell. */
   readonly identity: string | undefined;
   /** Problems that concern no single service (a project whose name is no namespace). */
   problems(): readonly Problem[];
@@ -23,6 +23,6 @@ export interface RemoteSide<V> {
 }
 
 export interface RemoteReceiver<V> extends Pick<LabelledChildren<V>, 'open' | 'stateChanged' | 'confirmed'> {
-  /** Of this cluster. */
+  /** The client of this cluster. */
   readonly client: Client;
 }

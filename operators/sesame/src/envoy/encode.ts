@@ -225,7 +225,7 @@ export function plainItems<Name extends MessageName>(items: Composed<Name> | und
   });
 }
 
-/** Whether a message has a field that is set. */
+/** Returns true where a message has a field that is set. */
 export function hasFields(message: object): boolean {
   return Object.values(message).some((content) => content !== undefined);
 }

@@ -26,7 +26,7 @@ export type Composed<Name extends MessageName> = readonly (Messages[Name] | Frag
 
 export type MessageName = keyof Messages;
 
-/** What the codec knows besides Envoy's own messages. */
+/** All messages that the codec knows: Envoy's own and some of protobuf. */
 export interface AllMessages extends Messages {
   'google.protobuf.Any': Any | { readonly '@type': 'type.googleapis.com/google.protobuf.Empty' };
   'google.protobuf.Int32Value': number;

@@ -20,7 +20,7 @@ export function validate<Name extends MessageName>(type: Name, value: Messages[N
   return found;
 }
 
-/** What Envoy would refuse in an extension's configuration. */
+/** Returns the values in an extension's configuration that Envoy would refuse. */
 export function validateAny(value: Any): Violation[] {
   const found: Violation[] = [];
   checkMessage('google.protobuf.Any', value, '', found);

@@ -1,4 +1,4 @@
-// What is served, as a graph in Graphviz's language: listeners, hosts, routes, clusters and endpoints, with the objects that they come from.
+// Shows the served resources as a graph in Graphviz's language: listeners, hosts, routes, clusters and endpoints, with the objects that they come from.
 import { decode, type Envoy, plainItems, type ResourceMessage, type ResourceType } from '../envoy/index.ts';
 import type { Resource, ResourceStore, Shape } from '../xds/index.ts';
 
@@ -99,7 +99,7 @@ export function clustersOf({ cluster, weighted_clusters: weighted }: Target): st
   return (weighted?.clusters ?? []).map(({ name = '' }) => name);
 }
 
-/** What a route matches, in a few words. */
+/** Describes the match of a route in a few words. */
 export function matchText(match: Envoy.RouteMatch): string {
   const path =
     match.path !== undefined

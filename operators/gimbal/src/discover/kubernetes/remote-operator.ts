@@ -41,7 +41,7 @@ export interface RemoteWatches {
 export interface RemoteOperatorOptions {
   /** Which kind the endpoints of Services are read from. */
   readonly endpoints: 'EndpointSlice' | 'Endpoints';
-  /** Of the remote cluster. */
+  /** The client of the remote cluster. */
   readonly client: Client;
   isWatched(namespace: string): boolean;
   open(context: SinkContext<Remote, never>): SinkSession<Remote>;

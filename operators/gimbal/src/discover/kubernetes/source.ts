@@ -23,7 +23,7 @@ import { createRemoteOperator, REMOTE, type Remote, type RemoteWatches } from '.
 import { problemOfWatch } from './watch-problem.ts';
 
 export interface KubernetesSourceOptions {
-  /** Of the remote cluster; opened as soon as its credentials are there and can be read. */
+  /** The client of the remote cluster; opened as soon as its credentials are there and can be read. */
   client: Client | (() => Promise<Client>);
   backend: string;
   namespaces: NamespaceFilter;

@@ -39,7 +39,7 @@ export class GrpcStream {
   #message = '';
   /** The beginning of the next message; undefined between messages. */
   #requests: RequestBuffer | undefined;
-  /** What is left to write of a large message, the last buffer first. */
+  /** The rest of a large message that is still to be written, the last buffer first. */
   #unwritten: Uint8Array[] | undefined;
   #isOpen = true;
 

@@ -95,7 +95,7 @@ export class AwaitedEndpoints {
     this.#settleAnswered(key, awaited);
   }
 
-  /** Whether they are awaited; `overdue` when the client has stopped waiting for them, and they are not awaited from now on. */
+  /** Returns `awaited` while the endpoints are awaited; `overdue` when the client has stopped waiting for them, and they are not awaited from now on. */
   check(key: ResourceKey): 'awaited' | 'overdue' | undefined {
     const awaited = this.#awaited.get(key);
     if (!awaited) return undefined;
