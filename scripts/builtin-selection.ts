@@ -1,4 +1,4 @@
-// Which release and which of its kinds generate-builtin.ts takes, and what they are called in TypeScript.
+// The release and the kinds that generate-builtin.ts takes, with their names in TypeScript.
 
 export const MODULE = 'k8s.io/kubernetes';
 export const RELEASE = 'v1.36.3';

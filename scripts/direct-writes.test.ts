@@ -9,7 +9,7 @@ import { filesOfWorkspace, root } from './workspace-files.ts';
 const DELETES = /\bclient(?:\(\))?\s*\.(?:delete|deleteCollection|update)\(/;
 const PERMITS = /\bas Permit\b/;
 
-/** Why each may: a command does what its user asks for; a program ends or renews an object of its own. */
+/** The reason of each exception: a command carries out its user's request; a program ends or renews an object of its own. */
 const ALLOWED: Readonly<Record<string, string>> = {
   'operators/sesame/src/commands/certgen.ts': 'a command: the user asks to overwrite the Secrets',
   'operators/sesame/src/program/heartbeat.ts': 'a replica removes its own Lease when it ends',

@@ -280,7 +280,7 @@ function usedImports(line: string, body: string): string {
 }
 
 function renderInterface(name: string, schema: Schema): string {
-  // Objects of a kind of their own always say what they are; those embedded in others (volume claim templates) need not.
+  // Objects of a kind of their own always have apiVersion and kind; those embedded in others (volume claim templates) need not.
   const isKind = isOwnKind(schema, ownKinds()) && schema.properties?.metadata?.$ref === `${META}.ObjectMeta`;
   const fields = Object.entries(schema.properties ?? {})
     .filter(([field]) => !(isKind && ['apiVersion', 'kind', 'metadata'].includes(field)))

@@ -1,6 +1,6 @@
-// Writes what Sesame knows of Envoy's API, from the descriptors in the Go module of Envoy's control plane: the tables of its codec
-// with the constraints (messages.json), the types of messages (types.ts), and the descriptors themselves, which the tests read with
-// a second implementation. It is run by hand (`npm run generate:envoy`, needs Go to fetch the modules) and its output is committed.
+// Writes the tables and types of Envoy's API for Sesame, from the descriptors in the Go module of Envoy's control plane: the tables of its
+// codec with the constraints (messages.json), the types of messages (types.ts), and the descriptors themselves, which the tests read with a
+// second implementation. It is run by hand (`npm run generate:envoy`, needs Go to fetch the modules) and its output is committed.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { downloadDescriptors, ENVOY_MODULE, ENVOY_VERSION } from './envoy/go-descriptors.ts';

@@ -1,6 +1,6 @@
-// Writes packages/apiserver/src/defaults/gen/go-fields.json: what Go's JSON encoder does with the fields of the built-in types
-// that nothing set, or set to nothing. The OpenAPI document does not say it: it knows neither pointers nor `omitempty`. It is
-// run by hand (`npm run generate:go-fields`, needs Go to fetch the modules) and its output is committed.
+// Writes packages/apiserver/src/defaults/gen/go-fields.json: the output of Go's JSON encoder for unset and empty fields of the built-in
+// types. The OpenAPI document lacks it: it knows neither pointers nor `omitempty`. It is run by hand (`npm run generate:go-fields`, needs
+// Go to fetch the modules) and its output is committed.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ interface GoField {
 
 interface GoPackage {
   structs: Map<string, GoField[]>;
-  /** What a named type is built from. */
+  /** The definition of a named type. */
   named: Map<string, string>;
   /** Folders of the packages that it imports, by the name under which it does. */
   imports: Map<string, string>;

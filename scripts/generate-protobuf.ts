@@ -1,7 +1,7 @@
-// Writes packages/apiserver/src/protobuf/gen/messages.json: which field has which number in the Kubernetes protobuf messages
-// of the kinds that are served. It is run by hand (`npm run generate:protobuf`, needs Go to fetch the modules) and its output
-// is committed. The `generated.proto` files give numbers and types; the tags in the Go types give what those files do not
-// say: the JSON name, whether a field is inlined, and whether its zero value is left out of the JSON.
+// Writes packages/apiserver/src/protobuf/gen/messages.json: the numbers of the fields in the Kubernetes protobuf messages of the kinds that
+// are served. It is run by hand (`npm run generate:protobuf`, needs Go to fetch the modules) and its output is committed. The
+// `generated.proto` files give numbers and types. The tags in the Go types add the rest: the JSON name, whether a field is inlined, and
+// whether its zero value is left out of the JSON.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ const EXTENSIONS = 'k8s.io.apiextensions-apiserver.pkg.apis.apiextensions.v1';
 const AGGREGATOR = 'k8s.io.kube-aggregator.pkg.apis.apiregistration.v1';
 const META = 'k8s.io.apimachinery.pkg.apis.meta.v1';
 
-/** What clients send besides the kinds that are served. */
+/** Messages that clients send besides the kinds that are served. */
 const MORE_KINDS: [groupVersion: string, kind: string, message: string][] = [
   ['authentication.k8s.io/v1', 'TokenRequest', `${API}.authentication.v1.TokenRequest`],
   ['autoscaling/v1', 'Scale', `${API}.autoscaling.v1.Scale`],
@@ -201,8 +201,8 @@ function shortName(message: string): string {
   return message.split('.').slice(-3).join('.');
 }
 
-// A field is `number name type`: `[]` before the type for a list, `{}` for a map, `-` for the name of what is inlined, `@` for
-// that of a list that is the whole message, and a question mark at the end where the zero value means that the field is not set.
+// A field is `number name type`: `[]` before the type for a list, `{}` for a map, `-` for the name of an inlined field, `@` for that of a
+// list that is the whole message, and a question mark at the end where the zero value means that the field is not set.
 function render(message: string): string {
   const structs = goStructs.get(message);
   const fields = fieldsOf(message).map(({ number, name, type, label }) => {

@@ -1,11 +1,11 @@
-// The CustomResourceDefinitions of the last release, and what the present ones would break.
+// The CustomResourceDefinitions of the last release, and the breaking changes since.
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type BreakingChange, type CustomResourceDefinition, compareCrds } from '@capstan/kube';
 import { parse, stringify } from 'yaml';
 
-/** What the present CRDs break of the released ones, one sentence each; only versions that promise stability (v1, v2, …) count. */
+/** Returns the breaking changes of the present CRDs, one sentence each; only versions that promise stability (v1, v2, …) count. */
 export function checkReleasedCrds(folder: string, crds: readonly CustomResourceDefinition[]): string[] {
   const current = new Map(crds.map((crd) => [crd.metadata.name, crd]));
   return releasedCrds(folder).flatMap((released) => {

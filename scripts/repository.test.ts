@@ -1,5 +1,5 @@
-// What keeps the repository fit for others: nothing of one developer's machine in it, no dead links, no undocumented
-// dependency, no command in the documentation that does not exist.
+// The repository is fit for others: it has no paths of a developer's machine, no dead links, no undocumented dependency, and no command in
+// the documentation that does not exist.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -90,7 +90,9 @@ test('the checks themselves find what they look for', () => {
   assert.match(`see ${root}/notes`, checkout ?? /never/);
 });
 
-/** Where this checkout and this user's home are; a home that any user could have, as root's in a container, says nothing. */
+/**
+ * Returns the paths of this checkout and of this user's home. A home that any user could have, as root's in a container, does not count.
+ */
 function machinePaths(): RegExp[] {
   const home = homedir();
   const paths = home.split('/').length > 2 ? [root, home] : [root];

@@ -1,5 +1,5 @@
-// Which tests a real peer lets run: those that, in their own file or in what they import from test folders, name it in the
-// line that shows how to get it (`npm run setup:real -- NAME`), or start a real control plane.
+// Finds the tests that a real peer enables: those that, in their own file or in imports from test folders, name it in the line that shows
+// how to get it (`npm run setup:real -- NAME`), or start a real control plane.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -14,7 +14,7 @@ function markOf(peer: string): RegExp {
   return new RegExp(peer === 'kubernetes' ? `${mark}|\\b(?:findBinaries|startRealCluster)\\b` : mark);
 }
 
-/** The file's text and those of its helpers: what it imports by a relative path, the product's own sources left out. */
+/** The file's text and those of its helpers: its relative imports, without the product's own sources. */
 function textsOf(path: string, seen: Map<string, string> = new Map()): string[] {
   if (!seen.has(path)) {
     const text = readFileSync(path, 'utf8');

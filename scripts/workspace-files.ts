@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 /** The root of the checkout. */
 export const root = dirname(import.meta.dirname);
 
-/** Every file that belongs to the repository, from the root: what git knows, else (an unpacked archive) what lies there. */
+/** Returns every file of the repository, from the root: the files that git tracks, else (in an unpacked archive) all files. */
 export function filesOfWorkspace(): string[] {
   const git = spawnSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
   const files =

@@ -1,5 +1,5 @@
-// What a bench is built from. A bench has parts; each part runs in a process of its own, so that neither its heap nor what the
-// compiler has learnt from the one before it colours its figures.
+// The parts of a bench. Each part runs in a process of its own, so that neither the heap nor the compiled code of an earlier part affects
+// its figures.
 import type { Result } from './measure/result.ts';
 
 export interface Bench {
@@ -15,9 +15,9 @@ export interface Part {
   readonly name: string;
   readonly summary: string;
   measure(scale: Scale): Promise<Result[]>;
-  /** What this machine lacks to measure it, and how to get it; default: nothing. */
+  /** Names the programs that this machine lacks for the measurement, and how to get them; default: none. */
   lacks?(): string | undefined;
 }
 
-/** `full` is what figures are quoted from; `tiny` only shows that everything works, within seconds. */
+/** Quoted figures come from `full`; `tiny` only shows that everything works, within seconds. */
 export type Scale = 'full' | 'tiny';

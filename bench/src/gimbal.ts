@@ -3,7 +3,7 @@ import { discovery } from './gimbal/discovery.ts';
 import { drain } from './gimbal/drain.ts';
 import { memory } from './gimbal/memory.ts';
 
-/** Discovery backends: from what remote clusters have to what is here. */
+/** Discovery backends: from the services of remote clusters to their mirrors. */
 export const gimbal: Bench = {
   name: 'gimbal',
   summary:

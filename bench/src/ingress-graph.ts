@@ -22,12 +22,9 @@ export interface IngressGraph {
   readonly slices: Table<Slice>;
   readonly secrets: Table<SecretObject>;
   readonly size: number;
-  /** What is served, by the name of its derivation. */
+  /** The served values, by the name of their derivation. */
   readonly outputs: ReturnType<typeof declare>;
-  /**
-   * Puts changed objects; a flush then settles the graph. As in a cache, what does not change of an object keeps its
-   * reference.
-   */
+  /** Puts changed objects; a flush then settles the graph. As in a cache, the unchanged parts of an object keep their reference. */
   readonly edit: Record<IngressEdit, (i: number, version: number) => void>;
 }
 

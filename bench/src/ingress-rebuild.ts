@@ -1,5 +1,5 @@
-// The peer of the incremental graph: the same outputs from the same objects by plain functions, everything from the start each time.
-// It does not find out what changed; the one that served its outputs would have to compare them on top.
+// The peer of the incremental graph: plain functions compute the same outputs from the same objects, from the start each time. It does not
+// find out which outputs changed; a server would have to compare them in addition.
 import { type IngressObjects, type Proxy, SERVICE_NAME, type Slice, split } from './ingress-objects.ts';
 
 export interface IngressOutputs {

@@ -15,7 +15,7 @@ import { planned } from './runtime/plan.ts';
 import { sharedCaches } from './runtime/shared/shared-caches.ts';
 import { wakeUp } from './runtime/wake-up.ts';
 
-/** The shared runtime: what docs/benchmarks.md explains figure by figure. */
+/** The shared runtime; docs/benchmarks.md explains each figure. */
 export const runtime: Bench = {
   name: 'runtime',
   summary: 'informers, the incremental engine and reconciles that change nothing',

@@ -1,4 +1,4 @@
-// What benchmarks of operators with workloads share: controllers and a node that simulates every pod, the operator on a counted
+// The shared parts of benchmarks of operators with workloads: controllers and a node that simulates every pod, the operator on a counted
 // transport, and waiting.
 import { silentLogger, systemClock } from '@capstan/kube';
 import { createAddressPool, createControllers, createNode } from '@capstan/node';

@@ -29,7 +29,7 @@ interface Received {
   readonly settings: Record<string, string> | null;
 }
 
-/** A program that is configured: takes every version, or refuses what has the colour that it cannot stand. */
+/** A configured program: it takes every version, or refuses those with the colour that it does not support. */
 async function client(port: number, { refuses }: { refuses?: string } = {}) {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');

@@ -1,5 +1,5 @@
 // A sink of your own: programs connect by TCP and are sent their configuration, one JSON object a line; they answer with the
-// version that they have taken, or with an error. Every replica serves. What was acknowledged is in the status.
+// version that they have taken, or with an error. Every replica serves. The status reports the acknowledged versions.
 //   server: {"key":"default/a","version":"…","settings":{…}}   settings null: removed
 //   client: {"key":"default/a","version":"…"}                  with "error":"…" if it refuses the version
 import { once } from 'node:events';
@@ -18,12 +18,12 @@ export const Config = defineKind({
 });
 
 type Document = { readonly version: string; readonly settings: Readonly<Record<string, string>> };
-/** What a client said of a key. */
+/** The answer of a client about a key. */
 type Answer = { readonly version: string; readonly error?: string };
-/** What all clients of this replica said of the newest version. */
+/** The answers of all clients of this replica about the newest version. */
 type Report = Answer & { readonly clients: number; readonly acknowledged: number };
 
-/** By `namespace/name`: what is sent. An equal result is not sent again. */
+/** The document to send, by `namespace/name`. An equal result is not sent again. */
 const document = derivation<Document>({
   name: 'document',
   compute({ key, read, digest }) {
@@ -70,7 +70,7 @@ export function createConfigOperator(listen: { port: number; onListening?: (port
             socket.destroy();
           }
         });
-        // A new client is answered from what is there: nothing is evaluated.
+        // A new client gets the present documents: nothing is evaluated.
         for (const [key, { value }] of current()) send(socket, key, value);
         reportAll();
       });

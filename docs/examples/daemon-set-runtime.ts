@@ -1,5 +1,5 @@
-// A package runtime of your own. `crossplane core start --package-runtime=External` installs what packages bring and runs
-// nothing; this program runs the Providers that name a DaemonSetRuntimeConfig, a pod on every node that the config chooses.
+// A package runtime of your own. `crossplane core start --package-runtime=External` installs the objects of packages and runs nothing. This
+// program runs the Providers that name a DaemonSetRuntimeConfig, a pod on every node that the config chooses.
 
 import type { Condition, KubeObject } from '@capstan/kube';
 import {
@@ -27,7 +27,7 @@ export const DaemonSetRuntimeConfig = defineKind({
   }),
 });
 
-/** Of a ProviderRevision only what a runtime reads. Crossplane defines and makes it. */
+/** The fields of a ProviderRevision that a runtime reads. Crossplane defines and creates it. */
 interface ProviderRevision extends KubeObject {
   spec: {
     desiredState: 'Active' | 'Inactive';
@@ -65,7 +65,7 @@ const daemonSetRuntime = reconciler({
   writes: [ServiceAccount, DaemonSet],
   reconcile({ object: revision, read }) {
     const { desiredState, image, packagePullPolicy, packagePullSecrets, runtimeConfigRef: ref } = revision.spec;
-    // Inactive, or controlled by another: what was created for it is removed.
+    // If it is inactive, or controlled by another runtime, the objects that were created for it are removed.
     if (desiredState !== 'Active' || ref?.kind !== DaemonSetRuntimeConfig.kind) return plan({});
     const config = read.get(DaemonSetRuntimeConfig, { name: ref.name });
     if (config === undefined) {
@@ -77,7 +77,7 @@ const daemonSetRuntime = reconciler({
     const running = read.get(DaemonSet, metadata, runningOf);
     const container = {
       name: 'package-runtime',
-      // What ImageConfigs built from the package's reference.
+      // ImageConfigs may have rewritten the package's reference.
       image: revision.status?.resolvedImage ?? image,
       args: config.spec.args,
       ...(packagePullPolicy && { imagePullPolicy: packagePullPolicy }),

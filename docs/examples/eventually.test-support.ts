@@ -1,4 +1,4 @@
-// What waits for real I/O (a socket, a file, a process) is outside the virtual clock: `settle()` does not wait for it.
+// Real I/O (a socket, a file, a process) is outside the virtual clock: `settle()` does not wait for it.
 import assert from 'node:assert/strict';
 import type { Stage } from '@capstan/testing';
 

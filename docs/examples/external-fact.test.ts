@@ -14,7 +14,7 @@ const home = (url: string) => objectOf<HttpCheck>(HttpCheck, { metadata: ref, sp
 const reachableOf = async ({ client }: Stage) =>
   findCondition((await client.get(HttpCheck, ref)).status?.conditions, 'Reachable');
 
-/** A server on loopback that counts what it is asked. */
+/** A server on loopback that counts its requests. */
 async function served(
   run: (server: { url: string; asked: number; code: number; stop(): Promise<void> }) => Promise<void>,
 ) {

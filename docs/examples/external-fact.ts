@@ -25,7 +25,7 @@ export const answer = fact<Answer>({
     await response.body?.cancel();
     return { code: response.status };
   },
-  // What readers are given instead of the error: plain data with a code from a closed set.
+  // Readers get this instead of the error: plain data with a code from a closed set.
   errorOf: (error) => ({ code: error instanceof TypeError ? 'Unreachable' : 'Failed', message: reasonOf(error) }),
 });
 

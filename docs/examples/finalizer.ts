@@ -43,7 +43,7 @@ const reservation = reconciler({
     const pods = read.by(podsOf, `${spec.node} ${spec.app}`, nameOf);
     if (pods.length === 0) return released();
     return plan({
-      // What is there stays as it is; released() takes back what was patched.
+      // The children stay as they are; released() undoes the patches.
       prune: false,
       conditions: [reserved.isTrue('InUse', `waiting for ${pods.length} pods on ${spec.node}, ${pods[0]} first`)],
     });

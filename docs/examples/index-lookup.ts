@@ -15,7 +15,7 @@ export const Route = defineKind({
 });
 type Route = KindOf<typeof Route>;
 
-/** Which Routes name a host. A reader is woken when the set of its host changes, or what it reads in one of them. */
+/** The Routes by host. A reader is woken when the set of its host changes, or one of the fields that it reads. */
 const byHost = index(Route, 'by-host', ({ spec }) => [spec.host]);
 
 const claimOf = ({ metadata, spec }: Route) => ({

@@ -35,7 +35,7 @@ const entries: LabelledDefinition<Entry, { unit: string; text: Entry }, undefine
   selectors: [`${LABEL}=main`],
   fieldManager: MANAGER,
   unitOf: keyOfObject,
-  // Our part alone: what the server fills in, and what users add, is no difference.
+  // Compare our part alone: fields that the server fills in, or that users add, are no difference.
   digestOf: (object) => canonicalJson([object.metadata.labels?.[LABEL], (object as ConfigMap).data?.['text']]),
   detailOf: () => undefined,
   claimOf: ({ metadata }) => (metadata.labels?.[LABEL] === 'main' ? undefined : 'is not of the inventory'),
@@ -120,7 +120,7 @@ export async function mirrorInventory(options: InventoryOptions, signal: AbortSi
       take({ changes }) {
         isLive = changes.at(-1)?.after?.isStale === false;
         children.stateChanged();
-        // Each look at the whole confirms what it no longer has: removals of most children wait for two.
+        // Each poll confirms the removals: the removal of most children waits for two confirmations.
         if (isLive) children.confirmed();
       },
     }),

@@ -1,5 +1,5 @@
-// An operator with every mistake that its author can make, one for each value of spec.mistake. It shows what the runtime does with
-// each: the error is on the resource that caused it, and the others go on.
+// An operator with every mistake that its author can make, one for each value of spec.mistake. It shows the runtime's answer to each: the
+// error is on the resource that caused it, and the others continue.
 import { ConfigMap, conditions, defineKind, type KindOf, object, Secret, Service, string } from '@capstan/kube';
 import {
   apply,

@@ -48,7 +48,7 @@ const shop = reconciler<Shop>({
 
 export const shops = operator({ name: 'shops', kinds: [Shop], reconcilers: [shop] });
 
-/** Shows what another number of replicas would do, before a user is asked whether to go on. */
+/** Shows the effect of another number of replicas, before a user is asked whether to continue. */
 export function scaled(runtime: Runtime, current: Shop, replicas: number): Promise<PreviewResult> {
   const changed: Shop = { ...current, spec: { ...current.spec, replicas } };
   return preview(runtime, [{ kind: Shop, object: changed }]);

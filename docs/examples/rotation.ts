@@ -20,7 +20,7 @@ const DAYS = 'example.capstan.dev/days';
 const renewalOf = ({ metadata }: Secret) =>
   Date.parse(metadata.annotations?.[MADE] ?? '') + (Number(metadata.annotations?.[DAYS]) * DAY_MS * 2) / 3;
 
-/** What cannot be computed again. Neither a plan nor a log ever holds the token. */
+/** A value that cannot be computed again. Neither a plan nor a log ever holds the token. */
 const token: Minter<{ days: number }, Secret> = {
   name: 'api-token',
   valid(existing, { days }, { reached }) {

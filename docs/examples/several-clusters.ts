@@ -1,5 +1,5 @@
-// Several clusters: every Banner of the local cluster is copied as a ConfigMap to each member cluster, and its status says
-// which members show it. Members are added and removed while the program runs.
+// Several clusters: every Banner of the local cluster is copied as a ConfigMap to each member cluster, and its status names the members
+// that show it. Members are added and removed while the program runs.
 import { array, ConfigMap, conditions, defineKind, object, string } from '@capstan/kube';
 import { apply, conditionType, operator, plan, reading, reconciler, writing } from '@capstan/reconcile';
 
@@ -18,7 +18,7 @@ const textOf = ({ data }: ConfigMap) => data?.['text'];
 const banner = reconciler({
   name: 'banner',
   resource: Banner,
-  // Roles are declared: what a cluster caches, and the permissions in it, follow from the role that it was added with.
+  // Roles are declared: the caches and the permissions in a cluster follow from the role that it was added with.
   reads: [reading(ConfigMap, 'owned', { in: 'member' })],
   writes: [writing(ConfigMap, 'apply', { in: 'member' })],
   reconcile({ object: { metadata, spec }, read }) {

@@ -1,6 +1,6 @@
-// Validation in three places. The schema and its rules refuse what can be judged from the object alone, before it is stored.
-// What depends on other objects is judged by the reconciler and reported as a condition; what was good stays in force. What
-// only the server can judge is reported when it refuses the write.
+// Validation in three places. The schema and its rules refuse errors that can be judged from the object alone, before it is stored. The
+// reconciler judges errors that depend on other objects and reports them as a condition; the last good state stays in force. Errors that
+// only the server can judge are reported when it refuses the write.
 import { ConfigMap, conditions, defineKind, integer, object, string } from '@capstan/kube';
 import { apply, conditionType, operator, plan, reconciler } from '@capstan/reconcile';
 
@@ -45,7 +45,7 @@ export const rateLimit = reconciler({
   reconcile({ object: { metadata, spec }, read }) {
     const namespace = metadata.namespace ?? '';
     const template = read.get(ConfigMap, { namespace, name: spec.template }, templateOf);
-    // Not thrown: bad input is a condition that names the field and what to do. `prune: false` keeps the last good child.
+    // Do not throw: bad input is a condition that names the field and the remedy. `prune: false` keeps the last good child.
     if (template === undefined) {
       const message = `spec.template: there is no ConfigMap ${spec.template}; create it or correct the name`;
       return plan({ prune: false, conditions: [valid.isFalse('NoTemplate', message)] });

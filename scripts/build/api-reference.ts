@@ -1,4 +1,4 @@
-// The reference of a library's public names, from the declarations that the build emits: what each is for, and its type.
+// The reference of a library's public names, from the declarations that the build emits: the purpose and the type of each.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -142,7 +142,7 @@ interface Found {
   readonly declarations: readonly Declaration[];
 }
 
-/** A name as a module exports it: declared there, or in what it exports from elsewhere. */
+/** A name as a module exports it: declared there, or in a module that it re-exports. */
 function find(file: string, name: string): Found | undefined {
   const own = declarationsIn(file).get(name);
   if (own !== undefined) return { file, declarations: own };

@@ -182,7 +182,7 @@ function objectsIn(text: string): KubeObject[] {
   return parseAllDocuments(text).flatMap((document) => (document.toJS() as KubeObject | null) ?? []);
 }
 
-/** Without what Helm adds. */
+/** Removes Helm's additions. */
 function asInstalled(object: KubeObject): KubeObject {
   const text = JSON.stringify(object)
     .replaceAll('"app.kubernetes.io/managed-by":"Helm"', '"app.kubernetes.io/managed-by":"capstan-install"')

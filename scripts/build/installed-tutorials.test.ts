@@ -37,7 +37,7 @@ describe('a tutorial of the package', { skip: tutorialSkip() }, () => {
       const env = {
         XPKG_CACHE_DIR: join(folder, 'packages'),
         ...(page === 'sesame' && { CAPSTAN_REAL: REAL }),
-        // This Node.js is new enough, and what npm would fetch besides is not needed.
+        // This Node.js is new enough, so the one that npm would fetch is not needed.
         npm_config_omit: 'optional',
         PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
       };

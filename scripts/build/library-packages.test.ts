@@ -53,7 +53,7 @@ test('another project installs the libraries, type-checks against them and runs 
         types: ['node'],
         typeRoots: [join(ROOT, 'node_modules/@types')],
       },
-      // All of them: the public exports are what they need.
+      // All of them compile: the public exports are sufficient.
       files: examples,
     }),
   );

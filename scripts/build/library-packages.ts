@@ -10,7 +10,7 @@ export const LIBRARIES = ['kube', 'reconcile', 'apiserver', 'testing'] as const;
 interface Manifest {
   readonly private?: boolean;
   readonly exports: Readonly<Record<string, string>>;
-  /** What others may import, where that is less than what the workspace does. */
+  /** The public exports, if they are fewer than those of the workspace. */
   readonly publishConfig?: { readonly exports: Readonly<Record<string, string>> };
   readonly [field: string]: unknown;
 }
@@ -86,7 +86,7 @@ function buildPackage(root: string, work: string, to: string, name: string): str
   return to;
 }
 
-/** The libraries use more of each other than what they promise to others. */
+/** The libraries use more of each other than they export to others. */
 function useInternals(folder: string): void {
   for (const file of globSync('**/*.{js,d.ts}', { cwd: folder })) {
     const text = readFileSync(join(folder, file), 'utf8');

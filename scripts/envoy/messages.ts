@@ -9,7 +9,7 @@ export interface Field {
   /** A scalar, or the full name of a message or enum. */
   readonly type: string;
   readonly label: 'one' | 'list' | 'map';
-  /** Of a map. */
+  /** The type of a map's key. */
   readonly key: string | undefined;
   readonly oneof: string | undefined;
   /** A scalar whose default is written too, because being set has a meaning. */
@@ -61,7 +61,7 @@ export function readApi(packages: readonly string[], source: GoDescriptors): Env
   return { messages, enums, descriptors: set.finish() };
 }
 
-/** Of the only field of a FileDescriptorSet. */
+/** The tag of the only field of a FileDescriptorSet. */
 const FILE_TAG = 0x0a;
 
 const RULES = [

@@ -1,6 +1,6 @@
-// Adds a resource to an ELF program, where Node.js searches for the program that it carries: a note in memory with a name. The note
-// needs two program headers (what is loaded, and where in it the note is) and there is no space for them. So the linker's own notes
-// are given up, which only debuggers read: their header becomes the resource's, and their bytes are the space for one header more.
+// Adds a resource to an ELF program, where Node.js searches for its embedded program: a note in memory with a name. The note needs two
+// program headers (the loaded range, and the note in it) and there is no space for them. So the linker's own notes are given up, which only
+// debuggers read: their header becomes the resource's, and their bytes are the space for one header more.
 
 /** A program with a note of this name, without symbols and debug information. Throws when the layout is not the expected one. */
 export function addResource(program: Buffer, name: string, resource: Buffer): Buffer {
@@ -52,7 +52,7 @@ interface ProgramHeader {
   readonly align: number;
 }
 
-// Of ELF for 64 bits, least significant byte first.
+// The layout of ELF for 64 bits, least significant byte first.
 const MAGIC = Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1]);
 const [TABLE_AT, SECTIONS_AT, COUNT_AT, SECTION_COUNT_AT, SECTION_NAMES_AT] = [32, 40, 56, 60, 62];
 const [TABLE, HEADER_SIZE] = [64, 56];

@@ -36,7 +36,7 @@ export function executableName(bundle: string, architecture: Architecture): stri
 /** In Node.js there is exactly one; with 1 at its end the resource is searched for. */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:0';
 
-/** What Node.js finds in the executable: the start, and the files of the package. */
+/** The resource in the executable: the start, and the files of the package. */
 function resourceOf(bundle: string): Buffer {
   const work = mkdtempSync(join(tmpdir(), 'capstan-executable-'));
   try {

@@ -95,7 +95,7 @@ test('a file that is no program is refused', () => {
   );
 });
 
-/** Reads until a line says so. */
+/** Reads until a line matches. */
 async function line(
   { stdout }: ChildProcess,
   isIt: (value: { event?: string; healthy?: boolean }) => boolean,

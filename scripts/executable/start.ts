@@ -49,7 +49,7 @@ function unpacked(): string {
     try {
       mkdirSync(to, { recursive: true, mode: 0o700 });
       const { uid, mode } = lstatSync(to);
-      // What is in it is executed.
+      // The files in it are executed.
       if (uid !== user || (mode & 0o022) !== 0)
         throw new Error(`${to}: belongs to another user, or others may write to it`);
       for (const file of files) unpack(file, to);

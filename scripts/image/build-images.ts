@@ -29,7 +29,7 @@ interface Definition {
   readonly name: string;
   readonly description: string;
   readonly hasCables: boolean;
-  /** Of the files, in MB. */
+  /** The limit of the size of the files, in MB. */
   readonly limit: number;
 }
 

@@ -1,5 +1,5 @@
-// Which packages of Debian are in the images: the ones that are wanted and what they depend on, for each architecture, by exact
-// version and checksum, in debian.lock.json. `npm run image -- --lock` writes it from Debian's present lists.
+// The packages of Debian in the images: the wanted ones and their dependencies, for each architecture, by exact version and checksum, in
+// debian.lock.json. `npm run image -- --lock` writes it from Debian's present lists.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 export type Architecture = 'amd64' | 'arm64';
 export const ARCHITECTURES: readonly Architecture[] = ['amd64', 'arm64'];
-/** What Node.js needs; and what the gateway's cables need besides. */
+/** The packages that Node.js needs, and the additional ones of the gateway's cables. */
 const WANTED = {
   base: ['libc6', 'libstdc++6', 'libgcc-s1', 'libatomic1', 'ca-certificates'],
   gateway: [

@@ -117,7 +117,7 @@ test('the images are pulled from a registry and run as their user on a read-only
 function runIn(root: string, argv: readonly string[]) {
   const script =
     'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec chroot --userspec=65532:65532 "$0" "$@"';
-  // As in a container: without what npm sets for a checkout.
+  // As in a container: without the variables that npm sets for a checkout.
   const env = { PATH: process.env['PATH'] ?? '' };
   const options = { encoding: 'utf8', timeout: 60_000, maxBuffer: 16 * 1024 * 1024, env } as const;
   return spawnSync('unshare', ['--mount', 'sh', '-c', script, root, ...argv], options);

@@ -32,7 +32,7 @@ export function checkNodeBinary(name: string, version: string, bytes: Uint8Array
     );
 }
 
-/** Returns what is wrong with the recorded checksums, one sentence each. Throws where the releases cannot be reached. */
+/** Returns the problems of the recorded checksums, one sentence each. Throws where the releases cannot be reached. */
 export async function compareWithReleases(
   releases: string = RELEASES,
   { version, sha256 }: NodeBinaries = NODE_BINARIES,

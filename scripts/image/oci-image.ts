@@ -18,7 +18,7 @@ export interface PlatformImage {
   readonly manifest: Blob;
   readonly config: Blob;
   readonly layers: readonly Layer[];
-  /** Of the files, in bytes. */
+  /** The size of the files, in bytes. */
   readonly size: number;
 }
 

@@ -49,7 +49,7 @@ async function* once({ bytes }: Blob): AsyncIterable<Uint8Array> {
   yield bytes;
 }
 
-/** What `docker login` and `podman login` left on this machine. */
+/** The credentials that `docker login` and `podman login` stored on this machine. */
 function ownKeychain(): Keychain {
   const folder = process.env['DOCKER_CONFIG'] ?? join(homedir(), '.docker');
   const file = join(folder, 'config.json');

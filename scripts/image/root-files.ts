@@ -1,4 +1,4 @@
-// The files of the images, layer by layer: what Debian brings, Node.js, Capstan.
+// The files of the images, layer by layer: Debian's, Node.js, Capstan.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -45,7 +45,7 @@ export async function debianTree(packages: readonly LockedPackage[]): Promise<Fi
 const NOT_NEEDED =
   /^(?:usr\/share\/(?:man|info|locale|lintian|bug|doc-base|bash-completion|polkit-1)\/|usr\/share\/doc\/(?!.*\/copyright$)|(?:usr\/)?lib\/systemd\/|(?:usr\/)?lib\/[^/]+\/gconv\/|etc\/(?:init\.d|default|apparmor\.d|logcheck|ca-certificates)\/)/;
 
-/** What makes a root file system of them: users, certificates, a place for temporary files. */
+/** Adds the files that turn them into a root file system: users, certificates, a place for temporary files. */
 export function baseTree(debian: FileTree): FileTree {
   const tree: FileTree = new Map(debian);
   const file = (path: string, text: string) => tree.set(path, { type: 'file', mode: 0o644, bytes: Buffer.from(text) });

@@ -1,4 +1,4 @@
-// What an image is built from, in SPDX 2.3: the packages of Debian, Node.js, the npm packages in the bundle, Capstan itself.
+// The parts of an image, in SPDX 2.3: the packages of Debian, Node.js, the npm packages in the bundle, Capstan itself.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -74,7 +74,7 @@ interface NpmLock {
   >;
 }
 
-/** What is installed for production: the bundle is built from it. */
+/** The packages that are installed for production: the bundle is built from them. */
 function npmParts(root: string) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as NpmLock;
   return Object.entries(packages).flatMap(([path, { version, dev, optional, link, license = 'NOASSERTION' }]) => {

@@ -83,7 +83,7 @@ function endGroup(pid: number | undefined): void {
   if (pid !== undefined) process.kill(-pid, 'SIGKILL');
 }
 
-/** The packages are copied; what they depend on is linked. */
+/** The packages are copied; their dependencies are linked. */
 async function copyWorkspace(copy: string): Promise<void> {
   const skipped = /(^|\/)(node_modules|dist|\.git)(\/|$)/;
   const filter = (source: string) => !skipped.test(source.slice(ROOT.length));

@@ -4,7 +4,7 @@ import type { PlantedFault } from './plant.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 
-/** What a hurried hand gets wrong. Each is tried at every place where it applies. */
+/** Typical slips of programmers. Each is tried at every place where it applies. */
 const OPERATORS: readonly (readonly [name: string, from: RegExp, to: string])[] = [
   ['an equality is turned around', / === /, ' !== '],
   ['an inequality is turned around', / !== /, ' === '],

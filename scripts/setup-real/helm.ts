@@ -1,4 +1,4 @@
-// Helm, built from its Go module by exact version: Go checks what it downloads against the checksum database.
+// Helm, built from its Go module by exact version: Go checks its downloads against the checksum database.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

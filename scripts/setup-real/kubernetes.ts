@@ -1,4 +1,4 @@
-// A real control plane, built from Go modules: scripts/real/kubernetes/go.mod pins the versions, go.sum what they contain.
+// A real control plane, built from Go modules: scripts/real/kubernetes/go.mod pins the versions, go.sum their content.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -56,7 +56,7 @@ async function build(source: string, path: string, label: string): Promise<boole
   const env = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' };
   const go = spawn('go', args, { cwd: pins, env, stdio: ['ignore', 'inherit', 'pipe'] });
   let compiled = 0;
-  // With -v Go names each package that it compiles; everything else that it says is an error or a download.
+  // With -v Go names each package that it compiles; its other output is an error or a download.
   for await (const line of createInterface(go.stderr)) {
     if (/^[\w.~-]+(\/[\w.~-]+)*$/.test(line)) {
       compiled++;
@@ -67,7 +67,7 @@ async function build(source: string, path: string, label: string): Promise<boole
   return go.exitCode === 0;
 }
 
-// What a release's own build sets, so that /version and the user agent tell the truth.
+// The flags of a release's own build, so that /version and the user agent are true.
 function linkerFlags(): string {
   const [major = '', minor = ''] = kubernetes.slice(1).split('.');
   const values = { gitVersion: kubernetes, gitMajor: major, gitMinor: minor, gitTreeState: 'clean' };

@@ -1,7 +1,7 @@
 // The command line: from arguments to an exit code. 0: done; 1: error; 2: the command was not understood; 3: with --exit-code,
 // something differs or is not healthy; 130: interrupted.
 //
-// What takes long to load (the client, the runtime, even the errors) is imported where it is needed: help answers at once.
+// Modules that load slowly (the client, the runtime, even the errors) are imported where they are needed: help answers at once.
 import type { Args, Command, ForwardedCommand } from '@capstan/reconcile/command-line';
 import { generalHelp, pasteable } from './cli/help.ts';
 import type { Io } from './cli/io.ts';
@@ -12,7 +12,7 @@ export function runCommandLine(argv: readonly string[], io: Io): Promise<number>
   return reported(argv, io, () => dispatch(argv, io));
 }
 
-/** Runs what may throw; resolves to an exit code in any case. */
+/** Runs a function that may throw; resolves to an exit code in any case. */
 export async function reported(argv: readonly string[], io: Io, run: () => Promise<number>): Promise<number> {
   try {
     return await run();
@@ -37,7 +37,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   return runCapstanCommand('capstan', argv, io);
 }
 
-/** The command by which the scripts of shells ask what can come next. */
+/** The command by which the scripts of shells request completions. */
 export const COMPLETE = '__complete';
 
 /** Runs a command of Capstan's own under the name of a program that has others too. Throws UsageError. */

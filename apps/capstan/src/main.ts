@@ -6,7 +6,7 @@ import { runCommandLine } from './cli.ts';
 import { showLoading } from './up/loading-lines.ts';
 import { fixNewSpace } from './up/new-space.ts';
 
-// What commands load is TypeScript: with the cache, starting the whole takes a third of the time.
+// Commands load TypeScript modules: with the cache, the start takes a third of the time.
 enableCompileCache();
 const argv = process.argv.slice(2);
 const { io, flushed } = processIo(process);

@@ -13,7 +13,7 @@ export interface Failover {
   readonly proxies: readonly LoadedProxy[];
 }
 
-/** What the last edit asked for, and in how many writes of its Deployment: one for its creation, and one for the edit. */
+/** The last edit, and the number of writes of its Deployment: one for its creation, and one for the edit. */
 export interface LoadedProxy {
   readonly name: string;
   readonly replicas: number;

@@ -1,4 +1,4 @@
-// The version before `capstan install` existed, built from this repository's history: what an upgrade begins with.
+// The version before `capstan install` existed, built from this repository's history: the start of an upgrade.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';

@@ -96,7 +96,7 @@ test('the documented way onto a real cluster: CRDs, role, run; one rollout a cha
 
 const NODE = ['--disable-warning=ExperimentalWarning'];
 
-/** What a program printed; throws with what it said when it fails. */
+/** Returns the output of a program; throws with the output if it fails. */
 async function done(program: string, args: readonly string[], kubeconfig: string, input = ''): Promise<string> {
   const child = spawn(program, args, { env: { ...process.env, KUBECONFIG: kubeconfig } });
   let out = '';
@@ -136,7 +136,7 @@ async function isSettled(client: Client): Promise<boolean> {
   return isRolled && (await isReady(client));
 }
 
-/** Of everything that the operator could have touched. */
+/** The revisions of all objects that the operator could have changed. */
 async function revisions(client: Client): Promise<string[]> {
   const kinds: Kind[] = [KafkaProxy, Deployment, Secret];
   const lists = await Promise.all(kinds.map((kind) => client.list(kind)));

@@ -1,4 +1,4 @@
-// What befalls a cluster in production, on a real control plane: after each fault an edit still leads to exactly one write.
+// The faults of a cluster in production, on a real control plane: after each fault an edit still leads to exactly one write.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ test('restarts and outages of the server, removed history, clocks that disagree:
     await client.patch(KafkaProxy, PROXY, 'merge', { spec: { replicas } });
     await until(async () => (await client.get(Deployment, PROXY)).spec?.replicas === replicas, 'the edit');
     generation += 1;
-    // What is written besides would be seen at the next edit at the latest.
+    // An additional write would be seen at the next edit at the latest.
     assert.equal((await client.get(Deployment, PROXY)).metadata.generation, generation);
   }
 

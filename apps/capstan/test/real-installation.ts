@@ -1,5 +1,5 @@
 // A real control plane with a node of ours that runs Capstan's pods as processes, from the built bundle, under the tokens of their
-// ServiceAccounts: what an installation meets in production, without a container runtime.
+// ServiceAccounts: an installation as in production, without a container runtime.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ export interface RealInstallation {
   readonly real: RealCluster;
   /** The program `capstan` of the bundle, to be run with Node.js. */
   readonly program: string;
-  /** For what belongs to this installation; removed at the end. */
+  /** The folder for the files of this installation; removed at the end. */
   readonly folder: string;
   /** Runs `capstan`; never throws. */
   capstan(...argv: string[]): Promise<Ended>;

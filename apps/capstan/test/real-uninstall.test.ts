@@ -160,7 +160,7 @@ describe('an uninstallation of all operators on a real control plane', { skip },
   });
 });
 
-/** The ends of what the pods have printed. */
+/** The last lines of the output of the pods. */
 function lastLogs(folder: string): string {
   const files = globSync('**/*.log', { cwd: folder });
   return files.map((file) => `${file}:\n${readFileSync(join(folder, file), 'utf8').slice(-1000)}`).join('\n');

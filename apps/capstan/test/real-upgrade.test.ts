@@ -1,5 +1,5 @@
-// From the previous version to this one on a real control plane: objects go on, nothing is rolled for nothing, what fails is taken
-// back, and what was interrupted can be repeated.
+// From the previous version to this one on a real control plane: objects continue, nothing is rolled without a reason, a failed upgrade is
+// reverted, and an interrupted one can be repeated.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -69,7 +69,7 @@ test('an upgrade from the previous version changes the operators and nothing of 
         env: { ...process.env, KUBECONFIG: real.kubeconfigFile },
         stdio: ['ignore', 'ignore', 'pipe'],
       });
-      // It has applied the definitions, and is about to apply what runs.
+      // It has applied the definitions, and is about to apply the workloads.
       child.stderr.setEncoding('utf8').once('data', () => child.kill('SIGKILL'));
       await once(child, 'exit');
       await edit(4);
@@ -95,7 +95,7 @@ test('an upgrade from the previous version changes the operators and nothing of 
   }
 });
 
-/** What it offered: manifests of definitions and permissions; the Deployment was the user's own. */
+/** The former way to install: manifests of definitions and permissions; the Deployment was the user's own. */
 async function installPrevious({ real, kubectl, folder }: RealInstallation, program: string): Promise<void> {
   const print = async (...args: string[]) => {
     const { code, out, err } = await run(process.execPath, [program, ...args], real.kubeconfigFile);

@@ -1,5 +1,5 @@
-// Reads and writes of an administrator while another client holds what it can: unread answers, unfinished bodies, pipelined lists, large YAML,
-// objects with as many values as a body may have.
+// Reads and writes of an administrator while another client holds as much as it can: unread answers, unfinished bodies, pipelined lists,
+// large YAML, objects with as many values as a body may have.
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { type ClientHttp2Session, connect } from 'node:http2';

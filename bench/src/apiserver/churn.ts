@@ -1,5 +1,5 @@
-// Large objects that are created, replaced and deleted without a pause, while others watch them: what the server keeps of
-// them must not grow. CAPSTAN_CHURN_SECONDS sets how long it takes, CAPSTAN_CHURN_WATCHERS how many watch.
+// Large objects that are created, replaced and deleted without a pause, while others watch them: the memory of the server must not grow.
+// CAPSTAN_CHURN_SECONDS sets the duration, CAPSTAN_CHURN_WATCHERS the number of watches.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Part } from '../bench.ts';
@@ -84,7 +84,7 @@ async function changeOne(connection: Connection, client: number, turn: number, s
   return 4;
 }
 
-/** Of many values of one kilobyte; no two are the same. */
+/** Many values of one kilobyte; no two are the same. */
 function largeConfigMap(name: string, change: number, bytes: number): object {
   const data: Record<string, string> = {};
   for (let index = 0; index * 1024 < bytes; index++) {

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { stopwatch } from '../measure/stopwatch.ts';
 
 /**
- * Records a second that the disk itself takes: appended and synced in groups, nothing else done. No server that
- * acknowledges what is on disk can be faster, group for group.
+ * Records a second that the disk itself takes: appended and synced in groups, nothing else done. A server that acknowledges only durable
+ * writes cannot be faster with groups of the same size.
  */
 export function diskFloor(path: string, records: readonly Buffer[], group: number): number {
   const file = openSync(path, 'w');

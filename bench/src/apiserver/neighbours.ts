@@ -1,7 +1,7 @@
-// The stopwatch for work that two processes do together: ourselves as the client, and the server. What is taken off the
-// clock on the wall is time in which neither of them got on because the system had given the cores to others. While we
-// are at work, that is our own waits only: what the server waits for meanwhile may delay no other request. While we are not, it is
-// at least the server's waits, and at least our own less the time that the server ran; the larger one is taken off.
+// The stopwatch for work that two processes do together: ourselves as the client, and the server. It subtracts the time in which neither of
+// them progressed because the system had given the cores to others. While we are at work, only our own waits count: a wait of the server
+// may delay no other request meanwhile. While we are idle, the wait is at least the server's waits, and at least our own less the time that
+// the server ran; the larger one is subtracted.
 import { waitedForCore } from '../measure/stopwatch.ts';
 import { mainThreadOf } from './process-costs.ts';
 

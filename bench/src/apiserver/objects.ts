@@ -6,7 +6,7 @@ export type Form = 'application/json' | 'application/vnd.kubernetes.protobuf';
 
 /** Bytes of an object's JSON, about. */
 const SIZE = 2048;
-/** Of everything but the filling. */
+/** The size of everything but the filling. */
 const REST = 150;
 
 export const COLLECTION = '/api/v1/namespaces/bench/configmaps';

@@ -24,7 +24,7 @@ async function startPeer(binaries: Binaries): Promise<ServerUnderTest> {
   };
 }
 
-/** For the note of a figure: what is missing when it has no peer. */
+/** Returns the note of a figure without a peer: the programs that are missing. */
 export function peerNote(): string {
   const binaries = findBinaries();
   return 'missing' in binaries ? `; no peer: ${binaries.missing}` : '';

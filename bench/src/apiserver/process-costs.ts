@@ -1,5 +1,5 @@
-// What another process costs, as the system counts it. Linux reports everything under /proc; elsewhere there is the memory
-// only, and figures that need the rest are left out.
+// The cost of another process, as the system counts it. Linux reports everything under /proc; elsewhere there is the memory only, and
+// figures that need the rest are left out.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 

@@ -1,5 +1,5 @@
-// The API server with nothing around it, as a program: what `capstan up` has besides it (command line, controllers, node)
-// is then the difference between the two. Arguments: the data folder, the file for the kubeconfig.
+// The API server with nothing around it, as a program. The difference to `capstan up` is the cost of its other parts (command line,
+// controllers, node). Arguments: the data folder, the file for the kubeconfig.
 import { enableCompileCache } from 'node:module';
 
 enableCompileCache();

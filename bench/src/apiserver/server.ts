@@ -7,7 +7,7 @@ import { childStarted } from '../measure/child-started.ts';
 import type { Address } from './connection.ts';
 
 export interface ServerUnderTest {
-  /** Of all its processes; the first is the one that answers. */
+  /** The ids of all its processes; the first is the one that answers. */
   readonly pids: readonly number[];
   readonly address: Address;
   /** The administrator's file. */
@@ -31,7 +31,7 @@ export type Program = 'server' | 'up' | 'up with operators';
 const START_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 10_000;
 
-/** Resolves when the server says that it has started and where it is. */
+/** Resolves when the server reports that it has started, and its address. */
 export async function startServer({ program, folder, data }: ServerOptions): Promise<ServerUnderTest> {
   const kubeconfig = join(data, 'kubeconfig');
   const child = spawn(

@@ -1,5 +1,4 @@
-// How long after its start a server can be written to, with a data folder that is not there yet, and what memory it has in
-// use when it then has nothing to do.
+// The time from its start until a server accepts a write, with a new data folder, and the memory that it then uses at rest.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,8 +22,8 @@ const PROGRAMS: readonly { program: Program; what: string }[] = [
 ];
 
 /**
- * What each may take; with all operators the start includes their definitions, and it is idle later: five times as long after the first
- * write, when their work is done and V8 has given back its room for new objects, which it does after eight seconds without work.
+ * The limits of each program. With all operators the start includes their definitions, and rest begins later: five times as long after the
+ * first write, when their work is done and V8 has released its room for new objects, which it does after eight seconds without work.
  */
 const LIMITS: Readonly<Record<Program, { ms: number; megabytes: number; idleFactor: number }>> = {
   server: { ms: 500, megabytes: 150, idleFactor: 1 },
@@ -47,7 +46,7 @@ export const start: Part = {
       const beside = (values: readonly number[]) =>
         values.length === 0 ? {} : { peer: { name: PEER, rounds: values } };
       for (const { program, what } of PROGRAMS) {
-        // Of its own: the two have modules in common, and the second one would find them compiled.
+        // Each program has a folder of its own: the two have modules in common, and the second one would find them compiled.
         const own = join(folder, program);
         await mkdir(own);
         const measured: Started[] = [];

@@ -2,7 +2,7 @@ import { type Address, openSocket, requestBytes } from './connection.ts';
 import { type Http2Client, openHttp2 } from './http2-client.ts';
 import type { Form } from './objects.ts';
 
-/** A watch that looks only for the numbers of the changes in what it gets. */
+/** A watch that reads only the numbers of the changes from its events. */
 export interface Watcher {
   /** The number of the last change. */
   last(): number;
@@ -24,7 +24,7 @@ export const WIRES: readonly Wire[] = [
   { name: 'HTTP/2 and protobuf', http2: true, form: 'application/vnd.kubernetes.protobuf' },
 ];
 
-/** What stands before the number of a change: in protobuf, the entry of a map with its lengths. */
+/** The bytes before the number of a change: in protobuf, the entry of a map with its lengths. */
 const MARKS: Readonly<Record<Form, Buffer>> = {
   'application/json': Buffer.from('"seq":"'),
   'application/vnd.kubernetes.protobuf': Buffer.from('\n\u0003seq\u0012\u0006'),
@@ -57,7 +57,7 @@ export async function openWatchers(
   return watchers;
 }
 
-/** Resolves when the first bytes have come, with what closes it. */
+/** Resolves when the first bytes have come, with a function that closes the connection. */
 async function watchAlone(address: Address, path: string, reader: Reader): Promise<() => void> {
   const socket = await openSocket(address);
   const opened = new Promise<void>((resolve, reject) => {
@@ -100,7 +100,7 @@ function createReader(mark: Buffer, onChange: (sequence: number) => void): Reade
         if (start + DIGITS > data.length) break;
         done = start + DIGITS;
         const sequence = Number(data.toString('latin1', start, done));
-        // What was there before the first change is numbered 0.
+        // Objects from before the first change have the number 0.
         if (sequence === 0) continue;
         if (sequence !== last + 1) inOrder = false;
         last = sequence;

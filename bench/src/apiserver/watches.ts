@@ -52,13 +52,13 @@ export const watches: Part = {
 };
 
 interface Round {
-  /** Deliveries, in milliseconds: by the clock on the wall, and without what neighbours took. */
+  /** Deliveries, in milliseconds: by the clock on the wall, and without the time of neighbours. */
   wall: number[];
   own: number[];
   changesPerSecond: number;
   /** Milliseconds a change. */
   processor: number | undefined;
-  /** Of the disk alone, just before. */
+  /** The times of the disk alone, just before. */
   synced: readonly number[];
 }
 

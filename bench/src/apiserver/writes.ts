@@ -39,7 +39,7 @@ async function measureIn(folder: string, size: Size) {
     const own = await openSide(server, size);
     const other = peer && (await openSide(peer, size));
     const each = size.objects / size.rounds;
-    // Turn by turn: what the disk is like at the moment concerns both.
+    // Take turns: the present state of the disk then concerns both.
     const created = await roundsOf(size.rounds, async (round) => {
       const ours = await own.create(round, each);
       const theirs = await other?.create(round, each);
@@ -239,7 +239,7 @@ async function openSide({ address, pids }: ServerUnderTest, size: Size) {
     },
     async createOverHttp2(form: Form, round: number, count: number) {
       const client = (http2 ??= await openHttp2(address));
-      // Beside what is listed.
+      // Warm up with objects beside the listed ones.
       const path = '/api/v1/namespaces/warm-up/configmaps';
       const bodies = Array.from({ length: count }, (_, index) =>
         bytesOf(configMap(`${form === JSON_FORM ? 'json' : 'protobuf'}-${round}-${index}`, random), form),

@@ -67,7 +67,7 @@ async function underTraffic({ ends }: RotatingPair, packets: number, work: () =>
   try {
     await answered(packets / 10);
     await work();
-    // More than what is lost meanwhile, so that the end of an outage is seen.
+    // Wait for more packets than may be lost meanwhile, so that the end of an outage is seen.
     await answered(Math.max(packets - SWITCH_LOSES, traffic.received() + packets / 10));
   } finally {
     await traffic.stop();

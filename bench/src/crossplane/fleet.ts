@@ -102,7 +102,7 @@ async function oneRound(packages: Packages, providers: number): Promise<Round> {
       await cluster.client.patch(DeploymentRuntimeConfig, { name: 'default' }, 'merge', { spec });
       await whenSo(async () => second.transport.writes.filter(isPatched).length >= providers, PAUSE_MS);
     });
-    // Until every pod has been replaced: what that makes the operator write counts too.
+    // Wait until every pod has been replaced: the writes of the operator that follow from this count too.
     await whenSo(async () => (await rolled(cluster.client)) === providers && second.isAtRest(), PAUSE_MS);
     const patched = second.transport.writes.filter(isPatched).length;
     const others = second.transport.writes.filter((line) => !isPatched(line)).length;

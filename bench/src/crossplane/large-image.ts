@@ -1,4 +1,4 @@
-// Memory while a large image is pulled: its registry runs in another process, so that what is measured is ours.
+// Memory while a large image is pulled. Its registry runs in another process, so that only our own memory is measured.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// A registry with two images without marks: a small one, and one with a layer of as many bytes as the argument says. Prints
-// one line of JSON and serves until it is killed.
+// A registry with two images without marks: a small one, and one with a layer whose size in bytes is the argument. Prints one line of JSON
+// and serves until it is killed.
 import { createHash, hash } from 'node:crypto';
 import { startRegistry } from '@capstan/crossplane';
 

@@ -73,7 +73,7 @@ export const discovery: Part = {
 
 const QUIET_MS = 300;
 
-/** What changed last is on its way until nothing is written any more: a restart before that would have to write it. */
+/** Waits until the last change is written: a restart before that would have to write it. */
 async function writesEnd(discoverers: readonly RunningDiscoverer[]): Promise<void> {
   const count = () => discoverers.reduce((sum, { writes }) => sum + writes.length, 0);
   for (let before = -1; before !== count(); ) {

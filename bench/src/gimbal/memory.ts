@@ -1,6 +1,6 @@
-// A discoverer as it runs in a pod: a process of its own, with an empty folder for what Node caches, against servers over TLS.
-// Its memory is what the system counts. What counts against the target is the most that it ever took, in any round and phase:
-// while everything is discovered for the first time, while endpoints change, at a start where all is as it should be.
+// A discoverer as it runs in a pod: a process of its own, with an empty folder for Node's cache, against servers over TLS. The system
+// counts its memory. The largest value of any round and phase counts against the target: while everything is discovered for the first time,
+// while endpoints change, and at a start where all is as it should be.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

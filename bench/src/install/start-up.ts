@@ -1,4 +1,4 @@
-// What a command costs before it does anything: the processor time of the built program, with its compile cache filled.
+// The cost of a command before it does anything: the processor time of the built program, with its compile cache filled.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ export const startUp: Part = {
   },
 };
 
-/** Of the program and what it started, as the shell counts it. */
+/** Returns the processor time of the program and its children, as the shell counts it. */
 async function cpuOf(args: readonly string[], kubeconfig: string, tmp: string): Promise<number> {
   const script = 'TIMEFORMAT="%U %S"; time "$0" "$@" >/dev/null 2>/dev/null';
   const child = spawn('bash', ['-c', script, process.execPath, ...args], {

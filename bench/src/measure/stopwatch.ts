@@ -3,7 +3,7 @@
 // neighbours, above all in high percentiles. Waiting for anything but a core (the collector's threads, I/O) counts.
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** Starts a stopwatch; what it returns reads it, in milliseconds, as often as one likes. */
+/** Starts a stopwatch, and returns a function that reads it in milliseconds, any number of times. */
 export function stopwatch(): () => number {
   // The counters are read outside of the clock's readings: to read them costs some microseconds.
   const waitedBefore = waitedForCore();

@@ -14,7 +14,7 @@ export async function millisecondsOf(work: () => Promise<unknown>): Promise<numb
   return elapsed();
 }
 
-/** Single operations, timed one by one; `prepare` runs outside the time and hands over what to do. */
+/** Single operations, timed one by one; `prepare` runs outside the time and returns the operation. */
 export interface Operations {
   warmUp: number;
   count: number;

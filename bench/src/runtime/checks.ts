@@ -1,5 +1,5 @@
-// What checks and records cost, in processor time: the purity check, which runs every computation twice, and the digests of all
-// inputs of a plan, which are written with its children so that `why` can compare after a restart.
+// The processor time of checks and records: the purity check, which runs every computation twice, and the digests of all inputs of a plan,
+// which are written with its children so that `why` can compare after a restart.
 import type { Part } from '../bench.ts';
 import { heapAfterGc } from '../measure/heap.ts';
 import { result } from '../measure/result.ts';

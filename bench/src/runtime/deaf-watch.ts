@@ -1,5 +1,5 @@
-// How long it takes to notice a watch whose connection is open and delivers nothing, and what it costs to find out when all is well.
-// The sockets are real: a client, a proxy that stops to forward, and the embedded API server.
+// The time until a watch is noticed whose connection is open and delivers nothing, and the cost of this check while all is well. The
+// sockets are real: a client, a proxy that stops forwarding, and the embedded API server.
 import { ADMIN, createApiServer, loadBuiltins, startHttpServer } from '@capstan/apiserver';
 import {
   type Clock,

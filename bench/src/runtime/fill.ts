@@ -1,4 +1,4 @@
-// How fast a cache fills from a paged list, beside JSON.parse on the same bytes: what an informer may cost on top.
+// The time to fill a cache from a paged list, beside JSON.parse on the same bytes: the difference is the cost of the informer.
 import { createClient, createInformer, silentLogger, systemClock } from '@capstan/kube';
 import { createRandom } from '@capstan/testing';
 import type { Part } from '../bench.ts';

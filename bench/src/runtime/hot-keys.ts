@@ -1,6 +1,6 @@
-// A few objects that change all the time must not keep new ones waiting. The operator is a process of its own on the embedded
-// server. It is measured as it is, and with reconciles of five milliseconds: then four keys that change every 20 ms are as much
-// as one thread can do, and the figure shows what is left for others.
+// A few objects that change all the time must not keep new ones waiting. The operator is a process of its own on the embedded server. It is
+// measured as it is, and with reconciles of five milliseconds: then four keys that change every 20 ms occupy one thread completely, and the
+// figure shows the delay of other keys.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openConnection } from '../apiserver/connection.ts';

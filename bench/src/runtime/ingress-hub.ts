@@ -1,4 +1,4 @@
-// One service that every proxy uses: what an edit of it costs, and what its deletion, which concerns all of them.
+// One service that every proxy uses: the cost of an edit of it, and of its deletion, which concerns all of them.
 import { systemClock } from '@capstan/kube';
 import { createEngine, type Engine } from '@capstan/reconcile';
 import { buildIngressGraph, type IngressGraph } from '../ingress-graph.ts';

@@ -1,5 +1,5 @@
-// Lists: thousands of queries on one kind, and one object whose label moves. What counts is how many queries an event is
-// tested against, and that a move costs the same however many there are.
+// Lists: thousands of queries on one kind, and one object whose label moves. The measured values are the number of queries that an event is
+// tested against, and the cost of a move, which must not depend on the number of queries.
 import { type CompiledLabelSelector, parseLabelSelector, systemClock } from '@capstan/kube';
 import { createEngine } from '@capstan/reconcile';
 import { createRandom } from '@capstan/testing';
@@ -35,7 +35,7 @@ interface Case {
   readonly isPredicate?: boolean;
   /** The query of a number. */
   where(query: number, size: Size): Where;
-  /** The label that moves, and to what. */
+  /** Returns the label that moves, with its new value. */
   move(random: (limit: number) => number, size: Size): Record<string, string>;
 }
 

@@ -1,4 +1,4 @@
-// What a cached object costs: the informer's copy and the table of the world, for a kind that is read and not reconciled.
+// The cost of a cached object: the informer's copy and the table of the world, for a kind that is read and not reconciled.
 import { ConfigMap, createClient, silentLogger, systemClock } from '@capstan/kube';
 import { createRuntime, operator, plan, reading, reconciler } from '@capstan/reconcile';
 import { createRandom } from '@capstan/testing';
@@ -26,7 +26,7 @@ export const memory: Part = {
         name: 'memory: a cached object',
         unit: 'bytes',
         rounds: measured.map((bytes) => bytes / objects),
-        // The tiny size spreads what is there once over too few.
+        // The tiny size divides the fixed cost by too few objects.
         ...(scale === 'full' ? { below: 4096 } : {}),
         peer: { name: 'JSON.parse, kept in an array', rounds: [parsed / objects] },
         note: `${Math.round(bare.bytes / objects)} bytes of JSON without managedFields (${Math.round(prepared.bytes / objects)} with), informer and table of the world`,

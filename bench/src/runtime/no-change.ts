@@ -18,7 +18,7 @@ export const noChange: Part = {
     const { owners, rounds, restarts } = SIZES[scale];
     const cluster = await createSettledCluster(owners);
     try {
-      // The first restart warms up what only restarts do.
+      // The first restart warms up the code that only restarts run.
       const cold = (await roundsOf(restarts + 1, () => restart(cluster, owners))).slice(1);
       const warm = await invalidations(cluster, owners, rounds);
       const perSecond = (ms: number) => owners / (ms / 1000);
@@ -76,7 +76,7 @@ async function invalidations(cluster: SettledCluster, owners: number, count: num
     const before = program.runs;
     const ms = await millisecondsOf(() => program.evaluateAll());
     const runs = program.runs - before;
-    // Of every owner the plan and the comparison.
+    // Each owner has two computations: the plan and the comparison.
     if (runs !== owners * 2) throw new Error(`${runs} computations ran for ${owners} owners`);
     return { ms, calls: program.transport.requests.length };
   };

@@ -222,7 +222,7 @@ function currentObjects(
   };
 }
 
-/** What a user of the matrix does when drivers change: the driver of every pair, by number. */
+/** The work of a reader of the matrix when drivers change: the driver of every pair, by number. */
 function driversOfPairs({ policies, drivers }: Cables): Uint8Array {
   const byPolicy = Uint8Array.from({ length: 256 }, (_, index) => drivers[index] ?? NO_DRIVER);
   const result = new Uint8Array(policies.length);
@@ -230,7 +230,7 @@ function driversOfPairs({ policies, drivers }: Cables): Uint8Array {
   return result;
 }
 
-/** What he does when one cluster moves: the drivers of its pairs. */
+/** The work of such a reader when one cluster moves: the drivers of its pairs. */
 function driversOfCluster({ policies, drivers }: Cables, index: number, clusters: number): Uint8Array {
   const result = new Uint8Array(clusters);
   for (let other = 0; other < clusters; other++) {

@@ -1,5 +1,5 @@
-// A server that answers lists from bytes made beforehand, so that what is measured is parsing and taking in, and nothing of
-// a server. Its watches stay silent.
+// A server that answers lists from prepared bytes, so that only parsing and filling are measured, and nothing of a server. Its watches stay
+// silent.
 import type { ApiResponse, Transport, WatchStream } from '@capstan/kube';
 import { listedWebProxy, WebProxy } from './web-proxy.ts';
 
@@ -23,7 +23,7 @@ export function preparePages(objects: number, hasManagedFields: boolean): Prepar
   return { pages, objects, bytes: pages.reduce((sum, page) => sum + page.length, 0) };
 }
 
-/** What any reader of these bytes has to do at least. */
+/** The least work of any reader of these bytes. */
 export function parsePage(page: Buffer): unknown {
   return JSON.parse(page.toString('utf8'));
 }

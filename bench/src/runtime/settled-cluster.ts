@@ -55,7 +55,7 @@ export interface Program {
   readonly evaluated: number;
   /** Resolves when everything is evaluated and written. */
   rest(): Promise<void>;
-  /** Runs the plan of every owner again, and its comparison with what is there. */
+  /** Runs the plan of every owner again, and its comparison with the cluster. */
   evaluateAll(): Promise<void>;
   /** Digests everything that the plan of each owner was built from, as for a write; how many inputs there were. */
   digestInputs(): number;

@@ -77,7 +77,7 @@ const Region = defineKind({
 });
 type Region = KindOf<typeof Region>;
 
-/** What the measurement sees of reconciles and deliveries. */
+/** The counts of reconciles and deliveries. */
 interface Probe {
   runs: number;
   /** The name of the edited object. */

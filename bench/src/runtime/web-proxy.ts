@@ -78,7 +78,7 @@ export function webProxy(index: number, references: References = {}): WebProxy {
   };
 }
 
-/** The same as a server lists it: with what it adds to the metadata, and a status. */
+/** The same as a server lists it: with the server's metadata, and a status. */
 export function listedWebProxy(index: number, hasManagedFields: boolean): WebProxy {
   const proxy = webProxy(index);
   return {

@@ -1,4 +1,4 @@
-// A hundred Envoys at one control plane: what they cost in memory, and when an edit is at the last of them.
+// A hundred Envoys at one control plane: their cost in memory, and the time until an edit reaches the last of them.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openConnection } from '../apiserver/connection.ts';
 import { processorMilliseconds, residentMegabytes } from '../apiserver/process-costs.ts';
@@ -11,7 +11,7 @@ import { onScene, quiet, type Scene, settleStatuses } from './scene.ts';
 import { type Subscriber, subscribeAggregated } from './subscriptions.ts';
 
 const PAUSE_MS = 20;
-/** In MB for each further client: far below what its copy of the resources would take. */
+/** The limit in MB for each further client: far below the size of its own copy of the resources. */
 const LIMIT_MB = 1;
 
 export function clients(name: string, size: number): Part {

@@ -13,7 +13,7 @@ import type { Expected } from './subscriptions.ts';
 
 export interface ControlPlane extends Place {
   readonly name: 'sesame' | 'contour';
-  /** Of its own objects: leases, configuration. */
+  /** The namespace of its own objects: leases, configuration. */
   readonly ownNamespace: string;
   readonly isSplit: boolean;
   readonly env: Readonly<Record<string, string>>;
@@ -95,7 +95,7 @@ function serveFlags(kubeconfig: string, [xds = 0, health = 0, debug = 0, http = 
   ];
 }
 
-/** What is missing for a measurement beside Contour, and how to get it. */
+/** Names the programs that a measurement beside Contour lacks, and how to get them. */
 export function missingContour(): string | undefined {
   return existsSync(join(contourFolder(), 'contour'))
     ? undefined

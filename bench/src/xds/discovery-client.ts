@@ -1,14 +1,14 @@
-// A client of the xDS protocol that costs next to nothing: it finds type, nonce and names in a response and keeps nothing of it, because it
-// shares the cores with what is measured. It knows nothing of the control plane: the same client measures each of them.
+// A client of the xDS protocol with almost no cost: it finds type, nonce and names in a response and keeps nothing else, because it shares
+// the cores with the measured control plane. It works with any control plane: the same client measures each of them.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface DiscoveryConnection {
   /** Opens a stream; `delta` as the protocol has it. */
   open(path: string, isDelta: boolean, onResponse: (response: DiscoveryResponse) => void): DiscoveryStream;
-  /** Of all responses. */
+  /** The size of all responses. */
   readonly bytes: number;
-  /** The first of what went wrong on any stream. */
+  /** The first problem of any stream. */
   readonly problem: Error | undefined;
   close(): void;
 }
@@ -171,7 +171,10 @@ function field(number: number, value: Buffer): Buffer {
   return Buffer.concat([Buffer.from(head), value]);
 }
 
-/** Version 1, resources 2, type 4, nonce 5; of delta there is no version, and 6 are the names of what is gone. */
+/**
+ * The field numbers: version 1, resources 2, type 4, nonce 5. A delta response has no version, and field 6 holds the names of removed
+ * resources.
+ */
 function readResponse(bytes: Buffer, isDelta: boolean): DiscoveryResponse {
   let [typeUrl, nonce, version] = ['', '', ''];
   let resources = 0;

@@ -89,7 +89,7 @@ function measureGateway(size: number, edits: number): Promise<Result[]> {
   });
 }
 
-/** Without its schema, which is not what is measured. */
+/** The definition without its schema, which is not measured. */
 function definition(kind: string): object {
   const plural = kind.endsWith('cy')
     ? `${kind.toLowerCase().slice(0, -1)}ies`

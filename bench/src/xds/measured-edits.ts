@@ -31,7 +31,7 @@ const STRIDE = 7919;
 const QUIET_MS = 1_000;
 let turns = 0;
 
-/** `count` edits of each; of one that takes long, so many fewer as `slow` says. */
+/** Makes `count` edits of each kind, and fewer of a slow one, by the factor `slow`. */
 export async function measureEdits(
   { server, size }: Scene,
   sides: readonly Measured[],

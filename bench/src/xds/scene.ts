@@ -31,7 +31,7 @@ export interface Scene {
   readonly size: number;
   readonly planes: readonly ControlPlane[];
   readonly pairs: readonly KeyPair[];
-  /** What a client of it has, with the objects of the start. */
+  /** The resources of a client of the control plane, with the objects of the start. */
   expected(plane: ControlPlane): Expected;
   start(plane: ControlPlane, flags?: readonly string[]): Promise<RunningControlPlane>;
 }

@@ -36,7 +36,7 @@ const SEEN_LIMIT_MS = 60_000;
 /** Streams that are opened before the answers of the ones before them are read. */
 const BATCH = 500;
 
-/** What there is with N HTTPProxies in a namespace. */
+/** The resources with N HTTPProxies in a namespace. */
 export interface Expected {
   readonly namespace: string;
   readonly size: number;

@@ -12,7 +12,7 @@ import {
   runtimeConfigFeature,
 } from './runtime/index.ts';
 
-/** What the operator is started with. */
+/** The settings that the operator is started with. */
 export interface Settings {
   /** Where runtimes, their certificates and pull secrets are. */
   readonly namespace: string;
@@ -20,9 +20,9 @@ export interface Settings {
   readonly serviceAccount: string;
   /** For references that name no registry. */
   readonly registry: string;
-  /** What packages' version constraints are compared with. */
+  /** The version that packages' constraints are compared with. */
   readonly version: string;
-  /** What there is to choose from. */
+  /** The runtimes to choose from. */
   readonly runtimes: Runtimes;
   /** Who runs the runtimes of each kind. */
   readonly packageRuntime: ChosenRuntimes;
@@ -34,13 +34,13 @@ export interface Settings {
   readonly statusLogLines: number;
   /** Whether a dependency that is installed in a version that does not serve is moved to one that does. */
   readonly upgradeDependencies: boolean;
-  /** The ClusterRole that limits what packages may ask for; undefined refuses all such requests. */
+  /** The ClusterRole that limits the requests of packages; undefined refuses all such requests. */
   readonly providerClusterRole: string | undefined;
   /** The ClusterRole that bounds all that providers get, their own types included. */
   readonly bound: Bound;
   /** Whether ClusterRoles and bindings of providers are created. */
   readonly manageRbac: boolean;
-  /** What host names of Services end in. */
+  /** The domain at the end of the host names of Services. */
   readonly clusterDomain: string;
   /** Milliseconds since the epoch, for the validity of certificates. */
   now(): number;
@@ -48,7 +48,7 @@ export interface Settings {
   readonly source: PackageSource;
 }
 
-/** What the flags ask for, but for where packages come from. */
+/** Returns the settings that the flags ask for, except for the source of packages. */
 export function settingsOf(values: FlagValues<typeof FLAGS>): Omit<Settings, 'runtimes' | 'now' | 'source'> {
   return {
     namespace: values.namespace,
@@ -67,7 +67,7 @@ export function settingsOf(values: FlagValues<typeof FLAGS>): Omit<Settings, 'ru
   };
 }
 
-/** What holds when nothing is said. A function, because the clock is the machine's. */
+/** Returns the settings without flags. It is a function, because the clock is the machine's. */
 export function defaultSettings(): Settings {
   return {
     ...settingsOf(flagDefaults(FLAGS)),

@@ -1,4 +1,4 @@
-// Packages that break the rules: the cause and the remedy on the package, nothing installed, what was there untouched.
+// Packages that break the rules: the cause and the remedy are on the package, nothing is installed, and existing objects are untouched.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CustomResourceDefinition, Deployment, Pod, ValidatingWebhookConfiguration } from '@capstan/kube';

@@ -1,4 +1,4 @@
-// The demonstration does what it says, with its registry.
+// The demonstration works as described, with its registry.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// From a package to what runs.
+// From a package to its running workload.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CustomResourceDefinition, Deployment, type Kind, Secret, Service, ServiceAccount } from '@capstan/kube';

@@ -1,4 +1,4 @@
-// docs/crossplane-runtime-config.md: what it shows is so.
+// The examples of docs/crossplane-runtime-config.md work as described.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

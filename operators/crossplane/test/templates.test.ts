@@ -1,4 +1,4 @@
-// Templates on a cluster: what is written in them is what runs, and what is wrong with them holds nothing else up.
+// Templates on a cluster: the workload matches its template, and errors in a template delay nothing else.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-// Runtimes are a table: what is added to it in one file is chosen by the flag and treated as the first one is.
+// Runtimes are a table: the flag chooses a runtime that is added in one file, and it is treated as the first one is.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -78,14 +78,14 @@ describe('a third runtime', () => {
       );
       await podsReady(stage);
       assert.equal((await detail(stage, Provider, 'example', 'Healthy'))?.status, 'True');
-      // Its default is created, as the flag's runtime says, and counts where none is named.
+      // Its default is created, because the flag names the runtime, and counts for packages without a reference.
       assert.deepEqual(await names(stage, StatefulSetRuntimeConfig), ['default']);
       const ref = { namespace: SYSTEM, name: first };
       assert.equal((await stage.client.get(StatefulSet, ref)).spec?.replicas, 2);
       await patch(stage, StatefulSetRuntimeConfig, 'default', { spec: { replicas: 3 } });
       await stage.settle();
       assert.equal((await stage.client.get(StatefulSet, ref)).spec?.replicas, 3);
-      // Webhooks and permissions follow what it runs.
+      // Webhooks and permissions follow the workload.
       const led = await stage.client.get(ValidatingWebhookConfiguration, { name: 'crossplane-provider-example' });
       assert.equal(led.webhooks?.[0]?.clientConfig.service?.name, first);
       const binding = await stage.client.get(ClusterRoleBinding, { name: `crossplane:provider:${first}:system` });

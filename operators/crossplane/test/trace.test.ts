@@ -1,4 +1,4 @@
-// `crossplane beta trace`: the tree of a package, and of what refers to others, as text, JSON and graph.
+// `crossplane beta trace`: the tree of a package, and of a resource with references, as text, JSON and graph.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CustomResourceDefinition, type KubeObject, systemClock, type Transport } from '@capstan/kube';
@@ -65,7 +65,7 @@ async function trace(
   return text;
 }
 
-/** Without what is drawn from digests. */
+/** Replaces the parts that are derived from digests. */
 const plain = (text: string) => text.replaceAll(/-[0-9a-f]{12}\b/g, '-DIGEST').replaceAll(/ {2,}/g, '  ');
 
 describe('crossplane beta trace', () => {
@@ -182,7 +182,7 @@ describe('crossplane beta trace', () => {
     };
     const refs = ['one', 'two'].map((name) => ({ apiVersion: 'example.org/v1', kind: 'Bucket', name }));
     await stage.client.create(bucket, { ...object(bucket, 'one'), status } as never);
-    // What refers to itself ends.
+    // A resource that refers to itself ends.
     const self = { apiVersion: 'example.org/v1', kind: 'XApp', name: 'app' };
     const gone = { apiVersion: 'example.org/v9', kind: 'Gone', name: 'x' };
     await stage.client.create(app, {

@@ -1,12 +1,12 @@
-// The remote side of the demonstration: in east and in west an account that may list and watch services, and nothing else (what
-// "gimbal rbac remote kubernetes" prints), and a kubeconfig with a token of it.
+// The remote side of the demonstration. East and west each get an account that may only list and watch services, with the rules that
+// "gimbal rbac remote kubernetes" prints, and a kubeconfig with a token of this account.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Client, ClusterRole, ClusterRoleBinding, Namespace, ServiceAccount } from '@capstan/kube';
 import { REMOTE_RULES } from '../src/discover/command/rbac.ts';
 
 interface Context {
-  /** A folder of its own for what it keeps. */
+  /** The folder for the data of the remote clusters. */
   readonly data: string;
   readonly clusters: ReadonlyMap<string, Remote>;
   readonly signal: AbortSignal;

@@ -1,5 +1,5 @@
-// The operator's own figures, beside those of its runtime (writes, queues, durations): what the statuses of backends say, looked
-// up at each scrape, so that whatever is gone is gone from here too.
+// The operator's own metrics, beside those of its runtime (writes, queues, durations). They are computed from the statuses of backends at
+// each scrape, so that a backend that is gone leaves no metric behind.
 import type { MetricsContext } from '@capstan/reconcile';
 import { DiscoveryBackend } from './kinds/index.ts';
 import { registerMaintenanceMetrics } from './maintenance/index.ts';

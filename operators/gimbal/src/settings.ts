@@ -3,9 +3,9 @@ import { FLAGS } from './commands/flags.ts';
 import type { Verify } from './credentials/verifier.ts';
 import { createVerify } from './credentials/verify.ts';
 
-/** What the operator is started with. */
+/** The settings that the operator is started with. */
 export interface Settings {
-  /** Of the discoverers; it has the program `gimbal`. */
+  /** The image of the discoverers; it has the program `gimbal`. */
   readonly image: string;
   /** Whether discoverers write Endpoints beside slices, for the one that does not read slices. */
   readonly writeEndpoints: boolean;
@@ -13,7 +13,7 @@ export interface Settings {
   readonly verify: Verify;
 }
 
-/** What the flags ask for. */
+/** Returns the settings that the flags ask for. */
 export function settingsOf(values: FlagValues<typeof FLAGS>): Pick<Settings, 'image' | 'writeEndpoints'> {
   return { image: values.image, writeEndpoints: values['write-endpoints'] };
 }

@@ -1,5 +1,5 @@
 /**
- * How much a discoverer may write to its own cluster, unless the backend says otherwise: a thousand services are there within
- * 20 seconds, and an API server has room for others beside ten discoverers that start at once.
+ * The default limits of a discoverer's writes to its own cluster: a thousand services are written within 20 seconds, and an API server can
+ * serve others beside ten discoverers that start at once.
  */
 export const WRITE_LIMITS = { qps: 100, burst: 200 };

@@ -1,4 +1,4 @@
-// What can be said about objects before they are stored: what their reconcilers would report about the object alone.
+// Checks objects before they are stored. The checks report the problems that the reconcilers would find in the object alone.
 import { isJsonObject } from '@capstan/kube';
 import { type AdmissionCheck, admissionCheck } from '@capstan/reconcile';
 import { validateBootstrapServers, validateNetwork } from './configuration/validate.ts';

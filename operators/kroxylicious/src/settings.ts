@@ -3,32 +3,32 @@ import { type FlagValues, flagDefaults } from '@capstan/reconcile/command-line';
 import { FLAGS } from './commands/flags.ts';
 import type { KafkaProxySpec } from './kinds/index.ts';
 
-/** What the operator is started with. */
+/** The settings of the operator, from its flags. */
 export interface Settings {
-  /** The proxy's image. */
+  /** The image of the proxy. */
   readonly image: string;
-  /** A rollout waits until its inputs have not changed for so long. */
+  /** A rollout waits until its inputs have not changed for this long. */
   readonly quietMs: number;
-  /** What host names of Services end in. */
+  /** The suffix of the host names of Services. */
   readonly clusterDomain: string;
-  /** Whether the webhook that injects sidecars is run. */
+  /** Whether the operator runs the webhook that injects sidecars. */
   readonly sidecarWebhook: boolean;
-  /** Of the webhook; it has the program `kroxylicious`. */
+  /** The image of the webhook, which contains the program `kroxylicious`. */
   readonly webhookImage: string;
   readonly webhookNamespace: string;
   readonly webhookReplicas: number;
-  /** Whether pods of namespaces with sidecars are refused while the webhook does not answer. */
+  /** Whether pods of namespaces with sidecars are refused while the webhook is unavailable. */
   readonly webhookFailurePolicy: 'Fail' | 'Ignore';
-  /** Whether pods that can get no sidecar are refused. */
+  /** Whether pods that cannot get a sidecar are refused. */
   readonly uninjectedPodPolicy: 'Admit' | 'Deny';
 }
 
-/** The quiet period of a proxy: its own, or the operator's. */
+/** Returns the quiet period of a proxy: its own one, or the operator's. */
 export function quietMsOf(spec: KafkaProxySpec | undefined, { quietMs }: Pick<Settings, 'quietMs'>): number {
   return spec?.rollout?.quietPeriod === undefined ? quietMs : parseDuration(spec.rollout.quietPeriod);
 }
 
-/** What the flags ask for. */
+/** Returns the settings for the values of the flags. */
 export function settingsOf(values: FlagValues<typeof FLAGS>): Settings {
   return {
     image: values.image,

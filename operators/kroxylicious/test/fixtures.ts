@@ -1,4 +1,4 @@
-// Objects and moves that the scenarios share.
+// Objects and actions that the scenarios share.
 import {
   type Client,
   ConfigMap,
@@ -24,7 +24,7 @@ import {
 export const NAMESPACE = 'default';
 const ref = (name: string) => ({ namespace: NAMESPACE, name });
 
-/** An object of any kind of the scenarios, from its interesting parts. */
+/** Returns an object of any kind of the scenarios with the given parts. */
 export function object(kind: Kind, name: string, parts: object = {}): KubeObject {
   return { apiVersion: kind.apiVersion, kind: kind.kind, metadata: ref(name), ...parts };
 }
@@ -80,7 +80,7 @@ export function encoded(data: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(data).map(([name, text]) => [name, Buffer.from(text).toString('base64')]));
 }
 
-/** A certificate and its key, each call another one. */
+/** Creates a certificate and its key, different ones in each call. */
 export async function certificate(
   until = '2036-01-01T00:00:00Z',
 ): Promise<{ certificate: string; key: string; ca: string }> {
@@ -96,7 +96,7 @@ export async function certificate(
   return { certificate: issued.certificate, key: issued.key, ca: ca.certificate };
 }
 
-/** The smallest proxy that serves something: one cluster by ports. */
+/** Returns the smallest proxy that serves a cluster, by ports. */
 export const minimal = (): KubeObject[] => [proxy(), service(), tcpIngress(), cluster('one')];
 
 const KINDS: Record<string, Kind> = Object.fromEntries(
@@ -159,7 +159,7 @@ export function configMapNameOf(deployment: Deployment): string {
   return volume?.configMap?.name ?? '';
 }
 
-/** The text of the configuration that a Deployment mounts. */
+/** Returns the text of the configuration that a Deployment mounts. */
 export async function configurationOf(client: Client, name = 'my-proxy'): Promise<string> {
   const map = await client.get(ConfigMap, ref(configMapNameOf(await get.deployment(client, name))));
   return map.data?.['proxy-config.yaml'] ?? '';
@@ -177,14 +177,14 @@ export function condition(
   return found === undefined ? undefined : { status: found.status, reason: found.reason, message: found.message };
 }
 
-/** Writes to objects of a kind since the last clear, as `PATCH name`. */
+/** Returns the writes to objects of a kind since the last clear, as `PATCH name`. */
 export function writesTo(stage: Stage, plural: string): string[] {
   return stage.transport.writes
     .filter((line) => line.includes(`/${plural}`))
     .map((line) => line.replace(/ .*\/([^/]+\/)/, ' $1'));
 }
 
-/** Plays the Deployment controller: all pods of a Deployment are ready. */
+/** Acts as the Deployment controller: all pods of a Deployment become ready. */
 export async function allReady(client: Client, name = 'my-proxy'): Promise<void> {
   const { metadata, spec } = await get.deployment(client, name);
   const replicas = spec?.replicas ?? 1;

@@ -1,4 +1,4 @@
-// The tutorial runs as written. Pods are simulated, on every machine.
+// Runs the tutorial as written, with simulated pods.
 import { test } from 'node:test';
 import { runTutorial, tutorialSkip } from '@capstan/testing/tutorial';
 

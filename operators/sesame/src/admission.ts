@@ -1,5 +1,5 @@
-// What can be said about objects of Sesame before they are stored. A configuration that is not valid stops the Sesames that use
-// it: refusing it is kinder than reporting it.
+// The checks of Sesame's objects before they are stored. An invalid configuration stops the Sesames that use it, so refusing it is kinder
+// than reporting it.
 import { type AdmissionCheck, admissionCheck } from '@capstan/reconcile';
 import { effectiveConfiguration } from './configuration/effective.ts';
 import { problemText } from './configuration/problem.ts';

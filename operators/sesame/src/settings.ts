@@ -32,7 +32,7 @@ export const FLAGS = {
   },
 } as const satisfies Flags;
 
-/** What the operator is started with. */
+/** The settings that the operator is started with. */
 export interface Settings {
   readonly image: string;
   readonly envoyImage: string;
@@ -42,7 +42,7 @@ export interface Settings {
   now(): number;
 }
 
-/** What the flags ask for. */
+/** Returns the settings that the flags ask for. */
 export function settingsOf(values: FlagValues<typeof FLAGS>): Settings {
   return {
     image: values.image,

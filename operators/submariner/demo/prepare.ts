@@ -1,10 +1,10 @@
-// The demonstration: the first cluster is the broker, east (in the cloud) and west (on premise) join it, as subctl does it.
+// The demonstration: the first cluster is the broker, and east (in the cloud) and west (on premise) join it, as with subctl.
 import { type Client, refOf, systemClock } from '@capstan/kube';
 import { brokerInfoOf, ensureBroker, joinCluster, labelGateway } from '../src/commands/index.ts';
 import { BROKER_NAMESPACE, MEMBER_NAMESPACE, Submariner } from '../src/kinds/index.ts';
 
 interface Context {
-  /** The first is the broker. */
+  /** The first cluster is the broker. */
   readonly clusters: ReadonlyMap<string, { readonly client: Client; readonly url: string; readonly ca: string }>;
   readonly signal: AbortSignal;
 }
@@ -26,12 +26,12 @@ export default async function prepare({ clusters, signal }: Context): Promise<Re
     const member = clusters.get(clusterID);
     if (member === undefined) throw new Error(`the demonstration needs the logical cluster ${clusterID}`);
     const here = { ...steps, client: member.client };
-    // A cluster that has joined to the same address stays as it is: another token would restart its gateway.
+    // Leave a cluster unchanged that has joined at the same address: another token would restart its gateway.
     const known = await member.client
       .find(Submariner, { namespace: MEMBER_NAMESPACE, name: 'submariner' })
       .catch(() => undefined);
     if (known?.spec.brokerK8sApiServer === broker.url) continue;
-    // The broker has another port since the last start, and is the same.
+    // The broker is the same one, but its port changed since the last start.
     if (known?.spec.clusterID === clusterID) {
       const moved = { spec: { brokerK8sApiServer: broker.url } };
       await member.client.patch(Submariner, refOf(known), 'merge', moved, { fieldManager: 'subctl', signal });

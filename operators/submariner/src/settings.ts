@@ -1,13 +1,13 @@
 import { type FlagValues, flagDefaults } from '@capstan/reconcile/command-line';
 import { FLAGS } from './commands/flags.ts';
 
-/** What the operator is started with. */
+/** The settings of the operator. */
 export interface Settings {
   /** The image of gateways. */
   readonly image: string;
 }
 
-/** What the flags ask for. */
+/** Returns the settings that the flags ask for. */
 export function settingsOf(values: FlagValues<typeof FLAGS>): Settings {
   return { image: values.image };
 }

@@ -16,7 +16,7 @@ export interface UserInfo {
 /** Who comes in-process without saying who; the server's own controllers too. */
 export const ADMIN: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
 
-/** What the server knows about a request besides the request. */
+/** The body of a request as the client sent it. */
 export interface BodySource {
   readonly text: string;
   /** `json parse error: unexpected end of JSON input`; the verb decides when that matters. */
@@ -31,11 +31,13 @@ export interface RequestContext {
   isAuthorized?: boolean;
   /** Stands in where a request has no user-agent: it names the field manager then. */
   userAgent?: string;
-  /** What strict validation objects to in the body's text (fields that are there twice); only who read it knows. */
+  /** The objections of strict validation to the body's text (duplicate fields); only the reader of the text knows them. */
   duplicates?: readonly string[];
   /** The body as it was sent, for messages, and why it could not be read, if so; only who read it knows. */
   source?: BodySource;
-  /** What is reported to the client besides the answer, as Warning headers, also when it is a refusal. */
+  /** The size of the body as it was sent; default that of the source. */
+  bodyBytes?: number;
+  /** The Warning headers of the answer, also of a refusal. */
   warnings?: Set<string>;
 }
 
@@ -45,12 +47,12 @@ export interface AdmissionRequest {
   resource: Resource;
   /** The version in which the client speaks; objects are in it. */
   version: ResourceVersion;
-  /** Empty for what has none. */
+  /** Empty for a cluster-scoped object. */
   namespace: string;
   /** Empty for a new object whose name is still to be drawn. */
   name: string;
   subresource: string | undefined;
-  /** Of a subresource with a kind of its own (Scale, Eviction, Binding): that, not the object behind it. */
+  /** For a subresource with a kind of its own (Scale, Eviction, Binding): that object, not the one behind it. */
   object: UnknownObject | undefined;
   old: UnknownObject | undefined;
   dryRun: boolean;
@@ -71,10 +73,10 @@ export interface UnknownOptions {
  */
 export type Admission = (request: AdmissionRequest) => Promise<UnknownObject | undefined> | undefined;
 
-/** Looks at what is about to be stored, after validation, and may only refuse it; undefined: there is nothing to ask. */
+/** Checks an object before it is stored, after validation, and may only refuse it; undefined: no policy or webhook concerns it. */
 export type ValidatingAdmission = (request: AdmissionRequest) => Promise<void> | undefined;
 
-/** What the parts of the server share. */
+/** The shared parts of the server. */
 export interface Core {
   readonly clock: Clock;
   readonly random: Random;
@@ -85,8 +87,10 @@ export interface Core {
   readonly fields: FieldTracker;
   readonly admission: Admission | undefined;
   readonly validatingAdmission: ValidatingAdmission | undefined;
-  /** Lets other requests be served in the middle of one with a large body; undefined for others. */
-  pause(context: RequestContext): Promise<void> | undefined;
+  /** Whether a request has a large body, or changes a large object: its work is done in steps. */
+  isLarge(context: RequestContext, live?: UnknownObject): boolean;
+  /** Lets other requests be served between two steps of a large request; undefined for others. */
+  pause(context: RequestContext, live?: UnknownObject): Promise<void> | undefined;
   readonly checkNamespaces: boolean;
   readonly watchBufferLimit: number;
 }

@@ -67,7 +67,7 @@ export function createDispatcher(
     const call: Call = { core, hub, settle, target, request, context, warnings, rendering };
     const isServed =
       target.subresource === '' || target.version.subresources.some(({ name }) => name === target.subresource);
-    // A method that a path does not have is refused before anything is said.
+    // Refuse a method that the path does not have before any other answer.
     if (method === 'PATCH' && !target.resource.custom && isServed) checkPatchType(target, request.contentType ?? '');
     const isTaken =
       method === 'POST' ? target.name === '' : target.name !== '' || method === 'GET' || method === 'DELETE';
@@ -237,7 +237,7 @@ export function warningHeader(warnings: ReadonlySet<string>): { warning?: string
   if (warnings.size === 0) return {};
   let total = 0;
   for (const one of warnings) total += one.length;
-  // As much as Kubernetes sends, so that the headers stay within what clients read.
+  // Send as much as Kubernetes does, so that the headers stay within the limits of clients.
   const shown = [...warnings].map((one) => (total > MAX_WARNINGS ? one.slice(0, MAX_WARNING) : one));
   const sent = total > MAX_WARNINGS ? shown.slice(0, MAX_WARNINGS / MAX_WARNING) : shown;
   return { warning: sent.map((one) => `299 - ${JSON.stringify(one)}`).join(', ') };

@@ -1,4 +1,4 @@
-// What every cluster begins with, as kube-apiserver makes it: four namespaces and the two priorities of the system.
+// The first objects of every cluster, as kube-apiserver creates them: four namespaces and the two priorities of the system.
 import type { ManagedFieldsEntry } from '@capstan/kube';
 import { type Core, newUid, timestamp } from './core.ts';
 import { SYSTEM_PRIORITIES } from './validation/cluster-rules.ts';
@@ -6,7 +6,7 @@ import { SYSTEM_PRIORITIES } from './validation/cluster-rules.ts';
 const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 const CLASSES = 'scheduling.k8s.io/priorityclasses';
 
-/** What is there already stays as it is. */
+/** Existing objects stay as they are. */
 export function createSeedObjects(core: Core): void {
   const now = timestamp(core.clock);
   const put = (

@@ -1,4 +1,4 @@
-// What the tests of this package share: a server that a test can hold in its hand. Only *.test.ts import it.
+// The shared parts of the tests of this package: a server for one test. Only *.test.ts import it.
 import assert from 'node:assert/strict';
 import type { ApiRequest, ApiResponse, Clock, Transport, UnknownObject, WatchEvent } from '@capstan/kube';
 import { type BuiltinTypes, loadBuiltins } from './builtin/builtin.ts';
@@ -159,7 +159,7 @@ export const widget = (name: string, spec: object) => ({
   spec,
 });
 
-/** A definition with what tests need: defaults, limits, subresources, a list by key. */
+/** A definition with the features that tests need: defaults, limits, subresources, a list by key. */
 export function definition(properties: Record<string, object> = {}) {
   const item = {
     type: 'object',

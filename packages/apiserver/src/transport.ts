@@ -70,7 +70,7 @@ async function textOf(stream: AsyncIterable<string>): Promise<string> {
   return text;
 }
 
-/** The stream, which breaks (as a connection does) once `lost` says so, where the server would merely end it. */
+/** The stream, which breaks (as a connection does) once `lost` returns an error, where the server would merely end it. */
 function breakable(stream: WatchStream, lost: () => Error | undefined): WatchStream {
   return {
     [Symbol.asyncIterator]() {

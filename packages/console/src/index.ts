@@ -1,2 +1,9 @@
+export type { EventAnswer, PlanRequest, SchemaAnswer, WhatIfRequest } from './api-types.ts';
 export { type ConsoleServer, type ConsoleServerOptions, startConsole } from './server/console-server.ts';
-export type { ConsoleHealth, ConsoleSource } from './server/source.ts';
+export type {
+  ConsoleHealth,
+  ConsoleOutcome,
+  ConsolePlan,
+  ConsoleReport,
+  ConsoleSource,
+} from './server/source.ts';

@@ -1,25 +1,26 @@
-// Names that Capstan gives. A child's name is computed from its owner's, so that a restart finds the child again; where it
-// does not fit, it is cut and ends in a hash of everything it was built from, so that two names that are cut alike differ.
+// The names of objects that Capstan creates. The name of a child is computed from the name of its owner, so that a restart finds the child
+// again. A name that is too long is cut and ends in a hash of all its parts, so that two names with the same beginning differ.
 import { createHash } from 'node:crypto';
 import type { Random } from './clock.ts';
 import { ValueErrors } from './errors.ts';
 
-/** Kubernetes' alphabet for random names: no vowels, so no words, and nothing that reads like another character. */
+/** Kubernetes' alphabet for random names. It has no vowels, so that no words appear, and no characters that look alike. */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const MAX_NAME = 63;
-/** 27^10 is 47 bits: a million names that are cut alike collide with a chance of 1 in 400. */
+/** 27^10 is 47 bits: among a million names with the same beginning, a collision has a chance of 1 in 400. */
 const HASH_LENGTH = 10;
 const GENERATED_LENGTH = 5;
 
 /**
- * The parts joined by dashes, when that is a DNS label of at most 63 characters; else a readable beginning and a hash of
- * the parts. What a DNS label cannot hold (upper case, dots, slashes) counts as cut: `My.App` becomes `my-app-…`.
+ * Joins the parts by dashes if the result is a DNS label of at most 63 characters. Otherwise, returns a readable beginning and a hash of
+ * the parts. Characters that a DNS label cannot hold (upper case, dots, slashes) are replaced, and the hash is added: `My.App` becomes
+ * `my-app-…`.
  */
 export function childName(base: string, ...parts: string[]): string {
   return childNameWithin(MAX_NAME, base, ...parts);
 }
 
-/** Like childName, for another limit: 52 for a CronJob, say. */
+/** Works like childName with another limit, for example 52 for a CronJob. */
 export function childNameWithin(max: number, base: string, ...parts: string[]): string {
   if (max < HASH_LENGTH + 6) throw ValueErrors.ChildName(base, `${max} characters leave no space for a hash`);
   const joined = [base, ...parts].join('-');
@@ -30,12 +31,12 @@ export function childNameWithin(max: number, base: string, ...parts: string[]): 
     .replace(/^-/, '')
     .slice(0, max - HASH_LENGTH - 1)
     .replace(/-$/, '');
-  // The list and not the joined text: `a`, `b-c` and `a-b`, `c` are not the same.
+  // Hash the list and not the joined text: `a`, `b-c` and `a-b`, `c` are different children.
   const hash = shortHash(JSON.stringify([base, ...parts]));
   return readable === '' ? hash : `${readable}-${hash}`;
 }
 
-/** The name that metadata.generateName stands for: the prefix (cut to 58) and five random characters. */
+/** Returns a name for metadata.generateName: the prefix (cut to 58 characters) and five random characters. */
 export function generateName(prefix: string, random: Random): string {
   let suffix = '';
   for (let i = 0; i < GENERATED_LENGTH; i++) suffix += ALPHABET[Math.floor(random() * ALPHABET.length)];

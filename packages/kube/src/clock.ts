@@ -1,4 +1,4 @@
-// Time, as an argument: everything that waits takes a Clock, so that tests move time by hand and replay it.
+// Time is an argument: every component that waits takes a Clock, so that tests move time by hand and replay it.
 
 export interface Timer {
   cancel(): void;
@@ -9,7 +9,7 @@ export interface Clock {
   now(): number;
   /** Calls back once, `ms` from now, never synchronously. */
   after(ms: number, call: () => void): Timer;
-  /** Lets other work of the event loop run, then goes on. */
+  /** Lets other work of the event loop run, then resolves. */
   yield(): Promise<void>;
 }
 
@@ -61,10 +61,10 @@ function abortReason(signal: AbortSignal | undefined): Error {
   return reason instanceof Error ? reason : new Error('aborted', { cause: reason });
 }
 
-/** Randomness, as an argument: a number in [0, 1). */
+/** A source of random numbers in [0, 1). */
 export type Random = () => number;
 
-/** Resolves when the signal is aborted; at once when it is already. */
+/** Resolves when the signal is aborted, or at once if it is already aborted. */
 export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

@@ -1,5 +1,5 @@
-// Durations as Go writes them, which is how they stand in Kubernetes objects: `1h30m0s`, `300ms`, `1.5µs`. They are
-// 64-bit counts of nanoseconds; the functions in milliseconds are for everyday use, those in nanoseconds are exact.
+// Durations in Go's notation, which Kubernetes objects use: `1h30m0s`, `300ms`, `1.5µs`. They are 64-bit counts of nanoseconds. The
+// functions in milliseconds are for everyday use; those in nanoseconds are exact.
 import { ValueErrors } from './errors.ts';
 
 const UNITS: Readonly<Record<string, bigint>> = {
@@ -15,14 +15,14 @@ const UNITS: Readonly<Record<string, bigint>> = {
 };
 const MAX = 2n ** 63n;
 
-/** Milliseconds; digits beyond nanoseconds are cut. */
+/** Returns milliseconds. Digits beyond nanoseconds are cut. */
 export function parseDuration(text: string): number {
   const nanos = parseDurationNanos(text);
-  // In two parts: as one double the nanoseconds of a long time would already be rounded.
+  // Convert in two parts: a double would round the nanoseconds of a long duration.
   return Number(nanos / 1_000_000n) + Number(nanos % 1_000_000n) / 1e6;
 }
 
-/** Go's text for so many milliseconds, rounded to the nanosecond. */
+/** Formats milliseconds as Go does, rounded to the nanosecond. */
 export function formatDuration(ms: number): string {
   const whole = Math.trunc(ms);
   return formatDurationNanos(BigInt(whole) * 1_000_000n + BigInt(Math.round((ms - whole) * 1e6)));
@@ -46,7 +46,7 @@ export function parseDurationNanos(text: string): bigint {
     if (scale === undefined) {
       throw ValueErrors.Duration(text, `the unit ${JSON.stringify(unit)} is not one of ns, us, ms, s, m, h`);
     }
-    // Digits that cannot count any more would only make the arithmetic slow.
+    // Refuse more digits than 64 bits can hold: they would only make the arithmetic slow.
     if (whole.replace(/^0+/, '').length > 19) throw tooLong(text);
     total += BigInt(whole || '0') * scale + fractionOf(fraction, scale);
     if (total > MAX) throw tooLong(text);
@@ -70,7 +70,7 @@ export function formatDurationNanos(nanos: bigint): string {
   return `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`;
 }
 
-/** In floating point, as in Go: its last nanosecond may be off, and ours is to be the same. */
+/** Uses floating point like Go, so that an error in the last nanosecond is the same as Go's. */
 function fractionOf(digits: string, unit: bigint): bigint {
   const significant = digits.slice(0, 18);
   return BigInt(Math.trunc(Number(significant) * (Number(unit) / 10 ** significant.length)));

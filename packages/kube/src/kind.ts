@@ -3,8 +3,8 @@ import type { KubeObject } from './object.ts';
 declare const type: unique symbol;
 
 /**
- * A kind as a value: where it lives in the API, and (in the type parameter) what its objects look like.
- * Built-in kinds and kinds of others are plain Kinds; kinds of ours come from defineKind and bring schema, CRD, defaults and validation.
+ * A kind as a value: its place in the API and, in the type parameter, the type of its objects. Built-in and foreign kinds are plain Kinds.
+ * Capstan's own kinds come from defineKind and have a schema, a CRD, defaults and validation.
  */
 export interface Kind<T extends KubeObject = KubeObject> {
   /** Empty for the core group. */
@@ -19,14 +19,14 @@ export interface Kind<T extends KubeObject = KubeObject> {
   readonly sensitive?: boolean;
   /** Whether the kind has a status subresource. */
   readonly hasStatus?: boolean;
-  /** Never present: it carries the static type. */
+  /** The property is never present. It carries the static type. */
   readonly [type]?: T;
 }
 
 // The static type of a kind's objects.
 export type KindOf<K> = K extends Kind<infer T> ? T : never;
 
-/** `Kind.group`, as in `Deployment.apps`; the core group has no suffix. Unique within a cluster. */
+/** Returns `Kind.group`, for example `Deployment.apps`. The core group has no suffix. The id is unique within a cluster. */
 export function kindId(kind: Pick<Kind, 'group' | 'kind'>): string {
   return kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`;
 }
@@ -41,13 +41,13 @@ export interface KindDeclaration {
   hasStatus?: boolean;
 }
 
-/** A kind that another client defines (a built-in one, or another project's): only where it lives, and its type. */
+/** Declares a kind that is defined elsewhere (by Kubernetes or another project), with its place in the API and its type. */
 export function externalKind<T extends KubeObject = KubeObject>(declaration: KindDeclaration): Kind<T> {
   const { group, version } = declaration;
   return { ...declaration, apiVersion: group === '' ? version : `${group}/${version}` };
 }
 
-/** The group of an apiVersion; empty for the core group. */
+/** Returns the group of an apiVersion, which is empty for the core group. */
 export function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf('/');
   return slash < 0 ? '' : apiVersion.slice(0, slash);

@@ -1,7 +1,7 @@
-// The rules for names, in kube-apiserver's words: each validator gives the list of what is wrong, empty when nothing is.
-// Lengths count bytes, as on the server, which calls them characters in some of the messages.
+// The rules for names, in kube-apiserver's words. Each validator returns the list of problems, which is empty for a valid name. Lengths
+// count bytes, as on the server, although some messages call them characters.
 
-// The patterns as messages show them.
+// The patterns that messages show.
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
 const WILDCARD = `\\*\\.${SUBDOMAIN}`;
@@ -9,7 +9,7 @@ const LABEL_1035 = '[a-z]([-a-z0-9]*[a-z0-9])?';
 const KEY_NAME = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
 const LABEL_VALUE = `(${KEY_NAME})?`;
 
-// The same sets of names, written so that a long wrong one is refused in linear time: those above backtrack.
+// These patterns match the same names but refuse a long invalid name in linear time. The patterns above backtrack.
 const isLabel = /^[a-z0-9]+(?:-+[a-z0-9]+)*$/;
 const isSubdomain = /^[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*$/;
 const isLabel1035 = /^[a-z][a-z0-9]*(?:-+[a-z0-9]+)*$/;
@@ -18,7 +18,7 @@ const isKeyName = /^[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*$/;
 const MAX_LABEL = 63;
 const MAX_SUBDOMAIN = 253;
 
-/** Names of namespaces, and of whatever becomes one part of a host name. */
+/** Validates names of namespaces, and other names that become one part of a host name. */
 export function validateDns1123Label(value: string): string[] {
   const errors = tooLong(value, MAX_LABEL);
   if (isLabel.test(value)) return errors;
@@ -27,7 +27,7 @@ export function validateDns1123Label(value: string): string[] {
   return [...errors, mismatch(rule, LABEL, 'my-name', '123-abc')];
 }
 
-/** Names of most kinds. */
+/** Validates names of most kinds. */
 export function validateDns1123Subdomain(value: string): string[] {
   return subdomainErrors(value, 'characters');
 }
@@ -39,7 +39,7 @@ function subdomainErrors(value: string, unit: 'characters' | 'bytes'): string[] 
   return [...errors, mismatch(rule, SUBDOMAIN, 'example.com')];
 }
 
-/** A host name that may stand for one more level: `*.example.com`. */
+/** Validates a host name that may start with a wildcard: `*.example.com`. */
 export function validateWildcardDns1123Subdomain(value: string): string[] {
   const errors = tooLong(value, MAX_SUBDOMAIN);
   if (value.startsWith('*.') && isSubdomain.test(value.slice(2))) return errors;
@@ -48,7 +48,7 @@ export function validateWildcardDns1123Subdomain(value: string): string[] {
   return [...errors, mismatch(rule, WILDCARD, '*.example.com')];
 }
 
-/** Names of Services, which must begin with a letter. */
+/** Validates names of Services, which must begin with a letter. */
 export function validateDns1035Label(value: string): string[] {
   const errors = tooLong(value, MAX_LABEL);
   if (isLabel1035.test(value)) return errors;
@@ -57,7 +57,7 @@ export function validateDns1035Label(value: string): string[] {
   return [...errors, mismatch(rule, LABEL_1035, 'my-name', 'abc-123')];
 }
 
-/** Keys of labels, finalizers, condition types: a name, or a domain, a slash and a name. */
+/** Validates keys of labels, finalizers and condition types: a name, or a domain, a slash and a name. */
 export function validateQualifiedName(value: string): string[] {
   const parts = value.split('/');
   const [first = '', second] = parts;
@@ -77,7 +77,7 @@ export function validateQualifiedName(value: string): string[] {
   return errors;
 }
 
-/** Like a qualified name, in any case. */
+/** Validates a qualified name in upper or lower case. */
 export function validateAnnotationKey(value: string): string[] {
   return validateQualifiedName(value.toLowerCase());
 }
@@ -89,13 +89,13 @@ export function validateLabelValue(value: string): string[] {
   return [...errors, mismatch(rule, LABEL_VALUE, 'MyValue', 'my_value', '12345')];
 }
 
-/** Names that only have to fit into a path: those of roles and role bindings, for one (`system:node`). */
+/** Validates names that only have to fit into a path, such as those of roles and role bindings (`system:node`). */
 export function validatePathSegment(value: string): string[] {
   if (value === '.' || value === '..') return [`may not be '${value}'`];
   return ['/', '%'].filter((character) => value.includes(character)).map((one) => `may not contain '${one}'`);
 }
 
-/** Names of ports (IANA service names). */
+/** Validates names of ports (IANA service names). */
 export function validatePortName(value: string): string[] {
   const errors = tooLong(value, 15);
   if (!/^[-a-z0-9]+$/.test(value)) {

@@ -1,4 +1,4 @@
-// What every Kubernetes object has. Objects are plain data and are never changed in place: caches share them.
+// The parts that every Kubernetes object has. Objects are plain data and are never changed in place, because caches share them.
 
 export interface OwnerReference {
   apiVersion: string;
@@ -47,7 +47,7 @@ export interface UnknownObject extends KubeObject {
   [part: string]: unknown;
 }
 
-/** Which object: a name, and a namespace unless the kind is cluster-scoped. */
+/** A reference to an object: a name, and a namespace unless the kind is cluster-scoped. */
 export interface ObjectRef {
   namespace?: string;
   name: string;

@@ -1,5 +1,5 @@
-// What the published package exports: what operators are written with. Everything else is in `@capstan/kube/internal`, which
-// may change in any release. `npm run generate:api` describes each name in docs/api/kube.md.
+// The exports of the published package, for writing operators. All other exports are in `@capstan/kube/internal`, which may change in any
+// release. `npm run generate:api` describes each name in docs/api/kube.md.
 export * from './builtin/index.ts';
 export {
   ApiError,

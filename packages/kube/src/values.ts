@@ -1,5 +1,5 @@
-// What a program needs that only reads values: schemas of fields with their defaults and types, durations, names, JSON. Kinds, rules
-// and clients are not here: a command that reads a file and ends starts in half the time without them.
+// The entry point for programs that only read values: schemas of fields with defaults and types, durations, names, JSON. Kinds, rules and
+// clients are not exported here, because a command that reads a file and ends starts in half the time without them.
 export * from './client/back-off.ts';
 export * from './clock.ts';
 export * from './duration.ts';

@@ -26,7 +26,7 @@ export interface Controllers {
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Workloads, Services, budgets and the scheduler: what a control plane runs besides the API server. */
+/** Workloads, Services, budgets and the scheduler: the programs of a control plane besides the API server. */
 export function createControllers(options: ControllersOptions): Controllers {
   return {
     async run(signal) {

@@ -22,7 +22,7 @@ export interface Stage {
   readonly clock: MovableClock;
   /** Lets so much time pass. */
   pass(seconds: number): Promise<void>;
-  /** Lets time pass until it is so; throws after a minute, or as many seconds as said. */
+  /** Lets time pass until the condition holds; throws after a minute, or the given number of seconds. */
   until(isSo: () => Promise<boolean>, seconds?: number): Promise<void>;
   /** Stops and starts everything but the API server. */
   restart(): Promise<void>;
@@ -39,7 +39,7 @@ export interface StageOptions {
   random: Random;
   nodes?: readonly Partial<NodeOptions>[];
   logger?: Logger;
-  /** What lies between the server and whatever is under test; default nothing. */
+  /** The layer between the server and the tested program; default nothing. */
   between?: (transport: Transport) => Transport;
 }
 

@@ -1,5 +1,4 @@
-// The whole of the workloads against a network and a server that misbehave: whatever happens, once they are healthy again
-// there is exactly what the objects ask for.
+// All workloads against a network and a server that misbehave: once they are healthy again, exactly the requested objects exist.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Client, DaemonSet, Deployment, EndpointSlice, isConflict, Pod, ReplicaSet, Service } from '@capstan/kube';

@@ -2,9 +2,9 @@ import { type Kind, type KubeObject, kindId } from '@capstan/kube/cluster';
 import { AuthorErrors, guarded } from './guard.ts';
 
 /**
- * What an operator can say about an object before it is stored, beyond the rules of its definition: the same validation that its
- * reconcilers use, run by the admission webhook (`capstan install --admission`). Pure. An object is refused for its errors;
- * what may be corrected by another object later (a reference, for one) is a warning, or nothing: the status reports it.
+ * An operator's check of an object before it is stored, beyond the rules of its definition: the same validation that its reconcilers use,
+ * run by the admission webhook (`capstan install --admission`). Pure. An object is refused for its errors. A problem that another object
+ * may correct later (a reference, for example) is a warning, or nothing: the status reports it.
  */
 export interface AdmissionCheck<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>;
@@ -14,7 +14,7 @@ export interface AdmissionCheck<T extends KubeObject = KubeObject> {
 }
 
 export interface AdmissionFindings {
-  /** As in `spec.routes[0]: …; what to do`. */
+  /** As in `spec.routes[0]: …; REMEDY`. */
   readonly errors: readonly string[];
   readonly warnings?: readonly string[];
 }
@@ -28,7 +28,7 @@ export function admissionCheck<T extends KubeObject>(check: AdmissionCheck<T>): 
   return check;
 }
 
-/** What a check finds. Throws an error that names the check where it throws, or returns something else than findings. */
+/** Returns the findings of a check. Throws an error that names the check if it throws, or returns something else than findings. */
 export function checkAdmission(
   check: AdmissionCheck,
   object: KubeObject,

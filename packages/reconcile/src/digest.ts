@@ -1,14 +1,14 @@
-// The digest of chosen values: what a hash tree, an applied child and a cause are compared by.
+// The digest of chosen values, by which hash trees, applied children and causes are compared.
 //
 // Form: `v1.<plain>` or, when sensitive values took part, `v1.<plain>.<key id>.<keyed>`. `plain` is the SHA-256 (128 bits
 // of it) of the canonical JSON of the list of values, in which every sensitive string stands as a placeholder; `keyed` is
 // the HMAC of the sensitive strings in their order, under a key that only the operator has, derived for one namespace and one
-// purpose: equal secrets in two namespaces have unequal digests, so a status in one says nothing of a short secret in the
-// other. The id of a derived key is another than that of the key itself, and a new id alone rolls nothing. JSON frames itself, so no two
+// purpose: equal secrets in two namespaces have unequal digests, so a status in one reveals nothing about a short secret in the other. The
+// id of a derived key is another than that of the key itself, and a new id alone rolls nothing. JSON frames itself, so no two
 // different lists give the same bytes; keys are sorted, so arrival, listing and map order do not count; list order does.
 //
-// As in Kubernetes, a field that is undefined is no field, and an undefined item of a list is null. What JSON cannot hold
-// (a Map, a Set, a function, NaN) is refused: it would be nothing in the text, and its changes would roll nothing.
+// As in Kubernetes, a field that is undefined is no field, and an undefined item of a list is null. A value that JSON cannot hold (a Map, a
+// Set, a function, NaN) is refused: it would be missing in the text, and its changes would roll nothing.
 import { createHmac, hash } from 'node:crypto';
 import { DigestErrors } from './errors.ts';
 
@@ -26,10 +26,10 @@ const VERSION = 'v1';
 const PLACEHOLDER = '\u0000sensitive';
 const HEX_DIGITS = 32;
 
-/** What digests of sensitive values are created for; those for one purpose say nothing of those for another. */
+/** The purposes of digests of sensitive values; a digest for one purpose reveals nothing about those for another. */
 export type DigestPurpose = 'inputs' | 'cause';
 
-/** The key for one namespace (empty for what has none) and one purpose. */
+/** Returns the key for one namespace (empty for cluster-scoped objects) and one purpose. */
 export function keyFor({ id, bytes }: DigestKey, namespace: string, purpose: DigestPurpose): DigestKey {
   const derived = createHmac('sha256', bytes)
     .update(JSON.stringify([purpose, namespace]))
@@ -82,7 +82,7 @@ export function sameDigest(left: string | undefined, right: string | undefined):
   return leftKey !== rightKey || leftKeyed === rightKeyed;
 }
 
-/** A short keyed digest of the content of a sensitive object (metadata and status do not count), or of what was seen of it. */
+/** Returns a short keyed digest of the content of a sensitive object (metadata and status do not count), or of its seen parts. */
 export function causeDigest(value: unknown, key: DigestKey, seen?: unknown): string {
   const {
     metadata,
@@ -105,7 +105,7 @@ function sha256(text: string): string {
 
 const keepAll = (text: string) => text;
 
-/** The values as canonical JSON. What arrives from a server is mostly in order already, and then costs no more than JSON does. */
+/** Returns the values as canonical JSON. Values from a server are mostly in order already, and then cost no more than JSON does. */
 function canonicalText(values: unknown, textOf: (text: string) => string): string {
   return JSON.stringify(inOrder(values, textOf));
 }

@@ -1,5 +1,5 @@
-// Every error that this package throws for others to handle. A message shows what was attempted, on what and what went wrong;
-// the remedy shows what to do.
+// Every error that this package throws for its callers. A message shows the attempt, its object and the problem; the remedy shows the
+// action to take.
 
 import { catalogue, reasonOf } from '@capstan/kube/cluster';
 

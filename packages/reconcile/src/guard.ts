@@ -1,5 +1,5 @@
-// Contains functions that an author gives. Whatever such a function throws becomes an Error that can be read, with the name of the
-// function and of what it was called for. A promise where a value is due is refused: no caller would wait for it.
+// Contains the functions of authors. Anything that such a function throws becomes a readable Error, with the name of the function and its
+// argument. A promise where a value is due is refused: no caller would wait for it.
 import { catalogue, reasonOf } from '@capstan/kube/cluster';
 
 const AuthorErrors = catalogue('author', {
@@ -71,7 +71,7 @@ export function asError(thrown: unknown): Error {
     if (thrown instanceof Error && typeof Object.getOwnPropertyDescriptor(thrown, 'message')?.value === 'string')
       return thrown;
   } catch {
-    // What cannot even be looked at is described below.
+    // A value that cannot even be inspected is described below.
   }
   return new Error(reasonOf(thrown) || 'an error without a message');
 }

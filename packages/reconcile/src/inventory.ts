@@ -34,14 +34,14 @@ export function inventoryOf(object: KubeObject): InventoryId | undefined {
   return object.metadata.labels?.[INVENTORY_LABEL];
 }
 
-/** The field manager of a reconciler: what server-side apply knows its fields by. */
+/** The field manager of a reconciler, by which server-side apply knows its fields. */
 export function fieldManager(operator: string, reconciler: string): string {
   return `${FIELD_MANAGER_PREFIX}${operator}.${reconciler}`;
 }
 
 /**
- * The field manager of what one owner shares in an object: one each, because an apply takes away what the same manager
- * applied before, and two owners of one reconciler would undo each other for ever.
+ * The field manager of the fields that one owner shares in an object: one each, because an apply removes the former fields of the same
+ * manager, and two owners of one reconciler would undo each other for ever.
  */
 export function sharingManager(manager: string, inventory: InventoryId): string {
   return `${manager}.${inventory.slice(-HASH_DIGITS)}`;

@@ -5,6 +5,7 @@ import type { Flags, FlagValues } from './command-line/flag.ts';
 import { DefinitionErrors } from './errors.ts';
 import type { Registry } from './metrics/registry.ts';
 import { NAME, type Reconciler } from './reconciler.ts';
+import type { Report } from './reports/report.ts';
 import type { Sink } from './sinks/sink.ts';
 
 export interface OperatorDefinition<F extends Flags = Flags, P extends Flags = Flags> {
@@ -14,14 +15,16 @@ export interface OperatorDefinition<F extends Flags = Flags, P extends Flags = F
   /** The kinds that it defines; `capstan crds` prints their manifests. */
   kinds: readonly OwnedKind[];
   reconcilers: readonly Reconciler[];
-  /** Names under which programs of its own write beside it: what they alone wrote is the operator's own. None by default. */
+  /** Field managers of programs of its own that write beside it: objects that only they wrote are the operator's own. None by default. */
   alsoWritesAs?: readonly string[];
   /** Finalizers that these programs hold on objects of its kinds: an uninstallation releases them where nothing else does. None by default. */
   alsoHolds?: readonly string[];
-  /** What the admission webhook checks of its kinds, where it is installed; nothing by default. */
+  /** The checks of its kinds in the admission webhook, where that is installed; none by default. */
   admission?: readonly AdmissionCheck[];
-  /** What it delivers outside the cluster; none by default. */
+  /** Its deliveries outside the cluster; none by default. */
   sinks?: readonly Sink[];
+  /** Pages about the parts that it runs, for the console; none by default. */
+  reports?: readonly Report[];
   /**
    * Flags of its own: `--NAME.FLAG=VALUE` of Capstan's commands, `--FLAG=VALUE` of its own program. Their defaults are here and
    * nowhere else.
@@ -30,8 +33,8 @@ export interface OperatorDefinition<F extends Flags = Flags, P extends Flags = F
   /** The same operator as its flags ask for; needed where there are flags. */
   withFlags?(values: FlagValues<F>, env: Environment): Operator;
   /**
-   * What runs in programs of its own beside this operator, as operators that `plan` evaluates too: it shows what they would write and
-   * deliver. None by default.
+   * The parts that run in programs of their own beside this operator, as operators that `plan` evaluates too: it shows their writes and
+   * deliveries. None by default.
    */
   instances?(context: InstancesContext): Promise<Instances>;
   /** Commands of its own program. */
@@ -51,7 +54,7 @@ export interface OperatorProgram<F extends Flags = Flags, P extends Flags = Flag
   readonly run?: string;
   /** Flags of that command besides those of the operator and of `capstan run`. */
   readonly flags?: P;
-  /** Flags of `capstan run` that follow from those of this command: other names, other defaults. What the user gave wins. */
+  /** Flags of `capstan run` that follow from those of this command: other names, other defaults. The user's own flags win. */
   runFlags?(values: FlagValues<F> & FlagValues<P>): Readonly<Record<string, string | boolean | undefined>>;
   /** Whether it creates its namespaces where it may: for programs whose manifests leave that to them. */
   readonly createsNamespaces?: boolean;
@@ -61,14 +64,14 @@ export interface InstancesContext {
   readonly client: Client;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** What would be applied; undefined for an object that would be deleted. */
+  /** The object that would be applied; undefined for an object that would be deleted. */
   readonly given: readonly { readonly kind: Kind; readonly after: KubeObject | undefined }[];
 }
 
 export interface Instances {
   /** Each with a name of its own. */
   readonly operators: readonly Operator[];
-  /** What had to be assumed. */
+  /** The assumptions that were made. */
   readonly notes: readonly string[];
 }
 
@@ -104,7 +107,7 @@ export function operator<const F extends Flags = Flags, const P extends Flags = 
   return definition;
 }
 
-/** Whether a reconciler owns status.observedGeneration: said so, or the first of its kind that does not say no. */
+/** Whether a reconciler owns status.observedGeneration: it is declared so, or it is the first of its kind that does not decline. */
 export function isPrimary({ reconcilers }: Operator, reconciler: Reconciler): boolean {
   if (reconciler.primary !== undefined) return reconciler.primary;
   const id = kindId(reconciler.resource);

@@ -1,5 +1,5 @@
-// What the published package exports: what operators are written with, and what runs them. Everything else is in `@capstan/reconcile/internal`, which
-// may change in any release. `npm run generate:api` describes each name in docs/api/reconcile.md.
+// The exports of the published package: the parts for writing operators, and for running them. Everything else is in
+// `@capstan/reconcile/internal`, which may change in any release. `npm run generate:api` describes each name in docs/api/reconcile.md.
 export {
   ADOPTED_ANNOTATION,
   type Adoption,

@@ -1,4 +1,4 @@
-// Definitions: what an operator author writes. Nothing here runs anything.
+// The definitions of operator authors. Nothing here runs anything.
 import { type Kind, type KubeObject, kindId, type LabelSelector, type ObjectRef } from '@capstan/kube/cluster';
 import type { Digest } from './digest.ts';
 import { parsePath } from './field-path.ts';
@@ -18,14 +18,14 @@ export interface Context<T extends KubeObject = KubeObject, M = unknown> {
 }
 
 /**
- * What a cluster is to an operator. `local` is the one that the operator runs in; `broker` is one other; `member` and
- * `remote` are many. Caches, RBAC and leases follow per role. A world that is the only one of its role has the role's name.
+ * The role of a cluster for an operator. `local` is the one that the operator runs in; `broker` is one other; `member` and `remote` are
+ * many. Caches, RBAC and leases follow per role. A world that is the only one of its role has the role's name.
  */
 export type Role = string;
 
 export const LOCAL: Role = 'local';
 
-/** What earlier plans asked to remember. Reading it never wakes anybody. */
+/** The memory of earlier plans. Reading it never wakes a reconciler. */
 export interface Memory<M = unknown> {
   /** The memory of the last plan, from `status.memory`. */
   readonly own: M | undefined;
@@ -41,7 +41,7 @@ export interface ReconcilerDefinition<T extends KubeObject, M = unknown> {
   in?: Role;
   /** Every kind that it reads besides its own; reading any other throws. */
   reads?: readonly (Kind | ReadDeclaration)[];
-  /** Every kind that it writes, by what its plans do; a kind alone is one that it applies. Writing anything else throws. */
+  /** Every kind that it writes, by the actions of its plans; a kind alone is one that it applies. Writing anything else throws. */
   writes?: readonly (Kind | WriteDeclaration)[];
   reconcile(context: Context<T, M>): Plan;
   /** Runs instead of reconcile once the object is being deleted and held by our finalizer; ends in released(). */
@@ -53,7 +53,7 @@ export interface ReconcilerDefinition<T extends KubeObject, M = unknown> {
   finalizer?: string | false;
   /** Whether status.observedGeneration is its to write; by default the first reconciler of a kind in its operator is primary. */
   primary?: boolean;
-  /** Whether it says anything in the status of what it reconciles; if not, its role does not allow it. Default: where there is one. */
+  /** Whether it writes the status of its resource; if not, its role does not allow it. Default: where there is one. */
   writesStatus?: boolean;
   /**
    * Whether it runs: a derivation or fold, read with the empty key in its own world. While it is false, or not known yet,
@@ -64,7 +64,7 @@ export interface ReconcilerDefinition<T extends KubeObject, M = unknown> {
   concurrency?: number;
 }
 
-/** A key that is written mostly waits, for the server and for the caches to take in what was written. */
+/** A key that is written mostly waits, for the server and for the caches to take in the write. */
 export const DEFAULT_CONCURRENCY = 32;
 
 export interface Reconciler extends ReconcilerDefinition<KubeObject> {
@@ -73,8 +73,8 @@ export interface Reconciler extends ReconcilerDefinition<KubeObject> {
 }
 
 /**
- * How far a read reaches: RBAC rules and caches follow from it.
- * `referenced`: single objects by name; metadata is watched, content fetched for what something reads.
+ * The reach of a read: RBAC rules and caches follow from it.
+ * `referenced`: single objects by name; metadata is watched, content is fetched for objects that something reads.
  * `owned`: only objects that carry our inventory label are cached; a get of any other is absent.
  * `inNamespace`: all objects of the operator's own namespace. `everywhere`: all objects (of the watched namespaces).
  */
@@ -135,15 +135,15 @@ export interface WriteDeclaration {
   readonly kind: Kind;
   /** The role of the worlds that it is written in; by default that of the reconciler's own. */
   readonly in?: Role;
-  /** What plans do with objects of the kind; anything else is an error on the resource. `keep` needs no declaration. */
+  /** The actions of plans on objects of the kind; any other action is an error on the resource. `keep` needs no declaration. */
   readonly by: readonly WriteMode[];
   /** Whether children that are no longer planned are deleted; true by default. False: they stay, or the garbage collector removes them. */
   readonly prunes?: boolean;
   /** The only namespaces in which it is written; all by default. Rules are Roles there, and no others are watched. */
   readonly namespaces?: readonly string[];
   /**
-   * For Roles and ClusterRoles: every rule that they may hold. The operator is given these rights itself, since Kubernetes lets no
-   * account grant what it does not have: this bounds what it can grant, and neither `escalate` nor `bind` is needed.
+   * Every rule that a written Role or ClusterRole may hold. The operator gets these rights itself, since Kubernetes lets no account grant
+   * rights that it does not hold: this bounds its grants, and neither `escalate` nor `bind` is needed.
    */
   readonly grants?: Grants;
   /** For ClusterRoles whose rules cannot be known beforehand: the role that bounds them. `capstan rbac --explain` reports it. */
@@ -175,7 +175,7 @@ export function reading(
   return { kind, reach, ...options };
 }
 
-/** Declares a write by what plans do: `writing(Secret, 'mint')`, `writing(Service, ['apply', 'remove'])`. */
+/** Declares a write by the actions of plans: `writing(Secret, 'mint')`, `writing(Service, ['apply', 'remove'])`. */
 export function writing(
   kind: Kind,
   by: WriteMode | readonly WriteMode[],
@@ -196,7 +196,7 @@ export function readDeclarations(reads: readonly (Kind | ReadDeclaration)[]): re
   return reads.map((read) => ('reach' in read ? read : { kind: read, reach: usualReach(read) }));
 }
 
-/** What holds an object of it until what it stands for is gone. */
+/** The finalizer that holds an object of it until the infrastructure behind the object is gone. */
 export function finalizerOf({ finalizer, name }: Pick<Reconciler, 'finalizer' | 'name'>): string {
   return finalizer || `capstan.dev/${name}`;
 }
@@ -212,7 +212,7 @@ export function writesElsewhere(reconciler: Reconciler): boolean {
   return reconciler.writes.some((write) => (write.in ?? roleOf(reconciler)) !== roleOf(reconciler));
 }
 
-/** What operators, reconcilers and sinks may be called: field managers, labels, leases and flags are built from it. */
+/** The pattern of names of operators, reconcilers and sinks: field managers, labels, leases and flags are built from them. */
 export const NAME = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 
 function usualReach(kind: Kind): Reach {

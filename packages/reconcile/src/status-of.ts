@@ -1,4 +1,4 @@
-// What a program needs that only reads what operators write: conditions, marks, names. The runtime is not here: a command that reads
+// The parts for a program that only reads the results of operators: conditions, marks, names. The runtime is not here: a command that reads
 // and ends starts in half the time without it.
 export { type CauseGraph, type CauseState, type RootCause, rootCauses } from './dependence/root-causes.ts';
 export { OWNER_ANNOTATION, PAUSED_ANNOTATION } from './marks.ts';

@@ -13,7 +13,7 @@ import {
 import { createVirtualClock } from './virtual-clock.ts';
 
 export interface PlanOfOptions {
-  /** Of the object to plan for, `namespace/name`; the first of the reconciler's kind among the objects by default. */
+  /** The key of the object to plan for, `namespace/name`; by default the first object of the reconciler's kind. */
   key?: string;
   /** Facts that are known; any other one that is read suspends. */
   facts?: readonly KnownFact[];
@@ -27,7 +27,7 @@ export interface PlanOfOptions {
   now?: number;
 }
 
-/** What the reconciler plans when exactly these objects are there. Throws what it throws, and when it waits for something. */
+/** Returns the reconciler's plan if exactly these objects exist. Throws the reconciler's error, and when it waits for an input. */
 export function planOf(reconciler: Reconciler, objects: readonly KubeObject[], options: PlanOfOptions = {}): Plan {
   const { plan, key } = evaluationOf(reconciler, objects, options);
   if (plan.state === 'error') throw plan.error;
@@ -36,7 +36,7 @@ export function planOf(reconciler: Reconciler, objects: readonly KubeObject[], o
   return plan.value;
 }
 
-/** The same with everything that is known of it: the writes that are left, what it read, what it waits for. */
+/** The same with all details: the remaining writes, the reads, and the inputs that it waits for. */
 export function evaluationOf(
   reconciler: Reconciler,
   objects: readonly KubeObject[],

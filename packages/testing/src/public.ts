@@ -1,5 +1,5 @@
-// What the published package exports: what tests of operators need. Everything else is in `@capstan/testing/internal`, which
-// may change in any release. `npm run generate:api` describes each name in docs/api/testing.md.
+// The exports of the published package, for tests of operators. Everything else is in `@capstan/testing/internal`, which may change in any
+// release. `npm run generate:api` describes each name in docs/api/testing.md.
 export {
   assertReport,
   type Binaries,

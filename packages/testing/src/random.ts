@@ -1,5 +1,5 @@
-// Randomness that replays: one seed, one sequence. A fork is a sequence of its own that depends on the seed and its label
-// only, so that drawing more numbers in one place does not change what happens in another.
+// Randomness that replays: one seed, one sequence. A fork is a sequence of its own that depends on the seed and its label only, so that
+// drawing more numbers in one place does not change another place.
 import type { Random } from '@capstan/kube';
 import { TestingErrors } from './errors.ts';
 

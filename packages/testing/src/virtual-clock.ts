@@ -3,9 +3,8 @@
 // fires: the same program with the same seed therefore takes the same steps, every time, on every machine.
 //
 // Rest is recognised by a turn of the event loop: Node empties its promise and tick queues before it goes on, so one
-// setImmediate (about a microsecond) drains them however long the chains are. What waits for real I/O, a worker or a
-// system timer is outside this clock: such things do not belong in a simulation. A stage on a real server says by `outside`
-// when its connections are at rest.
+// setImmediate (about a microsecond) drains them however long the chains are. Real I/O, workers and system timers are outside this clock:
+// they do not belong in a simulation. A stage on a real server reports by `outside` when its connections are at rest.
 import type { Clock } from '@capstan/kube';
 import { TestingErrors } from './errors.ts';
 
@@ -26,7 +25,10 @@ export interface VirtualClock extends Clock {
 export interface VirtualClockOptions {
   /** Milliseconds since the epoch; default 2026-01-01T00:00:00Z. */
   start?: number;
-  /** Waits until what this clock cannot see is at rest too; true when something has happened meanwhile. Default: nothing is. */
+  /**
+   * Waits until activities that this clock cannot see are at rest too; true if one of them did something meanwhile. Default: there are
+   * none.
+   */
   outside?: () => Promise<boolean>;
 }
 

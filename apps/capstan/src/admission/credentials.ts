@@ -1,5 +1,5 @@
-// The certificate of the admission webhook, in a Secret that every replica can read and renew, and the authority in the
-// configuration by which the server knows it. Whichever replica looks first creates or renews; the others take what is there.
+// The certificate of the admission webhook, in a Secret that every replica can read and renew, and the authority in the configuration by
+// which the server verifies it. The first replica to check creates or renews it; the others use the result.
 import {
   type Client,
   type Clock,

@@ -1,5 +1,5 @@
 export const ADMISSION = 'admission';
-/** Of everything that belongs to the webhook. */
+/** The name of every object of the webhook. */
 export const ADMISSION_NAME = 'capstan-admission';
 export const ADMISSION_SECRET = 'capstan-admission-tls';
 export const ADMISSION_PATH = '/validate';

@@ -1,6 +1,6 @@
-// The answer to an AdmissionReview of one of our kinds. Pure. It never stands in the way of what is there already: an object that
-// is being deleted, or whose spec stays as it is, passes; so does an edit of an object that was wrong before, unless it adds an
-// error. A check that throws refuses nothing; the user sees the error as a warning.
+// The answer to an AdmissionReview of one of our kinds. Pure. It never blocks existing objects: an object that is being deleted passes, so
+// does an edit that leaves the spec unchanged, and so does an edit of an invalid object, unless it adds an error. A check that throws
+// refuses nothing; the user sees the error as a warning.
 import { isDeepStrictEqual } from 'node:util';
 import { isRecord, type KubeObject, keyOfObject, kindId, reasonOf } from '@capstan/kube';
 import type { AdmissionCheck, AdmissionFindings, AdmissionView } from '@capstan/reconcile';

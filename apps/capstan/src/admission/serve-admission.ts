@@ -83,7 +83,7 @@ export async function serveAdmission(options: ServeAdmissionOptions, signal: Abo
     await Promise.all(running);
   }
 
-  /** Tries until it succeeds: what was served last is served meanwhile. */
+  /** Tries until it succeeds. The last certificate is served meanwhile. */
   async function credentials(end: AbortSignal): Promise<KeyPair> {
     for (let failures = 1; ; failures++) {
       try {
@@ -100,7 +100,7 @@ export async function serveAdmission(options: ServeAdmissionOptions, signal: Abo
 
 type Informers = ReadonlyMap<string, Informer<KubeObject>>;
 
-/** Of kinds that may not be installed: then there is nothing to look at. */
+/** The informers of kinds that may not be installed: then their caches stay empty. */
 function informersOf({ checks, client, clock, random, logger }: ServeAdmissionOptions): Informers {
   const kinds = new Map(checks.flatMap(({ reads = [] }) => reads.map((kind) => [kindId(kind), kind])));
   return new Map(

@@ -96,7 +96,7 @@ async function runCommandOf(name: string, operator: Operator): Promise<Command> 
       const run: Record<string, unknown> = parseFlags(runFlags, texts);
       for (const [flag, { default: byDefault }] of Object.entries<Flag>(runFlags)) {
         if (flag in own || values[flag] === undefined) continue;
-        // Of a flag with a default it is not known whether the user gave it.
+        // A flag with a default does not record whether the user set it.
         if (!(flag in texts) || byDefault === undefined) run[flag] = values[flag];
       }
       return runOperators([ready], run as FlagValues<typeof RUN_FLAGS>, io);

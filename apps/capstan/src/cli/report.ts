@@ -2,13 +2,13 @@ import { ApiError, CodedError, isAborted, SchemaError, TransportError } from '@c
 import { UsageError } from '@capstan/reconcile/command-line';
 import type { Io } from './io.ts';
 
-/** Prints what went wrong, and says with which exit code to end. */
+/** Prints an error, and returns the exit code. */
 export function report(error: unknown, isVerbose: boolean, io: Io): number {
   if (io.signal.aborted && (isAborted(error) || error === io.signal.reason)) return INTERRUPTED;
   const message = error instanceof Error ? error.message : String(error);
   const stack = error instanceof Error ? error.stack : undefined;
   io.stderr(`error: ${message}\n`);
-  // One sentence for what can happen to anybody; the stack as well for what only a bug can bring about.
+  // Expected errors print one sentence. Others can only be bugs, and print the stack as well.
   const isExpected = EXPECTED.some((type) => error instanceof type);
   if (stack !== undefined && (isVerbose || !isExpected)) io.stderr(`${stack}\n`);
   if (!isExpected)

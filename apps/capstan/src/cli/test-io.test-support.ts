@@ -1,4 +1,4 @@
-// A machine for tests: what commands print is kept, files are a record, the cluster is whatever transport the test gives.
+// A machine for tests: the output of commands is kept, files are a record, and the test passes in the transport of the cluster.
 import { type Clock, connect, type Transport } from '@capstan/kube';
 import { runCommandLine } from '../cli.ts';
 import type { Io } from './io.ts';

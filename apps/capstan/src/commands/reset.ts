@@ -38,7 +38,7 @@ export default command({
     await endLeftProcesses(data, io.clock ?? systemClock);
     const merged = await readFile(join(data, MERGED), 'utf8').catch(() => undefined);
     if (merged !== undefined) await unmergeKubeconfig(merged.trim(), data);
-    // The lock last: what is left of a deletion that was interrupted is still known as a data folder.
+    // Delete the lock last: the remains of an interrupted deletion are still recognised as a data folder.
     for (const name of content.toSorted((a, b) => Number(a.startsWith('lock')) - Number(b.startsWith('lock'))))
       await rm(join(data, name), { recursive: true, force: true });
     await rm(data, { recursive: true, force: true });

@@ -1,5 +1,5 @@
-// What can come next on a command line, for the completion of shells: commands, flags, their values, and the names of live
-// objects. It never fails: what cannot be found out is left out.
+// The candidates for the next word of a command line, for the completion of shells: commands, flags, their values, and the names of live
+// objects. It never fails: candidates that cannot be determined are left out.
 
 import { CLUSTER_OPTIONS, type Command, type Commands, type Flag, type Flags } from '@capstan/reconcile/command-line';
 import type { Io } from '../cli/io.ts';
@@ -22,7 +22,7 @@ export interface Candidate {
 const NOTHING: Completion = { candidates: [], files: false };
 const FILES: Completion = { candidates: [], files: true };
 
-/** `typed` is what follows the program's name; the last word is the one at the cursor, and may be empty. */
+/** `typed` holds the words after the program's name. The last word is the one at the cursor, and may be empty. */
 export async function complete(typed: readonly string[], commands: Commands, io: Io): Promise<Completion> {
   const { words, isSplit } = rejoined(typed);
   const current = words.at(-1) ?? '';

@@ -7,7 +7,7 @@ import type { Io } from '../cli/io.ts';
 export type ClusterFlags = { readonly [Name in keyof typeof CLUSTER_OPTIONS]?: string };
 
 const PATIENCE_MS = 2000;
-/** More than anybody reads, and less than what a shell takes long for. */
+/** More names than a user reads, and few enough for a shell to be fast. */
 const MAX_NAMES = 500;
 
 export function namespaceNames(flags: ClusterFlags, io: Io): Promise<readonly string[]> {

@@ -2,7 +2,7 @@ import type { Commands } from '@capstan/reconcile/command-line';
 import type { Io } from '../cli/io.ts';
 import { complete } from './complete.ts';
 
-/** What `PROGRAM __complete WORDS…` prints for the scripts of shells. */
+/** Prints the output of `PROGRAM __complete WORDS…` for the scripts of shells. */
 export async function printCompletion(words: readonly string[], commands: Commands, io: Io): Promise<number> {
   const { candidates, files } = await complete(words, commands, io);
   const lines = candidates.map(({ value, help }) => (help === undefined ? value : `${value}\t${help}`));

@@ -1,6 +1,5 @@
-// The scripts that a shell loads. They hold no knowledge of their own: each asks the program what can come next, by
-// `PROGRAM __complete WORDS…`, which prints a line for each candidate (value, tab, help), `:files` where names of files fit, and
-// `:nospace` where the candidate goes on.
+// The scripts that a shell loads. They hold no knowledge of their own. Each requests candidates by `PROGRAM __complete WORDS…`, which
+// prints a line for each candidate (value, tab, help), `:files` where names of files fit, and `:nospace` where the candidate continues.
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 

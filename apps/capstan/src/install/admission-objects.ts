@@ -23,7 +23,7 @@ const SELECTOR = { 'app.kubernetes.io/name': ADMISSION_NAME };
 const SYSTEM_NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease', SYSTEM_NAMESPACE];
 const TIMEOUT_SECONDS = 3;
 
-/** Its own Secret, its own registration, and what its checks look at. */
+/** The rights on its own Secret, its own registration, and the reads of its checks. */
 export function admissionPermissions({ namespace, admission }: Installation): KubeObject[] {
   const subjects = [{ kind: 'ServiceAccount', name: ADMISSION_NAME, namespace }];
   const roleRef = (kind: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind, name: ADMISSION_NAME });

@@ -107,7 +107,7 @@ export async function applyInstallation(options: ApplyInstallationOptions): Prom
     if (removed > 0) report(installation.isOneProgram ? 'their Deployments are removed' : 'the one for all is removed');
   }
 
-  /** Their pods as they were. Definitions are not reverted: a newer one accepts what an older one did. */
+  /** Restores the former pods. Definitions are not reverted: a newer one accepts all objects of an older one. */
   async function restore(deployments: readonly Deployment[]): Promise<void> {
     for (const { apiVersion, kind, metadata, spec } of deployments) {
       const ref = refOf({ apiVersion, kind, metadata });
@@ -237,7 +237,7 @@ async function untilReady(
     const deployment = await client.get(Deployment, ref, { signal });
     const { isComplete, available, wanted, problem } = rolloutProgress(deployment);
     if (isComplete) return undefined;
-    // Both, the pod first: what the controller reports may be about pods of the version before.
+    // Report both, the pod first: the controller's message may be about pods of the earlier version.
     const causes = [await podProblemOf(client, ref, signal), problem?.message].filter((cause) => cause !== undefined);
     const line = [`${operator}: ${available} of ${wanted} ready`, ...causes].join('; ');
     if (line !== reported) report(line);
@@ -253,7 +253,7 @@ async function podProblemOf(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { items } = await client.list(Pod, { namespace, labelSelector: `app.kubernetes.io/name=${name}`, signal });
-  // What holds a rollout up is the newest pod; one of the version before may have had problems of its own.
+  // The newest pod holds a rollout up. A pod of the earlier version may have had problems of its own.
   const newestFirst = items.toSorted((a, b) => createdAt(b).localeCompare(createdAt(a)));
   return newestFirst.map((pod) => podProblem(pod)?.message).find((message) => message !== undefined);
 }

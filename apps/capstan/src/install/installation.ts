@@ -1,4 +1,4 @@
-// What an installation is, and what its objects have in common.
+// The settings of an installation, and the common parts of its objects.
 import type { Kind, KubeObject } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
 

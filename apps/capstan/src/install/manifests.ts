@@ -1,5 +1,5 @@
-// What runs operators in a cluster: a namespace, definitions, permissions, and for each operator a Deployment with what
-// belongs to it. The same objects are applied, printed for GitOps, and removed again.
+// The objects that run operators in a cluster: a namespace, definitions, permissions, and for each operator a Deployment with its other
+// objects. The same objects are applied, printed for GitOps, and removed again.
 import {
   CustomResourceDefinition,
   Deployment,
@@ -17,9 +17,9 @@ import { type Installation, MANAGED_BY, ONE_PROGRAM, object, restrictedPod } fro
 export { type Installation, MANAGED_BY, ONE_PROGRAM } from './installation.ts';
 
 export interface InstallationObjects {
-  /** What others stand on: the namespace, definitions, permissions. */
+  /** The objects that others depend on: the namespace, definitions, permissions. */
   readonly foundations: readonly KubeObject[];
-  /** What runs and serves the operators, by operator; under `operators` when one program runs them all. */
+  /** The objects that run and serve the operators, by operator; under `operators` when one program runs them all. */
   readonly workloads: ReadonlyMap<string, readonly KubeObject[]>;
 }
 

@@ -1,4 +1,4 @@
-// The flags of operators on their way into pods: what the user gave, and the images that follow from Capstan's own.
+// The flags of operators in their pods: the user's flags, and the images that follow from Capstan's own.
 import type { Deployment } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
 import { type Flags, findFlag, type GivenFlags, type OperatorFlags } from '@capstan/reconcile/command-line';
@@ -30,7 +30,7 @@ export function followingFlags({
   });
 }
 
-/** The flag of an operator that names the bound of what it grants. */
+/** The flag of an operator that names the bound of its grants. */
 export const BOUND_FLAGS: Readonly<Record<string, string>> = { crossplane: 'max-role' };
 
 export interface ImageFlag {

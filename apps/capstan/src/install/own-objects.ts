@@ -18,7 +18,7 @@ export interface Found {
   readonly object: KubeObject;
 }
 
-/** The control plane's controllers annotate what others own. */
+/** The control plane's controllers annotate objects of other owners. */
 const NEUTRAL = new Set(['kube-controller-manager']);
 
 /** Returns true when only programs of these operators wrote the object, apart from its status. An object without fields is theirs too. */

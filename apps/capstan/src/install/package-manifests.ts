@@ -1,5 +1,5 @@
-// The installation as a Helm chart and as a base for kustomize, from the same objects that `capstan install` applies. What a chart
-// leaves open is a placeholder in these objects, which becomes an expression of the chart.
+// The installation as a Helm chart and as a base for kustomize, from the same objects that `capstan install` applies. An open value is a
+// placeholder in these objects, which becomes an expression of the chart.
 import {
   ClusterRole,
   type ClusterRoleBinding,
@@ -168,7 +168,10 @@ function admissionObjects(installation: Installation, operators: readonly Operat
   return [...foundations.filter(isOfOperator), ...[...workloads.values()].flat()];
 }
 
-/** Without what all operators share: the Deployment of one program, and the namespaces of the installation itself. */
+/**
+ * Returns the objects of one operator, without the shared ones: the Deployment of one program, and the namespaces of the installation
+ * itself.
+ */
 function ofOperator(operator: Operator, version: string, isOneProgram: boolean): KubeObject[] {
   const { foundations, workloads } = installationObjects({ ...placeholders([operator], version), isOneProgram });
   return [
@@ -254,7 +257,7 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   PodDisruptionBudget: 'gt (int .Values.replicas) 1',
 };
 
-/** With placeholders for what the values of the chart set. */
+/** Puts placeholders in the fields that the values of the chart set. */
 function open(object: KubeObject): KubeObject {
   if (object.kind === Namespace.kind) {
     const labels = { ...object.metadata.labels };

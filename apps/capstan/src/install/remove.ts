@@ -1,6 +1,6 @@
-// Removes an installation. Objects of the operators' kinds may hold finalizers that only a running operator releases, and
-// stand for infrastructure in use: they are deleted first, while the operators run, or released and kept. What the operators made for
-// themselves goes when they are stopped, because they would make it again; then permissions and definitions; namespaces are last.
+// Removes an installation. Objects of the operators' kinds may hold finalizers that only a running operator releases, and stand for
+// infrastructure in use: they are deleted first, while the operators run, or released and kept. The operators' own objects go after the
+// operators have stopped, because these would recreate them; then permissions and definitions; namespaces are last.
 import {
   type Client,
   type Clock,
@@ -29,7 +29,7 @@ export interface RemoveInstallationOptions {
   client: Client;
   clock: Clock;
   installation: Installation;
-  /** What becomes of objects of the operators' kinds; undefined: there must be none. */
+  /** The fate of objects of the operators' kinds; undefined: there must be none. */
   objects: 'delete' | 'keep' | undefined;
   timeoutMs: number;
   report(line: string): void;

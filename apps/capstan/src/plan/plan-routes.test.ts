@@ -1,4 +1,4 @@
-// What `capstan plan` shows of routes: the controllers of `sesame serve` are part of it, although they run in programs of their own.
+// The effects on routes in `capstan plan`: the controllers of `sesame serve` are part of it, although they run in programs of their own.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
@@ -35,7 +35,7 @@ async function planned(cluster: TestCluster, text: string, ...flags: string[]) {
   return out;
 }
 
-/** Deliveries as `change key`, with what they disturb. */
+/** Deliveries as `change key`, with their disturbances. */
 async function delivered(cluster: TestCluster, text: string, ...flags: string[]): Promise<string[]> {
   const report = JSON.parse(await planned(cluster, text, '-o', 'json', ...flags)) as PlanReport;
   assert.deepEqual(report.unknowns, []);
@@ -173,7 +173,7 @@ spec: {rules: [{host: site.example.com, http: {paths: [{path: /, pathType: Prefi
 `,
     );
     assert.match(ingress, / {2}! Ingress default\/site: spec\.rules: Service default\/none does not exist;/);
-    // What is wrong already is no news.
+    // An existing error is not reported again.
     await withProxy(cluster, 'bad', {
       virtualhost: { fqdn: 'bad.example.com' },
       routes: [{ services: [{ name: 'none', port: 80 }] }],

@@ -1,5 +1,5 @@
-// What the server would refuse of the operators' own writes, asked by a dry run of each. Only where the user's rights allow it:
-// an operator may write what the user may not.
+// Predicts which of the operators' own writes the server would refuse, by a dry run of each. Only where the user's rights allow it: an
+// operator may have more rights than the user.
 import { type Client, isApiError, keyOf, refOf } from '@capstan/kube';
 import type { PreviewBody } from '@capstan/reconcile';
 

@@ -41,7 +41,7 @@ export interface GivenChange {
   readonly ref: { readonly namespace?: string; readonly name: string };
   /** The release of Helm that the object belongs to, when Helm is assumed to write it. */
   readonly release?: HelmRelease;
-  /** What had to be assumed about it. */
+  /** The assumptions about it. */
   readonly notes: readonly string[];
   /** Makes the change, if the object is still as it was; absent where only the tool itself can make it. */
   make?(): Promise<void>;
@@ -54,7 +54,7 @@ export interface Predicting extends DryRuns {
 
 const MAX_PATHS = 20;
 
-/** Returns what the user's tool would make of the object. Throws when the server would refuse it. */
+/** Returns the object after the user's tool has run. Throws when the server would refuse it. */
 export async function wouldBecome(predicting: Predicting, kind: Kind, manifest: Manifest): Promise<GivenChange> {
   const { object, place } = manifest;
   const ref = refOf(object);
@@ -79,7 +79,7 @@ export async function wouldBecome(predicting: Predicting, kind: Kind, manifest: 
   }
 }
 
-/** Returns what deleting the object would leave. */
+/** Returns the object after its deletion. */
 export async function wouldBeDeleted(predicting: Predicting, kind: Kind, manifest: Manifest): Promise<GivenChange> {
   const ref = refOf(manifest.object);
   const name = `${kind.kind} ${keyOf(ref)}`;
@@ -144,7 +144,7 @@ export async function wouldBeDropped(
   return { kind, object: name, tool, ref, verb: 'delete', paths: [], changes: [], after: undefined, notes: [] };
 }
 
-/** A manifest that was read from a cluster names the very object that it was: nothing is said about another one of that name. */
+/** A manifest that was read from a cluster names that very object: nothing is claimed about another one of the same name. */
 function checkCluster({ place, object }: Manifest, name: string, live: KubeObject | undefined): void {
   const { uid } = object.metadata;
   if (uid === undefined || uid === live?.metadata.uid) return;
@@ -197,7 +197,7 @@ function changeOf(
   return { verb: found.length === 0 ? 'none' : 'change', paths: changes.map(({ path }) => path), changes };
 }
 
-/** Without what the server and kubectl keep for themselves, and without the status, which no tool touches. */
+/** Removes the bookkeeping of the server and kubectl, and the status, which no tool touches. */
 function contentOf(object: KubeObject): unknown {
   const { metadata, status: _status, ...content } = object as KubeObject & { status?: unknown };
   const { labels, annotations, finalizers, ownerReferences } = metadata;

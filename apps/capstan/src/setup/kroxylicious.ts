@@ -81,7 +81,7 @@ function sizesIn(folder: string): [file: string, bytes: number][] {
   return files.map((file) => [file, statSync(join(folder, file)).size]);
 }
 
-/** What was fetched, in proxy.json: the one that starts the proxy reads it. */
+/** The record of the download, in proxy.json: the program that starts the proxy reads it. */
 interface FetchedProxy {
   readonly version: string;
   readonly main: string;

@@ -15,7 +15,7 @@ export interface Peer {
   readonly version: string;
   /** Brings it into the folder, which is empty; false when that did not succeed, after the reason was reported. */
   fetch(folder: string, report: Report): boolean | Promise<boolean>;
-  /** What this machine lacks to fetch it, and how to get that, in one line; default: nothing. */
+  /** Names the programs that this machine lacks to fetch it, and how to get them, in one line; default: none. */
   lacks?(): string | undefined;
   /** A folder that takes the place of the cache, because a user has the peer already; default: none. */
   elsewhere?(): string | undefined;
@@ -42,7 +42,7 @@ export function isThere(name: string, peer: Peer, env?: Env): boolean {
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === peer.version;
 }
 
-/** As isThere, and what is there has not been damaged since. */
+/** As isThere, and the files have not been damaged since. */
 export async function isThereAndWhole(name: string, peer: Peer, report: Report, env?: Env): Promise<boolean> {
   if (!isThere(name, peer, env)) return false;
   const folder = join(cacheFolder(env), name);

@@ -1,4 +1,4 @@
-// The status as people read it: the verdict first, then root causes, what is not healthy, and what there is.
+// The status for people: the verdict first, then root causes, unhealthy objects, and counts.
 import { stripVTControlCharacters } from 'node:util';
 import { count, table } from '@capstan/reconcile/command-line';
 import type { Colours } from '../text/colours.ts';
@@ -9,7 +9,7 @@ import type { SimulatedPods } from './simulated-pods.ts';
 export interface StatusStyle {
   readonly isWide: boolean;
   readonly colours: Colours;
-  /** Of the terminal; undefined where nothing is to be cut. */
+  /** The width of the terminal; undefined where nothing is to be cut. */
   readonly columns?: number | undefined;
 }
 
@@ -61,7 +61,7 @@ function problemTable(problems: readonly Problem[], isWide: boolean, { red, yell
       state === 'Error' || state === 'NotReady' || state === 'Stopped' || state === 'Absent'
         ? red(state)
         : yellow(state);
-    // The whole message of what is affected repeats that of its cause.
+    // The whole message of an affected object repeats that of its cause.
     const text = dependsOn.length > 0 && !isWide ? `because of ${shortened(dependsOn)}` : oneLine(message);
     const row = [kind, object, painted, reason];
     return isWide ? [...row, since ?? '', shortened(dependsOn), text] : [...row, text];

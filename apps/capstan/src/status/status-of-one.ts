@@ -1,4 +1,4 @@
-// The status of one object: itself, what it depends on, and what depends on it.
+// The status of one object: itself, its dependencies, and its dependents.
 import { type Problem, plainKind, type StatusReport } from './gather-status.ts';
 
 export interface One {

@@ -1,4 +1,4 @@
-// The tree of one object: what it depends on, what needs it, what it owns and what it belongs to.
+// The tree of one object: its dependencies, its dependents, its children and its owners.
 import { keyOfNode, type Node, type ObjectGraph } from './object-graph.ts';
 
 /** An object of a tree; `depth` is 0 for those next to the object that was asked for. */

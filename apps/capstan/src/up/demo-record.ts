@@ -8,7 +8,7 @@ export interface DemoRecord {
   add(id: string): Promise<void>;
 }
 
-/** Kept in the data folder, one line an object: what is added is there after a crash. */
+/** Kept in the data folder, one line for each object: an entry survives a crash. */
 export async function openDemoRecord(data: string): Promise<DemoRecord> {
   const file = join(data, 'demo', 'applied');
   const text = await readFile(file, 'utf8').catch(() => '');

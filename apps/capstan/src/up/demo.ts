@@ -1,11 +1,11 @@
-// What operators bring to look at, applied by `capstan up --demo`. A demonstration is a folder:
+// The demonstrations of operators, applied by `capstan up --demo`. A demonstration is a folder:
 //
 //   demo/*.yaml            manifests for the first logical cluster
 //   demo/NAME/*.yaml       manifests for the logical cluster NAME, which is there because of this folder
-//   demo/prepare.ts        starts what the manifests need besides a cluster (a registry, an account elsewhere)
+//   demo/prepare.ts        starts the other needs of the manifests (a registry, an account elsewhere)
 //   demo/request.txt       a request to try when the cluster is ready, as JSON (first-request.ts)
 //
-// Manifests may say ${NAME} wherever a text stands: `prepare` shows what it is.
+// A text of a manifest may contain ${NAME}: `prepare` returns the value.
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
@@ -33,13 +33,13 @@ export interface Demo {
   readonly prepare?: PrepareDemo;
 }
 
-/** The default export of a `demo/prepare.ts`. It must end what it started when the signal is aborted. */
+/** The default export of a `demo/prepare.ts`. It must end everything that it started when the signal is aborted. */
 export type PrepareDemo = (context: DemoContext) => Promise<DemoVariables>;
 
 export type DemoVariables = Readonly<Record<string, string>>;
 
 export interface DemoContext {
-  /** A folder of its own for what it keeps. */
+  /** The folder for its data. */
   readonly data: string;
   /** As administrator, by the name of the logical cluster; the first is where the operators run. */
   readonly clusters: ReadonlyMap<string, DemoCluster>;
@@ -93,15 +93,15 @@ export interface ApplyDemoOptions {
   operators: readonly Operator[];
   /** The first is where manifests without a cluster of their own go. */
   clusters: ReadonlyMap<string, DemoCluster>;
-  /** Where demonstrations keep what they need. */
+  /** The folder for the data of demonstrations. */
   data: string;
   io: Io;
   signal: AbortSignal;
 }
 
 /**
- * Prepares a demonstration and applies its manifests. What the user has changed since stays as it is, and what the user has deleted
- * is not created again. Resolves to what there is to look at.
+ * Prepares a demonstration and applies its manifests. Objects that the user has changed since stay as they are, and objects that the user
+ * has deleted are not created again. Resolves to the objects to show.
  */
 export async function applyDemo(demo: Demo, options: ApplyDemoOptions): Promise<DemoObjects> {
   const { operators, clusters, io, signal } = options;
@@ -110,13 +110,13 @@ export async function applyDemo(demo: Demo, options: ApplyDemoOptions): Promise<
   const data = join(options.data, 'demo', name);
   const record = await openDemoRecord(options.data);
   const kinds = new Map(operators.flatMap((operator) => operator.kinds.map((kind) => [kindId(kind), kind] as const)));
-  /** What the operator works on, and what that refers to. */
+  /** The operator's own objects, and the objects that they refer to. */
   const [own, others] = [new Set<string>(), new Set<string>()];
   const resources = new Set<string>();
   const variables = (await prepare?.({ data, clusters, signal })) ?? {};
   const [first] = clusters.keys();
   const names = await io.files.list(folder);
-  // The other clusters first: what is applied to the first one finds them as they will be.
+  // Apply to the other clusters first: objects of the first cluster then find them complete.
   const parts = [
     ...demo.clusters.map((cluster) => ({ cluster, path: join(folder, cluster) })),
     ...(names?.some(isManifest) === true ? [{ cluster: first, path: folder }] : []),
@@ -160,7 +160,7 @@ function isManifest(name: string): boolean {
 
 const VARIABLE = /\$\{([A-Z][A-Z0-9_]*)\}/g;
 
-/** The manifest's texts with the variables that `prepare` named; a `${…}` that it did not name stays what it is. */
+/** Fills in the variables that `prepare` returned. Other `${…}` in the manifest's texts stay as they are. */
 function filledIn({ object }: Manifest, variables: DemoVariables): UnknownObject {
   if (Object.keys(variables).length === 0) return object;
   const filled = (value: unknown): unknown => {

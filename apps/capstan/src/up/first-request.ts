@@ -1,5 +1,5 @@
-// The request of a demonstration that a user can try as soon as the cluster is ready: `demo/request.txt` names pods, a host and a path.
-// It is shown when it was answered once; where the pods behind it are simulated, the ready screen says so in one line.
+// The request of a demonstration that a user can try as soon as the cluster is ready: `demo/request.txt` names pods, a host and a path. It
+// is shown once it has been answered. If the pods behind it are simulated, the ready screen reports it in one line.
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { type Client, type Clock, Pod, sleep } from '@capstan/kube';

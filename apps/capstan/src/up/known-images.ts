@@ -7,8 +7,8 @@ import type { KnownImage } from '@capstan/node';
 import { localBackendImages, localEnvoyImages } from '@capstan/sesame/local';
 
 /**
- * The images that the local node runs as processes: Capstan itself, and what `npm run setup:real` has brought to this
- * machine. Other programs are added here.
+ * The images that the local node runs as processes: Capstan itself, and the programs of `npm run setup:real` on this machine. Other
+ * programs are added here.
  */
 export function knownImages(
   env: Readonly<Record<string, string | undefined>>,
@@ -32,7 +32,7 @@ export function knownImages(
       match,
       entrypoint: capstan,
       programs: { capstan, gimbal, kroxylicious, sesame, submariner },
-      // What Sesame and its Envoys bind is in their configuration, and not in their arguments.
+      // The addresses that Sesame and its Envoys bind are in their configuration, and not in their arguments.
       env: {
         ...cables,
         CAPSTAN_REAL: real,
@@ -53,12 +53,12 @@ export function knownImages(
 /** A gateway runs for every cluster and waits most of the time: memory is worth more than speed. */
 const SMALL = ['--optimize-for-size', '--semi-space-growth-factor=1', '--no-wasm-tier-up', '--no-wasm-dynamic-tiering'];
 
-/** What a control plane caches is most of its heap, and stays: much room for new objects would only be held. */
+/** The caches of a control plane are most of its heap and stay there, so much room for new objects would be unused. */
 const SMALL_YOUNG = ['--max-semi-space-size=8'];
 
 /**
- * Memory outside of the heap: glibc gives each thread of Node.js an area of its own, and what is free in one is of no use to others; and a
- * large buffer that was given back once makes it keep all later ones.
+ * Memory outside of the heap: glibc gives each thread of Node.js an area of its own, and free memory in one is of no use to others. After
+ * one large buffer has been released, it also keeps all later ones.
  */
 const SMALL_MALLOC = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '131072' };
 

@@ -106,7 +106,7 @@ async function readConfig(file: string): Promise<Document> {
   return document;
 }
 
-/** In one step, and readable by its owner only, as it holds keys; what comes with the file otherwise stays. */
+/** Writes the file in one step, readable by its owner only, because it holds keys. Other attributes of the file stay. */
 async function writeConfig(file: string, document: Document): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   const mode = await stat(file).then(

@@ -4,7 +4,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
 /** Both halves of it. */
 const BYTES = 16 * 1024 * 1024;
-/** Of small lists that stay alive for a moment, which is what makes it grow. */
+/** The lengths of small lists that live for a moment: they make the space grow. */
 const STEP = 4_000;
 const KEPT = 60_000;
 const STEPS = 400;

@@ -1,5 +1,5 @@
-// The accounts of operators inside `capstan up`. Each writes under its own, with the rules that `capstan rbac` prints and no
-// others, as in a pod; the caches, which they share, are filled under one that may read what any of them may, and write nothing.
+// The accounts of operators inside `capstan up`. Each writes under its own account, with exactly the rules that `capstan rbac` prints, as
+// in a pod. The shared caches are filled under an account that may read everything that one of them may read, and write nothing.
 import { type LogicalCluster, serviceAccountUser } from '@capstan/apiserver';
 import {
   type Client,
@@ -24,8 +24,8 @@ import {
 const FIELD_MANAGER = 'capstan';
 
 /**
- * The account and its rules, as they are in this version: what was granted before and is not needed any more is removed. The cluster
- * belongs to one user, who is its administrator: a bound that comes with Capstan allows packages all that they bring.
+ * Grants the account its rules of this version: former rules that are no longer needed are removed. The cluster belongs to one user, who is
+ * its administrator: a bound that comes with Capstan allows all requests of packages.
  */
 export async function grantOperator(operator: Operator, admin: Client, signal: AbortSignal): Promise<void> {
   const bounds = new Set(boundsOf(operator).map(({ role }) => role));

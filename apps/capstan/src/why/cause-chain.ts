@@ -1,5 +1,5 @@
-// From an object to what is known about its last change: its own cause annotation, or that of the object which owns it (a
-// Pod is changed through its ReplicaSet, that through its Deployment).
+// From an object to the cause of its last change: its own cause annotation, or that of its owner (a Pod is changed through its ReplicaSet,
+// that through its Deployment).
 import { type Client, type Discovery, type Kind, type KubeObject, keyOfObject } from '@capstan/kube';
 import {
   CAUSE_ANNOTATION,
@@ -15,9 +15,9 @@ export interface Answer {
   readonly object: string;
   /** From it upwards, as far as it took to find a cause. */
   readonly belongsTo: readonly string[];
-  /** What the last of them was changed for; undefined when Capstan left no note on any. */
+  /** The cause of the last change; undefined when Capstan left no annotation on any of them. */
   readonly cause: CauseRecord | undefined;
-  /** What its pods were last rolled for, when that was an earlier change. */
+  /** The cause of the last rollout of its pods, if that was an earlier change. */
   readonly rolled: CauseRecord | undefined;
   /** Digests of its pod template before and after it was last rolled. */
   readonly template: { readonly from: string; readonly to: string } | undefined;

@@ -12,7 +12,7 @@ export function formatAnswer(answer: Answer): string {
   const subject = belongsTo.at(-1) ?? object;
   const templates = template === undefined ? [] : [`    pod template: ${template.from} → ${template.to}`];
   lines.push(...withCause(`${subject} was changed`, subject, cause));
-  // A later change that rolled nothing (scaling) does not hide what the pods were last rolled for.
+  // A later change that rolled nothing (scaling) does not hide the cause of the last rollout.
   if (rolled === undefined) return text([...lines, ...templates]);
   return text([...lines, ...withCause('Its pods were last rolled', subject, rolled), ...templates]);
 }
@@ -77,7 +77,7 @@ function withoutCause({ object, owner, managers }: Answer): string[] {
   if (owner !== undefined) {
     return [`${object} was created by ${plainKind(owner)}, and no change of it has been recorded yet; ${known}.`];
   }
-  // What was changed for a time and is as before, and what is a status, carries none.
+  // A value that was changed for a time and is as before carries no cause, and neither does a status.
   const isOurs = managers.some(({ name }) => name.startsWith('capstan.'));
   const what = isOurs
     ? `Capstan has left no cause on ${object}`
@@ -91,8 +91,8 @@ function plainKind(object: string): string {
 }
 
 /**
- * A derivation as the engine names it: `KafkaService(default/x)`. The plan of the reconciler that wrote,
- * `plan kroxylicious.kafka-proxy(default/x)`, is shown as what it was created for.
+ * A derivation as the engine names it: `KafkaService(default/x)`. The plan of the reconciler that wrote, `plan
+ * kroxylicious.kafka-proxy(default/x)`, is shown as the object that it belongs to.
  */
 function stepName(step: string, { by, for: owner }: CauseRecord): string {
   const [, name = step, key = ''] = /^(?:plan )?(.*?)\((.*)\)$/.exec(step) ?? [];

@@ -1,4 +1,4 @@
-// An account that may do everything in one namespace, and nothing at the cluster scope, installs what works there on a real control plane.
+// An account with all rights in one namespace, and none at the cluster scope, installs the parts that work there on a real control plane.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

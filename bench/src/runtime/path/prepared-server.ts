@@ -1,5 +1,5 @@
-// An API server of bytes: lists that were encoded beforehand, and watches into which the measurement writes events. What is
-// measured is everything from the bytes on, over a real connection on loopback, and nothing of a server.
+// An API server of bytes: lists that were encoded beforehand, and watches into which the measurement writes events. The measurement covers
+// everything from the bytes on, over a real connection on loopback, and nothing of a server.
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {

@@ -1,5 +1,5 @@
-// The operator that is measured beside controller-runtime: a Page becomes a ConfigMap with its content and a status that says
-// so. scripts/real/controller-runtime is the same operator in Go.
+// The operator that is measured beside controller-runtime: a Page becomes a ConfigMap with its content and a status that reports it.
+// scripts/real/controller-runtime is the same operator in Go.
 import { ConfigMap, conditions, defineKind, integer, object, string } from '@capstan/kube';
 import { apply, conditionType, type Operator, operator, plan, reconciler } from '@capstan/reconcile';
 

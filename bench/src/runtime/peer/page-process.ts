@@ -1,5 +1,5 @@
-// The operator of page-operator.ts as a program of its own. Arguments: the kubeconfig, the namespace to
-// watch, the milliseconds of work in each reconcile, and `open` for a program that does not freeze what readers share.
+// The operator of page-operator.ts as a program of its own. Arguments: the kubeconfig, the namespace to watch, the milliseconds of work in
+// each reconcile, and `open` for a program that does not freeze shared values.
 import { enableCompileCache } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 

@@ -64,7 +64,7 @@ export async function countOf(connection: Connection, collection: string): Promi
   return rest + (text.includes('"items":[]') || text.includes('"items":null') ? 0 : 1);
 }
 
-/** Calls back with the number of every ConfigMap that is written from now on; returns what ends it. */
+/** Calls back with the number of every ConfigMap that is written from now on; returns a function that ends it. */
 export async function watchSequences(
   address: Address,
   collection: string,

@@ -25,8 +25,8 @@ export interface RunningSide {
 export const PEER = 'controller-runtime';
 
 /**
- * Capstan's, bundled as `npm run build` bundles the programs and an image has them. Each reconcile takes so many milliseconds more.
- * The open one does not freeze what readers share.
+ * Capstan's side, bundled as `npm run build` bundles the programs and an image has them. Each reconcile takes `workMs` milliseconds more.
+ * The open one does not freeze shared values.
  */
 export function capstanSide(workMs = 0, isOpen = false): Side {
   const name = isOpen ? 'capstan-open' : 'capstan';
@@ -51,7 +51,7 @@ export const SIDES: readonly Side[] = [
   { name: PEER, command: (kubeconfig) => [goProgram(), '-config', kubeconfig, '-namespace', PEER] },
 ];
 
-/** What is missing for a measurement beside the peer, and how to get it. */
+/** Names the programs that a measurement beside the peer lacks, and how to get them. */
 export function missingPeer(): string | undefined {
   return existsSync(goProgram())
     ? undefined

@@ -20,7 +20,7 @@ const managers = groups.map((group) =>
 );
 const running = managers.map((manager) => manager.run(stopping.signal));
 await Promise.race([until(() => managers.every(isAtRest)), ...running]);
-// What the lists left behind is collected, and given back to the system.
+// Collects the garbage of the lists, and returns the memory to the system.
 for (let round = 0; round < 5; round++) {
   heapAfterGc();
   await sleep(systemClock, 200);

@@ -1,5 +1,5 @@
-// What the operators of one process cost together: on one runtime, whose caches they share, and on one runtime each. The
-// objects are those of an ordinary cluster; none is for an operator to act on, so nothing but caches differs.
+// The cost of the operators of one process together: on one runtime, whose caches they share, and on one runtime each. The objects are
+// those of an ordinary cluster; no operator acts on any of them, so only the caches differ.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

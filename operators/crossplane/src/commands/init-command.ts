@@ -1,4 +1,4 @@
-// `crossplane core init`: the CustomResourceDefinitions, and what must be there before the first package.
+// `crossplane core init`: installs the CustomResourceDefinitions and the objects that must exist before the first package.
 import { systemClock } from '@capstan/kube';
 import { ensureCrds, ensureNamespace, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { CLUSTER_OPTIONS, command, flagDefaults, withCluster } from '@capstan/reconcile/command-line';

@@ -1,4 +1,4 @@
-// `crossplane core init`: what must be there before the first package. Nothing that exists is changed.
+// Creates the objects of `crossplane core init`, which must exist before the first package. Existing objects are not changed.
 import { type Client, isAlreadyExists, type Kind, type KubeObject, Namespace } from '@capstan/kube';
 import { LOCK_NAME, Lock } from '../kinds/index.ts';
 import { runtimesInUse } from '../packages/package-kind.ts';

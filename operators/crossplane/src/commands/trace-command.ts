@@ -1,4 +1,4 @@
-// `crossplane beta trace`: what belongs to a package, and what is wrong with it.
+// `crossplane beta trace`: shows the objects of a package and their problems.
 import { CLUSTER_OPTIONS, command, REPORT_FORMATS, UsageErrors, withCluster } from '@capstan/reconcile/command-line';
 import { PACKAGE_KINDS } from '../packages/package-kind.ts';
 import { printTree } from '../trace/print.ts';

@@ -45,7 +45,7 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h' },
 } as const;
 
-/** Runs the command; `argv` is what follows `convert` (`deployment-runtime`, flags). Resolves to the exit code. */
+/** Runs the command. `argv` holds the arguments after `convert` (`deployment-runtime`, flags). Resolves to the exit code. */
 export async function convertCommand(argv: readonly string[], io: ConvertIo): Promise<number> {
   const [what, ...rest] = argv;
   if (what === undefined || what === '--help' || what === '-h') {

@@ -1,10 +1,9 @@
-// A package whose controllerConfigRef becomes a runtimeConfigRef, and which takes over what its ControllerConfig said about
-// pulling.
+// A package whose controllerConfigRef becomes a runtimeConfigRef, and which takes over the pull settings of its ControllerConfig.
 import { isJsonObject, type JsonObject } from '@capstan/kube';
 import { type ConfigReference, isDefaultReference } from '../runtime/stages.ts';
 import { namesIn, objectIn } from './manifest.ts';
 
-/** What is changed in a package. */
+/** A change to a package. */
 export interface PackageChange {
   readonly reference: { readonly apiVersion: string; readonly kind: string; readonly name: string };
   /** Undefined: it stays as it is. */

@@ -26,7 +26,7 @@ export interface Conversion {
 
 export const DEFAULT_API_VERSION = 'pkg.crossplane.io/v1beta1';
 
-/** Converts ControllerConfigs and what refers to them; throws when a file cannot be read as YAML. */
+/** Converts ControllerConfigs and the packages that refer to them; throws when a file cannot be read as YAML. */
 export function convertFiles(files: readonly SourceFile[], options: ConvertOptions): Conversion {
   const parsed = files.map(({ name, text }) => ({ text, documents: parseDocuments(text, name) }));
   const manifests = parsed.flatMap(({ documents }) => documents.flatMap(({ objects }) => objects));

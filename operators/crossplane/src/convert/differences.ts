@@ -1,6 +1,6 @@
-// Where a package that is configured by a DeploymentRuntimeConfig is not run exactly as it was by a ControllerConfig, because
-// the two are laid over the rest in another order. Each difference names what it touches; whatever is not named is equal,
-// which a test proves for generated inputs.
+// The cases in which a package with a DeploymentRuntimeConfig does not run exactly as with its ControllerConfig, because the two are laid
+// over the rest in another order. Each difference names the field that it affects. All other fields are equal, which a test proves for
+// generated inputs.
 import { isJsonObject, type JsonObject } from '@capstan/kube';
 import type { RuntimeKind } from '../runtime/render/labels.ts';
 import { GRPC_PORT, METRICS_PORT, type RolePort, WEBHOOK_PORT } from '../runtime/render/ports.ts';
@@ -15,7 +15,7 @@ const POD = 'spec.template.spec';
 const CONTAINER = `${POD}.containers[0]`;
 const ANNOTATIONS = 'spec.template.metadata.annotations';
 
-/** What will be different for the packages that use a ControllerConfig. */
+/** Returns the differences for the packages that use a ControllerConfig. */
 export function differencesOf(manifest: Manifest, users: readonly User[]): ConversionFinding[] {
   const found: ConversionFinding[] = [];
   const spec = objectIn(manifest.value, 'spec');

@@ -1,4 +1,4 @@
-// A file of manifests as documents with their places in the text, so that what is not converted stays byte for byte.
+// A file of manifests as documents with their places in the text, so that documents that are not converted stay the same byte for byte.
 import { isJsonObject, type JsonObject, reasonOf } from '@capstan/kube';
 import { type Document, isMap, isSeq, LineCounter, parseAllDocuments, type Tags, type YAMLMap } from 'yaml';
 import { ConvertErrors } from './errors.ts';
@@ -21,7 +21,7 @@ export interface ParsedObject extends Manifest {
   readonly node: YAMLMap.Parsed;
 }
 
-/** As kubectl reads YAML: `yes` and 0644 mean what version 1.1 says, and times stay texts. */
+/** Reads YAML as kubectl does: `yes` and 0644 have their meaning of version 1.1, and times stay texts. */
 export const YAML_OPTIONS = { version: '1.1', customTags: withoutTimes, prettyErrors: false } as const;
 
 /** The documents of a text; throws NotYaml. */
@@ -58,7 +58,7 @@ function objectsIn(node: unknown, document: Document, place: (offset: number) =>
   return [{ value, place: place(map.range[0]), node: map }];
 }
 
-/** A field that a conversion looks at and would lose, because it is not what it must be. */
+/** A field that a conversion reads and would lose, because it has the wrong type. */
 function problemOf(value: JsonObject): [field?: string, wanted?: string] {
   const role = roleOf(value);
   if (role === undefined) return [];

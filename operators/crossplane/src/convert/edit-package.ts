@@ -1,6 +1,6 @@
-// The smallest change to a package's text: a key is renamed and lines are added, so that comments, order and style stay.
-// Undefined when the text does not have the shape that this can be done in (a merge key, for one); the caller checks
-// the result against what it should mean in any case.
+// The smallest change to a package's text: a key is renamed and lines are added, so that comments, order and style stay. The result is
+// undefined if the text does not have the necessary shape (it has a merge key, for example). The caller checks the meaning of the result in
+// any case.
 import { isAlias, isMap, isScalar, isSeq, type Pair, type ParsedNode, type Scalar, type YAMLMap } from 'yaml';
 import type { PackageChange } from './convert-package.ts';
 import { breakOf, columnOf, type Edit, lineEnd } from './edits.ts';
@@ -18,14 +18,14 @@ export function packageEdits(text: string, node: YAMLMap.Parsed, change: Package
     rival === undefined
       ? renameReference(text, own, change.reference)
       : [...(dropPair(text, map, own) ?? [FAILED]), ...(referenceEdits(text, rival, change.reference) ?? [FAILED])];
-  // What stays: fields are added beside it.
+  // The anchor stays: fields are added beside it.
   const anchor = rival ?? own;
   const added = [...policyEdits(text, map, anchor, change), ...secretEdits(text, map, anchor, change)];
   const edits = [...added, ...(reference ?? [FAILED])];
   return edits.includes(FAILED) ? undefined : edits;
 }
 
-/** A mark for what cannot be done in place. */
+/** Marks an edit that cannot be made in place. */
 const FAILED: Edit = { start: -1, end: -1, text: '' };
 
 function pairOf(map: YAMLMap.Parsed, key: string): ParsedPair | undefined {
@@ -37,7 +37,7 @@ function renameReference(text: string, pair: ParsedPair, reference: PackageChang
   return inside && [replaced(pair.key, styled(pair.key, 'runtimeConfigRef')), ...inside];
 }
 
-/** Makes what a reference holds that what it should be. */
+/** Returns the edits that give a reference its new content. */
 function referenceEdits(
   text: string,
   { value }: ParsedPair,
@@ -157,7 +157,7 @@ function insertRaw(text: string, map: YAMLMap.Parsed, pair: ParsedPair, field: s
   return [{ ...edit, text: field + separator }];
 }
 
-/** A block value ends behind its line break; what is added there begins a line already. */
+/** A block value ends behind its line break, so text that is added there already begins a line. */
 function endOfContent(text: string, end: number): number {
   return text[end - 1] === '\n' ? end - 1 : end;
 }

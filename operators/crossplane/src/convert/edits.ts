@@ -10,7 +10,7 @@ export interface Edit {
 export function applyEdits(text: string, edits: readonly Edit[], from = 0, to: number = text.length): string {
   let result = '';
   let at = from;
-  // Of two insertions at one place the first comes first.
+  // Two insertions at one place keep their order.
   for (const edit of edits.toSorted((left, right) => left.start - right.start)) {
     result += text.slice(at, edit.start) + edit.text;
     at = edit.end;

@@ -1,4 +1,4 @@
-// Every error of the converter. What can be converted only in part is no error but a finding.
+// Every error of the converter. A partial conversion is a finding, not an error.
 import { catalogue } from '@capstan/kube';
 
 export const ConvertErrors = catalogue('crossplane-convert', {

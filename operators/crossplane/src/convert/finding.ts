@@ -1,4 +1,4 @@
-// What a conversion has to say: what cannot be carried over, what is ambiguous, what will be a little different.
+// The findings of a conversion: fields that cannot be carried over, ambiguous fields, and small differences.
 
 /** A part of a rendered object that differs from it was before the conversion. */
 export interface RenderedChange {
@@ -10,7 +10,7 @@ export interface RenderedChange {
 }
 
 export interface ConversionFinding {
-  /** A note reports what was done; a warning needs a review, and is a failure with --strict. */
+  /** A note reports an action; a warning needs a review, and is a failure with --strict. */
   readonly level: 'note' | 'warning';
   /** `config.yaml:12`. */
   readonly place: string;

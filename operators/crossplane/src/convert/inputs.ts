@@ -9,7 +9,7 @@ export interface InputFile {
   readonly name: string;
   /** Undefined for standard input. */
   readonly path: string | undefined;
-  /** Where it is below the folder that was named: what -o DIR mirrors. */
+  /** The path below the named folder, which -o DIR mirrors. */
   readonly within: string;
   /** Whether it was found in a folder that was named. */
   readonly isInFolder: boolean;
@@ -60,7 +60,7 @@ async function readPath(path: string, io: ConvertIo): Promise<InputFile[]> {
       })),
     );
   } catch (error) {
-    // That it is no text is said already.
+    // The error already reports that the file is not text.
     if (error instanceof CodedError) throw error;
     throw ConvertErrors.Unreadable(path, reasonOf(error));
   }

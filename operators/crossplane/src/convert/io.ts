@@ -1,4 +1,4 @@
-// What the converter needs from the machine, as an argument.
+// The parts of the machine that the converter needs, as an argument.
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { decodeText } from '@capstan/reconcile/command-line';

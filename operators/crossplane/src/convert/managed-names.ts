@@ -5,7 +5,7 @@ import type { RuntimeKind } from '../runtime/render/labels.ts';
 import { managedEnv } from '../runtime/render/render-deployment.ts';
 import { namesIn, objectIn } from './manifest.ts';
 
-/** What the manager sets in a runtime of that kind, with placeholders for what differs between revisions. */
+/** Returns the variables that the manager sets in a runtime of that kind, with placeholders for values that differ between revisions. */
 export function managedEnvOf(kind: RuntimeKind): EnvVar[] {
   const secrets =
     kind === 'Provider' ? { tlsClientSecretName: '', tlsServerSecretName: '' } : { tlsServerSecretName: '' };

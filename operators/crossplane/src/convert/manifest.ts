@@ -12,7 +12,7 @@ export interface Manifest {
 
 export type Role = 'controllerConfig' | 'runtimeConfig' | RuntimeKind;
 
-/** What a manifest is to a conversion; undefined when it is nothing to it. */
+/** Returns the role of a manifest in a conversion; undefined if it has none. */
 export function roleOf({ apiVersion, kind }: JsonObject): Role | undefined {
   if (typeof apiVersion !== 'string' || groupOf(apiVersion) !== PACKAGE_GROUP) return undefined;
   if (kind === CONTROLLER_CONFIG_KIND) return 'controllerConfig';

@@ -1,8 +1,8 @@
-// What a conversion does with each manifest, and what it has to say about it. Pure: manifests in, decisions out; the text is
+// The decisions and findings of a conversion for each manifest. Pure: manifests in, decisions out; the text is
 // rewritten elsewhere.
 //
 // A ControllerConfig is converted for all of its packages or for none: if one of them cannot follow (it has a runtime config
-// already), the ControllerConfig and all who use it stay as they are, so that nothing refers to what is no longer there.
+// already), the ControllerConfig and all of its packages stay as they are, so that no reference points to a removed object.
 import { equal, type JsonObject } from '@capstan/kube';
 import type { BuiltinSchemas } from '../runtime/check-template.ts';
 import { normalizeRuntimeConfig } from '../runtime/normalize.ts';
@@ -22,7 +22,7 @@ import { CONTROLLER_CONFIG_FIELDS, toRuntimeConfig } from './to-runtime-config.t
 import { DEFAULT_PULL_POLICY, ownPullPolicy, type User, usersIn } from './user.ts';
 
 export interface ConversionPlan {
-  /** What becomes of manifests that are not left as they are. */
+  /** The replacements of the manifests that change. */
   readonly replacements: ReadonlyMap<Manifest, Replacement>;
   readonly findings: readonly ConversionFinding[];
 }
@@ -32,7 +32,7 @@ export type Replacement =
   | { readonly how: 'package'; readonly value: JsonObject; readonly change: PackageChange };
 
 export interface PlanOptions {
-  /** Of the configs and the references to them: `pkg.crossplane.io/v1beta1`. */
+  /** The apiVersion of the configs and of the references to them: `pkg.crossplane.io/v1beta1`. */
   readonly apiVersion: string;
   /** Appended to the name of every converted config. */
   readonly nameSuffix: string;

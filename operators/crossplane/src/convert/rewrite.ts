@@ -1,5 +1,5 @@
-// A text with the decisions of a plan carried out in it. Each document is rewritten by itself and read again: only what
-// means what it should is kept, and otherwise the document's values are written again.
+// Carries out the decisions of a plan in a text. Each document is rewritten by itself and read again. If its meaning is not the intended
+// one, the document's values are written as YAML again.
 import { equal, isJsonObject, type JsonObject } from '@capstan/kube';
 import { parseDocument, stringify } from 'yaml';
 import { type ParsedDocument, type ParsedObject, YAML_OPTIONS } from './documents.ts';
@@ -85,7 +85,7 @@ function note(object: ParsedObject, message: string): ConversionFinding {
   return { level: 'note', place: object.place, subject, message, changes: [] };
 }
 
-/** What the document shall mean. */
+/** Returns the intended value of the document. */
 function expected({ document, objects }: ParsedDocument, replacements: ConversionPlan['replacements']): unknown {
   const values = new Map(objects.map((object) => [object.value, replacements.get(object)?.value ?? object.value]));
   const whole: unknown = document.toJS();

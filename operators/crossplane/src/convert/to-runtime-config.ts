@@ -94,7 +94,7 @@ export function toRuntimeConfig(controllerConfig: JsonObject, options: ToRuntime
   };
 }
 
-/** Metadata of the object itself, without what servers write. */
+/** Metadata of the object itself that servers write. */
 const SERVER_METADATA = ['creationTimestamp', 'uid', 'resourceVersion', 'generation', 'managedFields', 'selfLink'];
 
 function runtimeConfigMetadata(metadata: JsonObject, name: string, keepsImage: boolean): JsonObject {

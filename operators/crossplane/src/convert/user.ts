@@ -18,7 +18,7 @@ export function usersIn(manifests: readonly Manifest[]): User[] {
   });
 }
 
-/** A package's when it says nothing. */
+/** The pull policy of a package that sets none. */
 export const DEFAULT_PULL_POLICY = 'IfNotPresent';
 
 /** The pull policy that a package has on purpose; servers write the default into every package. */

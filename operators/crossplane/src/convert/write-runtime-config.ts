@@ -103,7 +103,7 @@ function rebuilt(old: YAMLMap.Parsed, document: Document, value: JsonObject): No
     }
   }
   const root = nodeOf(value, '');
-  // Comments on what has gone elsewhere must not get lost.
+  // Keep the comments on fields that moved elsewhere.
   const comments = left.map(({ key }) => (isScalar(key) ? key.commentBefore : undefined)).filter(Boolean);
   if (comments.length > 0) root.comment = [root.comment, ...comments].filter(Boolean).join('\n');
   return root;
@@ -142,7 +142,7 @@ function rebuilt(old: YAMLMap.Parsed, document: Document, value: JsonObject): No
 
   function keyNode(key: string, pair: Pair | undefined): Scalar {
     const node = document.createNode(key) as unknown as Scalar;
-    // What stands above the first key stays where it is: the text before the node is not touched.
+    // The text above the first key stays in place: the text before the node is not touched.
     if (isScalar(pair?.key) && pair !== old.items[0]) {
       copyComments(pair.key, node);
       if (pair.key.spaceBefore) node.spaceBefore = true;
@@ -151,7 +151,7 @@ function rebuilt(old: YAMLMap.Parsed, document: Document, value: JsonObject): No
   }
 }
 
-/** What was there before in its order, then what is new. */
+/** Returns the old entries in their order, then the new ones. */
 function inOrderOf(origin: Node | null | undefined, part: JsonObject): [string, unknown][] {
   if (!isMap(origin)) return Object.entries(part);
   const places = new Map(origin.items.map(({ key }, index) => [isScalar(key) ? String(key.value) : '', index]));

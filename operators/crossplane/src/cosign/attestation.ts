@@ -1,5 +1,5 @@
-// Attestations: an in-toto statement in a DSSE envelope. What is signed is not the statement alone but its type with it,
-// both with their lengths (the pre-authentication encoding), so that one cannot be passed off as the other.
+// Attestations: an in-toto statement in a DSSE envelope. The signature covers the statement together with its type, both with their lengths
+// (the pre-authentication encoding), so that one cannot be passed off as the other.
 import { isRecord } from '@capstan/kube';
 import type { PublicKey } from './public-key.ts';
 import { jsonOf, verifies } from './signature.ts';
@@ -7,7 +7,7 @@ import { jsonOf, verifies } from './signature.ts';
 export const STATEMENT = 'application/vnd.in-toto+json';
 /** Media types of Sigstore's bundles, whatever their version. */
 export const BUNDLE = 'application/vnd.dev.sigstore.bundle';
-/** The statement of a bundle that says no more than that the image is signed. */
+/** The statement of a bundle that only states that the image is signed. */
 export const COSIGN_STATEMENT = 'https://sigstore.dev/cosign/sign/v1';
 
 /** Short names that may stand for types of statements. */
@@ -29,7 +29,9 @@ export function predicateUri(type: string): string {
   return Object.hasOwn(URIS, type) ? (URIS[type] ?? type) : type;
 }
 
-/** The types of what an envelope, or the one in a bundle, attests of the digest, when it is signed by the key: one or none. */
+/**
+ * Returns the types of the attestations of the digest in an envelope, or in the envelope of a bundle, if the key signed it: one or none.
+ */
 export function attestedTypes(bytes: Buffer, key: PublicKey, digest: string): string[] {
   const value = jsonOf(bytes);
   const envelope = isRecord(value) && isRecord(value['dsseEnvelope']) ? value['dsseEnvelope'] : value;
@@ -48,7 +50,7 @@ export function attestedTypes(bytes: Buffer, key: PublicKey, digest: string): st
   return typeof statement['predicateType'] === 'string' ? [statement['predicateType']] : [];
 }
 
-/** What of an envelope is signed. */
+/** Returns the bytes of an envelope that the signature covers. */
 export function preAuthenticated(type: string, body: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`DSSEv1 ${Buffer.byteLength(type)} ${type} ${body.length} `), body]);
 }

@@ -9,7 +9,7 @@ import type { Descriptor } from '../oci/manifest.ts';
 import { BUNDLE, COSIGN_STATEMENT, isAbout, predicateUri, STATEMENT } from './attestation.ts';
 import { jsonOf, signedDigest } from './signature.ts';
 
-/** Who may have signed; what is not given is not looked at. */
+/** An identity that may have signed. A field that is not given is not checked. */
 export interface Identity {
   readonly issuer?: string;
   readonly issuerRegExp?: string;
@@ -45,7 +45,7 @@ export interface KeylessCheck {
   ): string | undefined;
 }
 
-/** What is wrong with the authority itself, or how its signatures are checked. */
+/** Returns the problem of the authority itself, or the way to check its signatures. */
 export function keylessCheck({ identities, insecureIgnoreSCT }: Keyless, trust: TrustMaterial): KeylessCheck | string {
   if (identities.length === 0) return 'it names no identities; name at least one with issuer and subject';
   const matchers: ((signer: Signer) => boolean)[] = [];
@@ -108,7 +108,7 @@ function isSigned(body: Buffer, digest: string): boolean {
 
 interface FoundBundle {
   readonly bundle: unknown;
-  /** What is signed, where the bundle does not hold it. */
+  /** The signed artifact, if the bundle does not hold it. */
   readonly artifact?: Buffer;
   readonly body: Buffer;
   /** `simple`, or the type of the payload of an envelope. */
@@ -127,7 +127,7 @@ const envelopeBody = ({ payload, payloadType }: Readonly<Record<string, unknown>
   type: String(payloadType),
 });
 
-/** A bundle of what cosign has in annotations. */
+/** Builds a bundle from cosign's annotations. */
 function annotated(annotations: Readonly<Record<string, string>>, bytes: Buffer): FoundBundle | undefined {
   const {
     [CERTIFICATE]: certificate,

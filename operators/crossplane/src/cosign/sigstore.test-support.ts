@@ -22,7 +22,7 @@ export interface CertifyOptions {
   readonly isLogged?: boolean;
 }
 
-/** What it takes to sign as an identity, and to check that. */
+/** The parts needed to sign as an identity, and to check such signatures. */
 export function createSigstore(now = Date.now()) {
   const [ca, rekor, ctlog] = [keys(), keys(), keys()];
   const name = distinguishedName('test fulcio');
@@ -98,7 +98,7 @@ export function createSigstore(now = Date.now()) {
     return Buffer.concat([lengthOf(entry, 2), entry]);
   }
 
-  /** What the log says about something that was put into it. */
+  /** Returns the entry of the log for an object that was put into it. */
   function logged(body: object, at = now) {
     const payload = {
       body: Buffer.from(canonicalJson(body)).toString('base64'),

@@ -10,7 +10,7 @@ import { CosignErrors } from './errors.ts';
 export interface TrustFiles {
   /** A trusted_root.json of Sigstore; the others are not looked at then. */
   readonly trustedRoot?: string;
-  /** PEM certificates of Fulcio: roots, and what they issued. */
+  /** PEM certificates of Fulcio: roots, and the certificates that they issued. */
   readonly fulcio?: string;
   /** PEM public keys of Rekor. */
   readonly rekor?: string;

@@ -1,5 +1,5 @@
-// Signatures as cosign stores them: beside an image, under a tag built from its digest, an image whose layers are what was
-// signed. `sha256-HEX.sig` holds statements that name the digest, each with its signature in an annotation;
+// Signatures as cosign stores them: beside an image, under a tag built from its digest, an image whose layers are the signed bytes.
+// `sha256-HEX.sig` holds statements that name the digest, each with its signature in an annotation;
 // `sha256-HEX.att` holds attestations, signed envelopes with a statement about the digest inside. The same images may instead
 // refer to the signed one as their subject, as OCI 1.1 has it; and so may Sigstore's bundles, which cosign writes since its
 // version 3 for signatures as for attestations. All places count.
@@ -48,7 +48,7 @@ export async function verifySignatures(
   reference: Reference,
   authorities: readonly CosignAuthority[],
   ask: Ask = {},
-  /** What keyless signatures are checked with; without it they are not supported. Throws BadTrustRoot. */
+  /** The trust root of keyless signatures. Without it they are not supported. Throws BadTrustRoot. */
   trust?: () => Promise<TrustMaterial>,
 ): Promise<Verdict> {
   const { digest } = reference;
@@ -96,7 +96,7 @@ export async function verifySignatures(
     return found;
   }
 
-  /** Layers in either place; what is in neither is reported as such. */
+  /** Returns the layers in either place. An image without layers in both places is reported. */
   async function withBundles(read: () => Promise<Descriptor[]>, limit: number): Promise<SignedLayer[]> {
     const newer = await stores.bundles();
     const older = await read().catch((error: unknown) => {
@@ -153,7 +153,7 @@ export async function verifySignatures(
       missing = error;
     }
   }
-  // What is not there yet may come; only when everything that could vouch is there and does not, that is the answer.
+  // A missing signature may still come. The answer is no only when every signature that could vouch exists and none does.
   if (missing !== undefined) throw missing;
   return { problems };
 

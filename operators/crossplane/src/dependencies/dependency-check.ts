@@ -1,4 +1,4 @@
-// Whether what a package depends on is installed, and in a version that serves. Pure.
+// Checks whether the dependencies of a package are installed, in a version that satisfies it. Pure.
 import { isDigest } from '../oci/reference.ts';
 import { parseConstraint, parseVersion, satisfies } from '../xpkg/semver.ts';
 
@@ -19,7 +19,7 @@ export interface InstalledPackage {
   readonly package: string;
   /** Tag or digest; the tag where both are named. */
   readonly version: string;
-  /** Of its image, as far as it is known. */
+  /** The digest of its image, as far as it is known. */
   readonly digest?: string;
   readonly dependencies: readonly Dependency[];
 }
@@ -33,7 +33,7 @@ export interface DependencyCheck {
   readonly missing: readonly Dependency[];
   /** Its own that are installed in a version that does not serve. */
   readonly unsuitable: readonly Dependency[];
-  /** What is wrong, in one sentence; undefined when all is well. */
+  /** The problem in one sentence; undefined if there is none. */
   readonly problem: string | undefined;
 }
 

@@ -1,5 +1,5 @@
-// What is installed: the active revisions of all packages that have been unpacked, as the Lock lists them. It is read from
-// their status, so that a package which cannot be pulled blocks no other package.
+// The installed packages: the active revisions of all packages that have been unpacked, as the Lock lists them. They are read from their
+// status, so that a package which cannot be pulled blocks no other package.
 import { type DerivationDefinition, derivation, type Reader } from '@capstan/reconcile';
 import { DIGEST_ANNOTATION } from '../kinds/index.ts';
 import { PACKAGE_KINDS, type PackageKind, type RevisionObject } from '../packages/package-kind.ts';

@@ -1,5 +1,5 @@
-// Objects of a package as they are installed: with the user's labels and annotations, and with what leads webhooks to the
-// package's Service. What needs the certificate authority of the runtime waits for it; nothing else does.
+// Objects of a package as they are installed: with the user's labels and annotations, and with the address of the package's Service in
+// webhooks. Only objects that need the certificate authority of the runtime wait for it.
 import type { Kind, KubeObject } from '@capstan/kube';
 import type { PackageKind } from '../packages/package-kind.ts';
 import type { PackageObject as FileObject } from '../xpkg/package.ts';
@@ -62,7 +62,7 @@ interface Webhook {
   clientConfig?: Record<string, unknown>;
 }
 
-/** One name for a package, whatever the file says: two versions of it must not both be asked. */
+/** A package's configuration has one name, whatever its file contains: two versions of it must not both be called. */
 function webhookConfiguration(input: EnrichInput, kind: Kind, object: KubeObject): Omit<PayloadObject, 'kind'> {
   const { kind: packageKind, packageName, target, objects } = input;
   const alike = objects.filter((other) => other.kind === kind.kind).length;

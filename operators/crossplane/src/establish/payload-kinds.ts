@@ -36,12 +36,12 @@ const CONFIGURATION_KINDS: readonly Kind[] = [
 
 const ownerUids = ({ metadata }: KubeObject) => (metadata.ownerReferences ?? []).map(({ uid }) => uid);
 
-/** What belongs to a package, by its uid: also what a revision brought that is no longer kept. */
+/** The objects of a package, by its uid: also those that a revision brought which no longer exists. */
 export const payloadByOwner: ReadonlyMap<Kind, KindIndex> = new Map(
   [...PROVIDER_KINDS, ...CONFIGURATION_KINDS].map((kind) => [kind, index(kind, 'crossplane package', ownerUids)]),
 );
 
-/** What a package of this kind may bring; a Function's types describe its input and are not installed. */
+/** Returns the kinds that a package of this kind may bring. A Function's types describe its input and are not installed. */
 export function payloadKinds({ kind }: PackageKind): readonly Kind[] {
   if (kind === 'Provider') return PROVIDER_KINDS;
   return kind === 'Configuration' ? CONFIGURATION_KINDS : [];
@@ -63,5 +63,5 @@ export function isWebhookConfiguration({ kind }: Pick<Kind, 'kind'>): boolean {
   return kind.endsWith('WebhookConfiguration');
 }
 
-/** Caches keep what says whose an object is, and whether a type is served. */
+/** Caches keep the fields that show the owner of an object, and whether a type is served. */
 export const PAYLOAD_FIELDS = ['status.conditions'];

@@ -1,7 +1,7 @@
-// What the active revision of a package installs, and whether it may: the package is unpacked, its dependencies are there,
-// and none of its objects belongs to another client. The objects are children of the package, not of the revision: they stay
-// the same objects, with all data of the types that they define, while revisions come and go. Their owner references say
-// which revision is in force (the controller) and which ones know them too.
+// The objects that the active revision of a package installs, and whether it may: the package is unpacked, its dependencies are installed,
+// and none of its objects belongs to another client. The objects are children of the package, not of the revision: they stay the same
+// objects, with all data of the types that they define, while revisions come and go. Their owner references name the revision in force (the
+// controller) and the other revisions that have them.
 import { type Kind, type KubeObject, kindId, type ObjectRef, type OwnerReference, Secret } from '@capstan/kube';
 import {
   type DerivationDefinition,
@@ -33,13 +33,13 @@ import { isOptionalKind, isWebhookConfiguration, kindOfObject, payloadByOwner, p
 export interface Payload {
   /** Undefined while no revision is active. */
   readonly revision: { readonly name: string; readonly uid: string } | undefined;
-  /** What is installed, with its owners. */
+  /** The objects to install, with their owners. */
   readonly objects: readonly PayloadObject[];
-  /** What stays as it is: brought by an earlier revision and no longer by this one, or waiting for its webhook. */
+  /** Objects that stay as they are: an earlier revision brought them and this one does not, or they wait for their webhook. */
   readonly kept: readonly { readonly kind: Kind; readonly ref: ObjectRef }[];
   /** Why nothing is installed, or undefined. */
   readonly problem: string | undefined;
-  /** What some objects wait for, or undefined. */
+  /** The reason why some objects wait, or undefined. */
   readonly waiting: string | undefined;
 }
 
@@ -107,7 +107,7 @@ export function createPayloads({ settings, contents, runtimes, installed }: Part
     return checkDependencies({ source, dependencies }, bySource(read.derived(installed, ''))).problem;
   }
 
-  /** Whom webhooks ask: the Service of what runs, with the authority of its certificate. */
+  /** Returns the address for webhooks: the Service of the running workload, with the authority of its certificate. */
   function webhookTarget(
     read: Reader,
     kind: PackageKind,
@@ -142,12 +142,12 @@ export function createPayloads({ settings, contents, runtimes, installed }: Part
 
 const UNNAMED = ' (the controller that runs it names its Secret in status.tlsServerSecretName)';
 
-/** What we wrote while we ran it ourselves names a Secret of ours: webhooks stay with what runs on until a user takes over. */
+/** While we ran it ourselves, we wrote the name of a Secret of ours: webhooks stay with the running workload until a user takes over. */
 const foreignTlsServerOf = ({ status }: RevisionObject) =>
   status?.runtime === undefined ? status?.tlsServerSecretName : undefined;
 const objectRefsOf = ({ status }: RevisionObject) => status?.objectRefs ?? [];
 
-/** Of the package only who it is: its status is none of this business. */
+/** Only the identity of the package counts here, not its status. */
 const identityOf = ({ apiVersion, kind, metadata: { name, uid }, spec }: PackageObject): PackageObject => ({
   apiVersion,
   kind,

@@ -4,7 +4,7 @@ import { FactErrors } from '../errors.ts';
 import type { PullSecret } from '../oci/keychain.ts';
 import type { ParsedPackage } from '../xpkg/package.ts';
 
-/** What cannot be fixed by trying again: the package itself is not usable. */
+/** A fault that a retry cannot fix: the package itself is not usable. */
 export interface PackageFault {
   readonly fault: string;
 }
@@ -23,7 +23,7 @@ export interface PackageSource {
   readonly verifiesKeyless?: boolean;
   /** The digest that a reference has now. */
   resolve(image: string, context: SourceContext): Promise<string>;
-  /** The package of an image that is named by its digest: from the cache, else from its registry. Throws what may pass. */
+  /** Returns the package of an image that is named by its digest: from the cache, else from its registry. Throws temporary failures. */
   pull(image: string, context: SourceContext): Promise<ParsedPackage | PackageFault>;
   /** The package of a reference from the cache alone; undefined when it is not there. */
   cached(image: string): Promise<ParsedPackage | PackageFault | undefined>;

@@ -1,7 +1,7 @@
-// The registry as facts: what a tag is, what a package holds, which tags there are, who vouches for an image. The input holds
-// the image and the log-in data: a Secret that is corrected is another input, and is tried at once. What can pass (a registry
-// that does not answer, a tag that is not there yet) throws and is tried again with back-off; what cannot (a package that
-// breaks the rules) is a value.
+// The registry as facts: the digest of a tag, the content of a package, the list of tags, and the verification of an image. The input holds
+// the image and the log-in data: a Secret that is corrected is another input, and is tried at once. A temporary failure (a registry that
+// does not answer, a tag that does not exist yet) throws and is retried with back-off. A lasting one (a package that breaks the rules) is a
+// value.
 import { type FactDefinition, fact } from '@capstan/reconcile';
 import { FactErrors } from '../errors.ts';
 import type { PullSecret } from '../oci/keychain.ts';

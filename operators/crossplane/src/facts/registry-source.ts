@@ -25,7 +25,7 @@ export interface RegistrySourceOptions {
   /** Milliseconds since the epoch; default the machine's clock. */
   readonly now?: () => number;
   readonly logger?: Logger;
-  /** What keyless signatures are checked with; default: they are not supported. */
+  /** The trust root of keyless signatures; default: they are not supported. */
   readonly trust?: TrustFiles;
   /** Default: one of its own. */
   readonly client?: RegistryClient;
@@ -87,13 +87,13 @@ function isComplete({ trustedRoot, fulcio, rekor }: TrustFiles): boolean {
   return trustedRoot !== undefined || (fulcio !== undefined && rekor !== undefined);
 }
 
-/** What it takes to read them is loaded when it is used. */
+/** The modules that read them are loaded on first use. */
 async function trustMaterial(trust: TrustFiles) {
   const { loadTrustRoot } = await import('../cosign/trust-root.ts');
   return loadTrustRoot(trust, (path) => readFile(path, 'utf8'));
 }
 
-/** What is wrong with a package itself does not get better by asking again. */
+/** A problem of the package itself does not disappear by a retry. */
 async function faultsAsValues<V>(work: () => Promise<V>): Promise<V | PackageFault> {
   try {
     return await work();

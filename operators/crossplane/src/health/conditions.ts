@@ -14,7 +14,7 @@ export const unpacked = conditionType<'Unpacked' | 'Refused'>('Unpacked');
 export const verified = conditionType<
   'SignatureVerificationSkipped' | 'SignatureVerificationSucceeded' | 'SignatureVerificationFailed'
 >('Verified');
-/** There only while a package holds what is not installed. */
+/** Present only while a package holds objects that are not installed. */
 export const packageWarning = conditionType<'ForeignKinds'>('PackageWarning');
 /** Only there while a part of a configuration has no effect, or not the one that its author expects. */
 export const configWarning = conditionType<'Misplaced' | 'NoEffect' | 'Ignored'>('ConfigWarning');

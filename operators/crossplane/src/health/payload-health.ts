@@ -14,7 +14,7 @@ export interface InstalledObject {
 export interface PayloadHealth extends Health {
   /** Sorted as upstream does, the last name first. */
   readonly objectRefs: readonly InstalledObject[];
-  /** Nothing is wrong: it is being installed, or waits for what is being created. */
+  /** There is no problem: the package is being installed, or waits for objects that are being created. */
   readonly isUnderWay?: boolean;
 }
 

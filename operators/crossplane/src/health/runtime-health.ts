@@ -11,7 +11,7 @@ interface RuntimeHealthInput {
   readonly workload: Workload;
   readonly revision: string;
   readonly payload: Health;
-  /** What the server refused of it. */
+  /** The server's refusal of one of its writes. */
   readonly failure: string | undefined;
   readonly problemOfPod: (pod: Pod) => string | undefined;
 }

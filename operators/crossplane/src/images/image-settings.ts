@@ -1,5 +1,5 @@
-// What ImageConfigs say about an image. For each purpose on its own the longest matching prefix counts, of equals the first
-// by name. Rewriting comes first; everything else is looked up for the rewritten reference. Rewrites are not chained.
+// The settings of ImageConfigs for an image. For each purpose by itself the longest matching prefix counts; among equals, the first by
+// name. Rewriting comes first; everything else is looked up for the rewritten reference. Rewrites are not chained.
 import type { Reader } from '@capstan/reconcile';
 import { ImageConfig, type ImageConfigReason } from '../kinds/index.ts';
 

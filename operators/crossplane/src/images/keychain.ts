@@ -35,7 +35,7 @@ export function keychainOf({ read, settings, secrets }: KeychainInput): Keychain
 export const pullSecretsOf = ({ imagePullSecrets }: ServiceAccount): readonly string[] =>
   (imagePullSecrets ?? []).flatMap(({ name }) => name ?? []);
 
-/** Only what holds log-in data for registries: nothing else of a Secret is kept. */
+/** Returns only the keys with log-in data for registries: no other key of a Secret is kept. */
 function pullDataOf(secret: Secret | undefined): Record<string, string> | undefined {
   const entries = ['.dockerconfigjson', '.dockercfg'].flatMap((key) => {
     const text = secret?.data?.[key];

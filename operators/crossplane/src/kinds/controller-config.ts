@@ -18,7 +18,7 @@ import {
 } from '@capstan/kube';
 import { GROUP } from './group.ts';
 
-/** Parts of pods are kept as they are: the Deployment that they become part of is what the server checks. */
+/** Parts of pods are kept as they are: the server checks the Deployment that they become part of. */
 const open = <T>(description?: string) =>
   optional(
     schemaOf<T>({

@@ -34,9 +34,9 @@ const templateMetadata = () =>
   );
 const metadataOnly = (description: string) => object({ metadata: templateMetadata() }, { optional: true, description });
 
-// What is misplaced in the seed's own example (serviceTemplate inside deploymentTemplate, a pod spec directly under template)
-// must not be pruned by the server, or it would be lost without a word: it is kept here and hoisted, with a warning, when
-// the template is rendered. Neither selector nor containers is required: a template names what differs, no more.
+// The misplaced fields of the seed's own example (serviceTemplate inside deploymentTemplate, a pod spec directly under template) must not
+// be pruned by the server, or they would be lost silently. They are kept here and hoisted, with a warning, when the template is rendered.
+// Neither selector nor containers is required: a template names only the differences.
 const spec = object(
   {
     deploymentTemplate: object(

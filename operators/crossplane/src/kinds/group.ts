@@ -1,7 +1,7 @@
 /** Where all kinds of packages live. */
 export const GROUP = 'pkg.crossplane.io';
 
-/** Which package a revision, or what runs for it, belongs to. */
+/** Names the package of a revision or of its runtime. */
 export const PACKAGE_LABEL = `${GROUP}/package`;
 /** Which revision a runtime belongs to. */
 export const REVISION_LABEL = `${GROUP}/revision`;

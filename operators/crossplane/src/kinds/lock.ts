@@ -5,7 +5,7 @@ import { dependency } from './package-fields.ts';
 /** The only Lock there is. */
 export const LOCK_NAME = 'lock';
 
-/** What is installed and what it depends on, in one object. It has no spec: upstream's has none either. */
+/** The installed packages and their dependencies, in one object. It has no spec, as upstream's has none. */
 export const Lock = defineKind({
   group: GROUP,
   version: 'v1beta1',

@@ -12,7 +12,7 @@ import {
   string,
 } from '@capstan/kube';
 
-/** An image reference: host, path, tag, digest; without spaces and without a scheme. What is wrong beyond that is a condition. */
+/** An image reference: host, path, tag, digest; without spaces and without a scheme. Any other problem is a condition. */
 const IMAGE = '^[a-zA-Z0-9][-a-zA-Z0-9_./:@]*$';
 
 export const IMAGE_CONFIG_REASONS = ['SetImagePullSecret', 'VerifyImage', 'RewriteImage', 'ConfigureRuntime'] as const;
@@ -126,7 +126,7 @@ export const packageStatusFields = () => ({
   appliedImageConfigRefs: appliedImageConfigRefs(),
 });
 
-/** What a package remembers from run to run. */
+/** The memory of a package between runs. */
 export const packageMemory = () =>
   object({
     /** The digest behind currentIdentifier. */

@@ -1,7 +1,6 @@
-// What a registry wants to see before it answers. It says so once, in its first 401: a password (Basic), or a token of
-// its token service (Bearer), which is fetched with the password, with an identity token, or with nothing. Challenge and
-// tokens are remembered, so that a pull of twenty layers asks once; a token is renewed shortly before it runs out, and
-// thrown away when the registry refuses it all the same.
+// The log-in data that a registry demands. Its first 401 names them: a password (Basic), or a token of its token service (Bearer), which is
+// fetched with the password, with an identity token, or with nothing. Challenge and tokens are kept, so that a pull of twenty layers asks
+// once. A token is renewed shortly before it expires, and dropped if the registry refuses it.
 import { createHash } from 'node:crypto';
 import type { Clock } from '@capstan/kube';
 import { parseChallenges } from './challenge.ts';
@@ -11,7 +10,7 @@ import type { Credentials } from './keychain.ts';
 export interface Authorizer {
   /** The Authorization header, if this registry is known to want one. */
   headerFor(ask: Authorization): Promise<string | undefined>;
-  /** Remembers what a 401 asked for; false when there is nothing that we can do about it. */
+  /** Remembers the challenge of a 401; false if it cannot be met. */
   learn(origin: string, wwwAuthenticate: string | readonly string[] | undefined): boolean;
   /** Forgets a token that was refused. */
   forget(ask: Authorization): void;
@@ -47,7 +46,7 @@ export function createAuthorizer({ fetch, clock }: { fetch: TokenFetch; clock: C
     const known = tokens.get(key);
     if (known !== undefined && known.until > clock.now()) return known.text;
     const token = await fetchToken(fetch, ask, want, clock.now());
-    // Tokens are small and few; what ran out goes when the next one comes.
+    // Tokens are small and few: expired ones are removed when the next one comes.
     for (const [each, { until }] of tokens) if (until <= clock.now()) tokens.delete(each);
     tokens.set(key, token);
     return token.text;

@@ -7,8 +7,8 @@ export function digestOf(bytes: Uint8Array | string): string {
 }
 
 /**
- * The same bytes, counted and hashed on their way; throws at the first byte too many, and at the end when they are not
- * what was asked for. The one that uses what came through must wait for the end.
+ * Passes bytes through, and counts and hashes them. Throws at the first byte too many, and at the end if the digest differs from the
+ * requested one. A caller that uses the bytes must wait for the end.
  */
 export async function* verified(
   chunks: AsyncIterable<Uint8Array>,

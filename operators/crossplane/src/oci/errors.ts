@@ -16,7 +16,7 @@ export const ReferenceErrors = catalogue('crossplane', {
   }),
 });
 
-/** What a caller may do about a failure: wait and try again, or tell a user. */
+/** The classes of failures by the possible reaction: wait and retry, or report to a user. */
 export type RegistryFailure =
   | 'not-found'
   | 'unauthorized'
@@ -30,12 +30,12 @@ export type RegistryFailure =
   | 'too-large'
   | 'refused';
 
-/** The registry did not give, or not take, what was asked. */
+/** The registry refused a read or a write. */
 export class RegistryError extends CodedError {
   readonly failure: RegistryFailure;
   /** Whether the same request can succeed later without anybody changing anything. */
   readonly isTemporary: boolean;
-  /** Of too-many-requests and unavailable, where the registry said so. */
+  /** The pause that the registry asked for, with too-many-requests and unavailable. */
   readonly retryAfterMs: number | undefined;
 
   constructor(

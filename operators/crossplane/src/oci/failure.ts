@@ -1,4 +1,4 @@
-// What a registry's refusal means, from its status and the codes in its body.
+// Classifies a registry's refusal by its status and the codes in its body.
 import { type RegistryError, RegistryErrors } from './errors.ts';
 
 /** The error for an answer of 400 or more. */

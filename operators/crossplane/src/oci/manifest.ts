@@ -10,7 +10,7 @@ export interface Descriptor {
   readonly size: number;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly platform?: Platform;
-  /** What a manifest that refers to another one is for. */
+  /** The purpose of a manifest that refers to another one. */
   readonly artifactType?: string;
 }
 
@@ -44,7 +44,7 @@ export interface RawManifest {
 /** Upstream allows as many. */
 export const MAX_LAYERS = 256;
 
-/** Reads a manifest or an index; `what` names it in errors. Throws RegistryError. */
+/** Reads a manifest or an index; errors call it by the second argument. Throws RegistryError. */
 export function parseManifest(
   { mediaType, body }: RawManifest,
   what: string,
@@ -81,7 +81,7 @@ function jsonOf(body: Buffer, what: string): Record<string, unknown> {
     const value: unknown = JSON.parse(body.toString('utf8'));
     if (isRecord(value)) return value;
   } catch {
-    // Said below.
+    // The error is thrown below.
   }
   throw RegistryErrors.Malformed(what, 'its manifest is not JSON');
 }

@@ -3,7 +3,7 @@ import type { TransportOptions } from './transport.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What is on this machine is never asked through a proxy, which would search for it on its own. */
+/** Addresses of this machine are never requested through a proxy, which would resolve them on its own machine. */
 const OWN = ['localhost', '127.0.0.1', '[::1]'];
 
 /** HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in upper or lower case; undefined when everything is asked directly. */

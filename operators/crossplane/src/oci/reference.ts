@@ -15,7 +15,7 @@ export interface Reference {
   readonly tag: string | undefined;
   /** `sha256:` and 64 hex digits. */
   readonly digest: string | undefined;
-  /** What was parsed. */
+  /** The parsed text. */
   readonly original: string;
 }
 
@@ -51,7 +51,7 @@ export function parseReference(text: string, options: ReferenceOptions = {}): Re
   };
 }
 
-/** Tag or digest: what stands after `manifests/`. */
+/** Tag or digest: the part after `manifests/`. */
 export function identifierOf({ tag, digest }: Reference): string {
   return digest ?? tag ?? 'latest';
 }
@@ -66,12 +66,12 @@ export function repositoryNameOf({ registry, repository }: Pick<Reference, 'regi
   return `${registry}/${repository}`;
 }
 
-/** The same image by its digest: what closes the gap between asking what a tag is and fetching it. */
+/** The same image by its digest. This closes the gap between resolving a tag and fetching its content. */
 export function withDigest(reference: Reference, digest: string): Reference {
   return { ...reference, tag: undefined, digest, original: `${repositoryNameOf(reference)}@${digest}` };
 }
 
-/** The reference as the user wrote it, without its tag or digest: what a Lock calls the source of a package. */
+/** The reference as the user wrote it, without its tag or digest: the Lock calls it the source of a package. */
 export function sourceOf(text: string): string {
   const at = text.indexOf('@');
   return splitTag(at === -1 ? text : text.slice(0, at)).base;
@@ -92,7 +92,7 @@ export function allowsPlainHttp(registry: string): boolean {
   );
 }
 
-/** What a user gave, in one line of bounded length. */
+/** Returns a user's text in one line of bounded length. */
 function quoted(text: string): string {
   return JSON.stringify(text.slice(0, 300));
 }

@@ -4,8 +4,8 @@
 // - Loopback and private addresses may speak plain HTTP. TLS is tried first; only an answer that is no TLS at all makes
 //   us go on in the clear. A certificate that is not trusted is an error everywhere.
 // - A redirect to another host goes without our Authorization, and never from TLS to plain HTTP.
-// - What can be repeated is: no answer, 5xx and 429, twice, with growing pauses. A registry that asks for a longer pause
-//   than we would wait gets its error reported, with the pause in it.
+// - Temporary failures (no answer, 5xx, 429) are retried twice, with growing pauses. If a registry asks for a longer pause than the limit,
+// its error is reported with the pause.
 // - Time-outs of connections are undici's own: they guard sockets, and no logic depends on them.
 import { readFileSync } from 'node:fs';
 import { getCACertificates } from 'node:tls';
@@ -30,7 +30,7 @@ export interface TransportOptions {
   readonly connectTimeoutMs?: number;
   /** How long nothing may come, header or body. Default 30 s. */
   readonly idleTimeoutMs?: number;
-  /** Repetitions of what can be repeated. Default 2. */
+  /** The number of retries of temporary failures. Default 2. */
   readonly retries?: number;
   /** The longest pause that a registry may ask for. Default 5 s. */
   readonly maxRetryAfterMs?: number;
@@ -52,7 +52,7 @@ export interface RegistryRequest {
   readonly access: 'pull' | 'push';
   readonly keychain: Keychain;
   readonly signal: AbortSignal | undefined;
-  /** For errors: what this is about. */
+  /** The subject in errors. */
   readonly what: string;
 }
 
@@ -138,8 +138,8 @@ export function createTransport(options: TransportOptions = {}): Transport {
   }
 
   /**
-   * A log-in that is refused before anybody asked for it for this repository proves nothing: what the registry wanted for
-   * another one, or last week, it need not want here.
+   * A log-in that is refused before the registry demanded one for this repository proves nothing: a registry may have demanded it for
+   * another repository, or earlier.
    */
   async function headerFor(authorization: Authorization, isAskedFor: boolean): Promise<string | undefined> {
     try {
@@ -209,7 +209,7 @@ export function createTransport(options: TransportOptions = {}): Transport {
           failure = error;
         }
         const { retryAfterMs = 0 } = failure;
-        // The one that said nothing for so long will not do so at once: that is news for the one who asked, who may ask again.
+        // A server that was silent for the whole time-out will not answer at once: report it to the caller, who may retry.
         const isSilent = failure.failure === 'timeout';
         if (!failure.isTemporary || isSilent || tries >= retries || retryAfterMs > maxRetryAfterMs) throw failure;
         await sleep(clock, backOff(tries + 1, BACK_OFF, random, retryAfterMs), request.signal);
@@ -267,7 +267,7 @@ async function bodyText(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(chunks).subarray(0, MAX_ERROR_BYTES);
 }
 
-/** What undici and the system say about a connection, in our words. */
+/** Translates connection errors of undici and the system. */
 export function connectionError(error: unknown, what: string, idleTimeoutMs: number): RegistryError {
   if (error instanceof RegistryError) return error;
   const code = codeOf(error);

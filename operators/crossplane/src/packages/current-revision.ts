@@ -12,7 +12,7 @@ export interface CurrentRevision {
   readonly name: string;
   /** Undefined for pull policy Never without a digest: the package is found by its reference. */
   readonly digest: string | undefined;
-  /** What went wrong while a digest that was known before still serves. */
+  /** The failure of this run, while the earlier digest still serves. */
   readonly note?: string;
 }
 
@@ -24,7 +24,7 @@ interface CurrentInput {
   /** After rewriting. */
   readonly reference: PackageReference;
   readonly keychain: Keychain;
-  /** What an earlier run found for `identifier`. */
+  /** The digest that an earlier run found for `identifier`. */
   readonly known: { readonly identifier: string | undefined; readonly digest: string | undefined };
 }
 

@@ -1,4 +1,4 @@
-// The three kinds of packages in one table: what differs between them is here, and nowhere else.
+// The three kinds of packages in one table, which holds all differences between them.
 import type { Kind } from '@capstan/kube';
 import {
   Configuration,
@@ -22,7 +22,7 @@ export interface PackageKind {
   readonly kind: 'Provider' | 'Function' | 'Configuration';
   readonly package: Kind<PackageObject>;
   readonly revision: Kind<RevisionObject>;
-  /** What it runs, if anything. */
+  /** The kind of runtime, if it has one. */
   readonly runtime: 'Provider' | 'Function' | undefined;
 }
 

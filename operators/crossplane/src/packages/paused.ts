@@ -8,7 +8,7 @@ export function isPaused({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
 }
 
-/** What a status says about the pause. */
+/** Returns the condition that reports the pause. */
 export function pausedCondition(paused: boolean): ConditionInput {
   return paused
     ? synced.isFalse(

@@ -1,17 +1,17 @@
-// Images as packages name them, and what follows from that.
+// Images as packages name them, and the facts that follow from the name.
 import { identifierOf, parseReference, type Reference, repositoryNameOf, withDigest } from '../oci/reference.ts';
 
 export interface PackageReference {
   readonly reference: Reference;
-  /** With its registry, and otherwise as the user wrote it: what ImageConfigs are matched with. */
+  /** The reference with its registry, and otherwise as the user wrote it. ImageConfigs are matched with it. */
   readonly qualified: string;
-  /** Registry and repository: what dependencies are compared by. */
+  /** Registry and repository. Dependencies are compared by it. */
   readonly source: string;
   /** Tag or digest; the tag where both are named, since versions are compared by it. */
   readonly version: string;
 }
 
-/** Reads a reference, or shows what is wrong with it. */
+/** Reads a reference, or returns its problem. */
 export function readReference(image: string, defaultRegistry: string): PackageReference | { problem: string } {
   try {
     const reference = parseReference(image, { defaultRegistry });

@@ -1,5 +1,5 @@
-// What a revision's package holds, or why that is not known: the one place where references, ImageConfigs, pull secrets,
-// the registry and verification come together. The payload, the runtime and the status of a revision all read it.
+// The content of a revision's package, or the reason why it is not known: the one place where references, ImageConfigs, pull secrets, the
+// registry and verification come together. The payload, the runtime and the status of a revision all read it.
 import { Secret } from '@capstan/kube';
 import { type DerivationDefinition, type Digest, derivation, type Reader } from '@capstan/reconcile';
 import type { Authority, PackageFault } from '../facts/package-source.ts';
@@ -20,7 +20,7 @@ export type RevisionContent = ReadyContent | FailedContent;
 export interface ReadyContent {
   readonly state: 'ready';
   readonly content: ParsedPackage;
-  /** Registry, repository and what was asked for: what the runtime pulls. */
+  /** Registry, repository and tag or digest: the image that the runtime pulls. */
   readonly resolvedImage: string;
   readonly settings: ImageSettings;
   /** Who vouches for the image, where a user must. */
@@ -153,7 +153,7 @@ function unfitness(
   };
 }
 
-/** By one of the authorities that the ImageConfig names; what was verified before is not asked again. */
+/** Verifies the image by one of the authorities that the ImageConfig names. A verified image is not verified again. */
 function verify(
   { read, digest, settings, facts }: Tools,
   image: ImageSettings,

@@ -5,7 +5,7 @@ import type { RevisionView } from './revisions.ts';
 export interface HistoryInput {
   /** The oldest first. */
   readonly revisions: readonly RevisionView[];
-  /** Undefined while it is not known what the package asks for: then nothing changes. */
+  /** Undefined while the requested revision is not known: then nothing changes. */
   readonly current: CurrentRevision | undefined;
   readonly policy: 'Automatic' | 'Manual';
   /** Whether the package that is asked for could be had and keeps the rules. */
@@ -56,8 +56,8 @@ export function historyOf(input: HistoryInput): History {
 }
 
 /**
- * Manual: the user says; the one that activates one beside another means the new one. Automatic: the one that is asked for; but
- * where another is in force, only once it is known that it can take its place.
+ * Manual: the user decides; a user who activates a second revision means the new one. Automatic: the requested revision, but while another
+ * is in force, only once the requested one is known to be able to replace it.
  */
 function activeOf({ revisions, current, policy, isUnpacked, lastActive }: HistoryInput): string | undefined {
   const active = revisions.filter(({ spec }) => spec.desiredState === 'Active').map(({ name }) => name);
@@ -74,7 +74,7 @@ function withoutSurplus(
   { limit, current, serving }: HistoryInput,
   active: string | undefined,
 ): readonly WantedRevision[] {
-  // While it is not known what is asked for, nothing goes.
+  // While the requested revision is not known, no revision is removed.
   if (limit === 0 || current === undefined) return all;
   let surplus = all.length - (limit + 1);
   return all

@@ -1,5 +1,5 @@
-// The revisions of a package, as its reconcilers look at them. Two views, because health changes far more often than what
-// a revision is: who needs only the latter is not woken by the former.
+// The revisions of a package, as its reconcilers read them. There are two views, because health changes far more often than the identity of
+// a revision: a reader of the identity is not woken by a change of health.
 import { findCondition } from '@capstan/kube';
 import type { Reader } from '@capstan/reconcile';
 import { DIGEST_ANNOTATION, PACKAGE_LABEL } from '../kinds/index.ts';
@@ -45,7 +45,7 @@ export interface ConditionView {
   readonly message: string;
 }
 
-/** A condition of a revision that was built from what the revision is now. */
+/** A condition of a revision that was computed from its present spec. */
 export function conditionOf({ metadata, status }: RevisionObject, type: string): ConditionView | undefined {
   const found = findCondition(status?.conditions, type);
   if (found === undefined || (found.observedGeneration ?? 0) < (metadata.generation ?? 0)) return undefined;
@@ -55,7 +55,7 @@ export function conditionOf({ metadata, status }: RevisionObject, type: string):
 export const unpackedOf = (revision: RevisionObject) => conditionOf(revision, 'Unpacked');
 export const healthOf = (revision: RevisionObject) => conditionOf(revision, 'Healthy');
 export const revisionHealthOf = (revision: RevisionObject) => conditionOf(revision, 'RevisionHealthy');
-/** An external controller may leave out the generation: then what it says counts. */
+/** An external controller may leave out the generation: then its condition counts. */
 export const runtimeHealthOf = ({ status }: RevisionObject) => {
   const found = findCondition(status?.conditions, 'RuntimeHealthy');
   return found && { status: found.status, reason: found.reason, message: found.message };

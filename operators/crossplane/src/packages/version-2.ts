@@ -1,4 +1,4 @@
-// What is different as of version 2 of Crossplane, for those who start the manager with `--crossplane-version=2…`.
+// The differences of version 2 of Crossplane, for users who start the manager with `--crossplane-version=2…`.
 import type { Settings } from '../settings.ts';
 import { parseVersion } from '../xpkg/semver.ts';
 
@@ -9,7 +9,7 @@ export function followsVersion2({ version }: Pick<Settings, 'version'>): boolean
 /** Version 2 has no default registry: an image names a host with a dot, a repository, and a tag or digest. */
 const QUALIFIED = /^[^/.]+(?:\.[^/.]+)+(?::\d+)?(?:\/[^/:@]+)+(?::[^/:@]+)?(?:@sha256:[0-9a-f]{64})?$/;
 
-/** What is wrong with the image of a package that version 2 does not accept. */
+/** Returns the problem of an image that version 2 does not accept. */
 export function unqualified(image: string, settings: Pick<Settings, 'version' | 'registry'>): string | undefined {
   const isWhole = QUALIFIED.test(image) && (/:[^/:@]+$/.test(image) || image.includes('@') || /:[^/:@]+@/.test(image));
   if (isWhole || !followsVersion2(settings)) return undefined;

@@ -1,4 +1,4 @@
-// The bound of what providers get. The operator's account is bound to this ClusterRole, so that it can grant its rules to the accounts of
+// The bound of the rights of providers. The operator's account is bound to this ClusterRole, so it can grant its rules to the accounts of
 // providers and no others: the API server enforces it (docs/decisions/0036-a-bound-for-packages.md).
 import { ClusterRole, type KubeObject, type PolicyRule } from '@capstan/kube';
 import type { Bound } from '@capstan/reconcile';

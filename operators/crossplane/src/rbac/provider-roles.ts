@@ -1,5 +1,5 @@
-// The roles of a provider: what people get (edit, view), what the provider itself gets (system). Pure. Rules are per API
-// group, with resources sorted, so that equal providers give equal bytes.
+// The roles of a provider: the rights of users (edit, view) and of the provider itself (system). Pure. Rules are per API group, with
+// resources sorted, so that equal providers give equal bytes.
 import type { PolicyRule } from '@capstan/kube';
 
 export interface DefinedType {
@@ -26,11 +26,11 @@ export function systemRoleName(revision: string): string {
 
 export interface ProviderRolesInput {
   readonly revision: string;
-  /** The types that it defines itself: what people may edit and view. */
+  /** The types that it defines itself, which users may edit and view. */
   readonly types: readonly DefinedType[];
   /** Types of other members of its family, which its controller may use as well. */
   readonly familyTypes: readonly DefinedType[];
-  /** What the package asks for besides, if it is allowed. */
+  /** Further rules that the package asks for, if they are allowed. */
   readonly permissionRequests: readonly PolicyRule[];
   /** The rules that every provider gets. */
   readonly baseRules: readonly PolicyRule[];

@@ -1,5 +1,5 @@
-// Installs the missing dependencies of packages: one package at a time, so that one whose dependencies cannot be found
-// blocks no other package. What is created is an ordinary package: users may change it, and the operator never removes it.
+// Installs the missing dependencies of packages: one package at a time, so that one whose dependencies cannot be found blocks no other
+// package. A dependency becomes an ordinary package: users may change it, and the operator never removes it.
 import { Secret, ServiceAccount } from '@capstan/kube';
 import {
   type Child,

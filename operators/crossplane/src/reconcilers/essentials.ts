@@ -1,6 +1,6 @@
-// What Crossplane needs before the first package comes: its namespace, the Lock, the default configuration of each runtime
-// and the certificate authority. Created when absent, beside the CustomResourceDefinition of the Lock, whose presence says that
-// Crossplane is installed here; never overwritten.
+// The objects that Crossplane needs before the first package: its namespace, the Lock, the default configuration of each runtime and the
+// certificate authority. They are created when absent, beside the CustomResourceDefinition of the Lock, whose presence shows that
+// Crossplane is installed here. They are never overwritten.
 import { CustomResourceDefinition, type KubeObject, Namespace, Secret } from '@capstan/kube';
 import {
   type Child,
@@ -27,7 +27,7 @@ export function createEssentialsReconciler(settings: Settings, certificates: Cer
   return reconciler<CustomResourceDefinition>({
     name: 'essentials',
     resource: CustomResourceDefinition,
-    // It reads them and says nothing on them.
+    // It reads these objects and writes no status on them.
     writesStatus: false,
     finalizer: false,
     reads: [reading(CustomResourceDefinition, 'everywhere', { fields: PAYLOAD_FIELDS }), Lock, Namespace],

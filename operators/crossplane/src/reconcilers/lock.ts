@@ -1,5 +1,5 @@
-// The Lock: what is installed and what depends on what, written down in one object for people and other programs. Nothing
-// here is decided by it: it follows from the active revisions.
+// The Lock: the installed packages and their dependencies, recorded in one object for people and other programs. It follows from the active
+// revisions, and decides nothing.
 import { equal } from '@capstan/kube';
 import { patch, plan, type Reconciler, reconciler, writing } from '@capstan/reconcile';
 import { bySource, checkDependencies, type InstalledPackage } from '../dependencies/dependency-check.ts';

@@ -1,5 +1,5 @@
-// From a package to its revisions: which digest its image has, which revision that is, which one is active, and which old
-// ones are kept. What a revision brings and runs is not decided here.
+// From a package to its revisions: the digest of its image, the revision for it, the active revision, and the old revisions that are kept.
+// The objects and workloads of a revision are decided elsewhere.
 import { Secret, ServiceAccount } from '@capstan/kube';
 import {
   apply,
@@ -126,7 +126,7 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
       ...(wanted.isCandidate ? { [CANDIDATE_ANNOTATION]: 'true' } : {}),
     };
     const metadata = { name, labels: { [PACKAGE_LABEL]: labelValue(object.metadata.name ?? '') }, annotations };
-    // An old revision stays what it was: only whether it is active changes.
+    // An old revision keeps its content: only its activity changes.
     const content = isCurrent || existing === undefined ? specOf(object) : frozen(existing.spec);
     const spec = { ...content, desiredState: wanted.state, revision: wanted.revision };
     return apply<RevisionObject>(kind.revision, { metadata, spec });
@@ -153,7 +153,7 @@ export function createPackageReconciler(kind: PackageKind, settings: Settings, f
   }
 }
 
-/** While it is not known what is asked for, everything stays as it is, and the reason is on the package. */
+/** While the requested revision is not known, everything stays as it is, and the reason is on the package. */
 function unknown(revisions: readonly RevisionView[], problem: string, status = {}) {
   const active = revisions.findLast(({ spec }) => spec.desiredState === 'Active');
   const kept = active === undefined ? '' : `; the revision ${active.name} stays active`;
@@ -188,7 +188,7 @@ function frozen({ desiredState: _state, revision: _revision, ...spec }: Revision
   return spec;
 }
 
-/** What is asked for cannot take the place of what is in force: that is the news, however well the latter does. */
+/** The requested revision cannot replace the one in force. The package reports this, however healthy the latter is. */
 function refusal(
   { active }: History,
   { name }: CurrentRevision,

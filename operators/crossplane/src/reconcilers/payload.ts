@@ -1,5 +1,5 @@
-// Installs what the active revision of a package brings: all of it is asked for by dry run first, so that a package which
-// the server would refuse in one place changes nothing anywhere.
+// Installs the objects of the active revision of a package. All of them are written by dry run first, so that a package of which the server
+// would refuse one object changes nothing.
 import { Secret, Service, ServiceAccount } from '@capstan/kube';
 import { apply, keep, plan, type Reconciler, reading, reconciler, writing } from '@capstan/reconcile';
 import { type Payloads, payloadKey } from '../establish/payload.ts';
@@ -38,12 +38,12 @@ export function createPayloadReconciler(kind: PackageKind, settings: Settings, p
     resource: kind.package,
     primary: false,
     reads: derivedReads(kind, settings),
-    // What a revision no longer brings stays, with its data; the garbage collector removes it with its package.
+    // Objects that a revision no longer brings stay, with their data. The garbage collector removes them with the package.
     writes: payloadKinds(kind).map((one) => writing(one, 'apply', { prunes: false })),
     reconcile({ object, read }) {
       if (isPaused(object)) return plan({ prune: false });
       const payload = read.derived(payloads, payloadKey(kind, object.metadata.name ?? ''));
-      // What is there stays in force until something better can take its place.
+      // Existing objects stay in force until better ones can replace them.
       if (payload.revision === undefined || payload.problem !== undefined) return plan({ prune: false });
       return plan({
         groups: [

@@ -97,7 +97,7 @@ export function createProviderRbacReconciler(settings: Settings, runtimes: Revis
     },
   });
 
-  /** What its pods run as, and will run as; and accounts of its own that pods of before still have. */
+  /** Returns the present and future accounts of its pods, and its own accounts that earlier pods still have. */
   function subjectsOf(read: Reader, workload: Workload, { metadata, spec }: ProviderRevision) {
     const key = `${ProviderRevision.kind} ${metadata.uid ?? ''}`;
     const created = read.by(accountsByOwner, key, refOf).map(({ namespace, name }) => ({ namespace, account: name }));
@@ -108,7 +108,7 @@ export function createProviderRbacReconciler(settings: Settings, runtimes: Revis
         : undefined;
     if (runtime?.state === 'rendered') {
       running.push(workload.running(runtime.rendered.workload as KubeObject));
-      // Pods of before run as what the package has had so far.
+      // Earlier pods run under the accounts that the package has had so far.
       const owner = metadata.ownerReferences?.find(({ controller }) => controller)?.uid;
       const isOver = isSettled(read, workload, runtime.rendered, metadata.name ?? '');
       if (owner !== undefined && !isOver)

@@ -1,5 +1,4 @@
-// The status of a revision: what it brought, what it depends on, and both halves of its health. It changes nothing but the
-// revision itself.
+// The status of a revision: its objects, its dependencies, and both halves of its health. It changes only the revision itself.
 import { findCondition, lastLines, POD_PROBLEM_FIELDS, Pod, podProblem } from '@capstan/kube';
 import {
   type ConditionInput,
@@ -145,7 +144,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     return own === undefined && read.get(kind.revision, { name }, runtimeNameOf) !== undefined;
   }
 
-  /** What a controller elsewhere says counts, if it says anything. */
+  /** The health that an external controller reports counts, if it reports any. */
   function externalHealth(read: Reader, name: string): Health | undefined {
     if (kind.runtime === undefined) return undefined;
     const detail = read.get(kind.revision, { name }, runtimeHealthOf);
@@ -217,7 +216,7 @@ export function createRevisionReconciler(kind: PackageKind, parts: RevisionParts
     return problem === undefined ? undefined : { status: 'False', message: problem };
   }
 
-  /** What stands in the way of writes, by the half of the revision that it belongs to. */
+  /** Returns the problems of writes, by the half of the revision that they belong to. */
   function problemsOf(read: Reader, packageName: string) {
     const of = (half: string) => read.writeProblem(`${kind.name}-${half}`, packageName)?.message;
     return { payload: of('payload'), runtime: own === undefined ? undefined : of('runtime') };
@@ -242,7 +241,10 @@ const permissionsRefusedOf = ({ status }: RevisionObject) => {
 
 const runtimeNameOf = ({ status }: RevisionObject) => status?.runtime;
 
-/** What we said of a runtime before it became another owner’s: none of it is true of theirs, or theirs to take back. */
+/**
+ * Our conditions of a runtime before it got another owner: none of them is true of the other owner's runtime, and the other owner cannot
+ * remove them.
+ */
 const LEFT_BEHIND = [noCondition(runtimeHealthy.type), noCondition(configWarning.type)];
 const LEFT_FIELDS = { runtime: drop(), tlsServerSecretName: drop(), tlsClientSecretName: drop() };
 

@@ -1,5 +1,5 @@
-// Says on a runtime config what is wrong with it, or misplaced; nothing while there is nothing to say, so that an edit of
-// one that many packages use writes what runs them and no more.
+// Reports the errors and misplaced fields of a runtime config on it. Without findings it writes nothing, so that an edit of a config that
+// many packages use writes only their workloads.
 import type { Condition, KubeObject } from '@capstan/kube';
 import { conditionType, noCondition, plan, type Reconciler, reconciler } from '@capstan/reconcile';
 import type { BuiltInRuntime } from '../runtime/index.ts';

@@ -1,6 +1,6 @@
-// Runs what the active revision of a package runs. The objects are children of the package, so that a Deployment with a
-// fixed name goes from one revision to the next in one rolling update, and one with a name of its own (the revision's) is
-// made beside the one before, which stays until the new one is ready.
+// Runs the workload of the active revision of a package. The objects are children of the package. A Deployment with a fixed name therefore
+// goes from one revision to the next in one rolling update. One with the revision's name is created beside the earlier one, which stays
+// until the new one is ready.
 import {
   formatPointer,
   type Kind,
@@ -77,7 +77,7 @@ export function createRuntimeReconciler(
       const revisions = revisionsOf(read, kind, object);
       const active = activeRevision(revisions);
       const found = existing(read, kind, workload, object.metadata.uid ?? '');
-      // Deactivated: the pods go, what others may know them by stays.
+      // Deactivated: the pods go, and the objects by which others know them stay.
       if (active === undefined)
         return revisions.length === 0
           ? plan({ prune: false })
@@ -229,7 +229,7 @@ function existing(read: Reader, kind: PackageKind, workload: Workload, uid: stri
 const without = (children: readonly Child[], name: string | undefined) =>
   children.filter(({ ref }) => ref.name !== name);
 
-/** Of that, what the active revision does not want: it stays while a user needs it. */
+/** Returns the found objects that the active revision does not want. They stay while they are in use. */
 function withoutRendered(found: Found, rendered: RuntimeObjects): Found {
   const old = (children: readonly Child[], name: string | undefined) =>
     without(children, name).map(({ kind, ref }) => keep(kind, ref, UNTIL_READY));
@@ -276,8 +276,8 @@ function owned<T extends KubeObject>(
 }
 
 /**
- * What the upstream package manager created for a revision of this package: it is controlled by the revision and names no package.
- * Our owner reference is put beside that one, and it goes on as ours: nothing is deleted, no pod is restarted for it.
+ * The objects that the upstream package manager created for a revision of this package: they are controlled by the revision and name no
+ * package. Our owner reference is put beside the existing one, and they continue as ours: nothing is deleted, and no pod restarts for it.
  */
 function adoption(
   read: Reader,
@@ -329,13 +329,13 @@ const identityOf = ({ apiVersion, kind, metadata }: Service): Service => {
 interface PlannedAccount {
   readonly children: readonly Child[];
   readonly patches: readonly Patch[];
-  /** Pods that begin before their account has its annotations never get what these stand for. */
+  /** Pods that start before their account has its annotations never get the values that these stand for. */
   readonly isThere: boolean;
 }
 
 /**
- * The account of a revision's own name is its own. One that the configuration names may be that of several packages: it is
- * shared by all of them in the same way. An account of the user's is updated, and gets back what it had.
+ * The account with a revision's own name is its own. An account that the configuration names may belong to several packages: all of them
+ * share it in the same way. A user's account is updated, and gets its former content back.
  */
 function accountOf(
   read: Reader,
@@ -373,7 +373,7 @@ function accountOf(
         labels: { ...labels, [RUNTIME_ACCOUNT_LABEL]: 'true' },
         ownerReferences: [ownerReference(kind.package, object.metadata, false)],
       },
-      // The list can only be written as a whole: the first of all users writes what they all need.
+      // The list can only be written as a whole: the first of all users writes the entries that all of them need.
       ...(secrets !== undefined && secrets.length > 0 && { imagePullSecrets: [...secrets] }),
     };
     return { children: [share(ServiceAccount, shared)], patches: [], isThere: true };

@@ -29,7 +29,7 @@ export function createServiceAccountReconciler(settings: Settings, inUse: Accoun
   });
 }
 
-/** What it takes to know which accounts are wanted. */
+/** The reads that determine the desired accounts. */
 export function accountReads(settings: Settings) {
   const kinds = PACKAGE_KINDS.filter((kind) => runtimeFor(kind, settings) !== undefined);
   return [

@@ -1,5 +1,5 @@
-// Who may do what with the registry: everybody, users with passwords (Basic), or holders of tokens that the registry
-// itself gives out at /token (Bearer). Tokens are random texts that are kept until they run out.
+// The access rules of the registry: open to all clients, to users with passwords (Basic), or to holders of tokens that the registry itself
+// issues at /token (Bearer). Tokens are random texts that are kept until they expire.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '@capstan/kube';
 

@@ -4,7 +4,7 @@
 //   repositories/NAME/_blobs/HEX      empty: the repository knows the blob
 //   repositories/NAME/_manifests/HEX  media type, a line break, the manifest
 //   repositories/NAME/_tags/TAG       the digest
-//   uploads/…                         what is under way; left-overs go at the start
+//   uploads/…                         unfinished uploads; left-overs are removed at the start
 //
 // Names of repositories never begin with an underscore in a segment of their own here (the registry refuses those), so
 // the folders cannot meet. Every file comes by rename, so none is ever half there.

@@ -25,7 +25,7 @@ export function createMemoryStore(): RegistryStore {
           return size;
         },
         async write(chunk) {
-          // Copied: what a socket hands out is part of a larger buffer that would be kept whole.
+          // Copy: a chunk of a socket is part of a larger buffer, which would be kept whole.
           chunks.push(Buffer.from(chunk));
           hash.update(chunk);
           size += chunk.length;

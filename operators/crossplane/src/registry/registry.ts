@@ -31,7 +31,7 @@ export interface RegistryOptions {
 }
 
 export interface RunningRegistry {
-  /** `127.0.0.1:5055`: what stands before the first slash of a reference. */
+  /** `127.0.0.1:5055`: the part before the first slash of a reference. */
   readonly address: string;
   readonly store: RegistryStore;
   /** Settles when it has ended, after `close` or the signal. */

@@ -1,4 +1,4 @@
-// The paths of the distribution specification and what they do.
+// The paths of the distribution specification and their handlers.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
@@ -27,7 +27,7 @@ export function createRoutes({ store, gate, tagPage }: { store: RegistryStore; g
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const refusal = gate.refuses(request.headers.authorization, repository, isRead ? 'pull' : 'push', base);
     if (refusal !== undefined) {
-      // What is still being sent is not read; the connection cannot be used again.
+      // The rest of the body is not read, so the connection cannot be used again.
       if (!isRead) response.setHeader('connection', 'close');
       if (refusal.status === 401) response.setHeader('www-authenticate', refusal.challenge);
       return fail(call, refusal.status, refusal.status === 401 ? 'UNAUTHORIZED' : 'DENIED', 'access is refused');
@@ -47,7 +47,7 @@ interface Call {
 
 interface Action extends Call {
   repository: string;
-  /** What follows the kind: a digest, a tag, the id of an upload. */
+  /** The part after the kind: a digest, a tag, the id of an upload. */
   rest: string;
   store: RegistryStore;
   uploads: Map<string, { repository: string; upload: BlobUpload }>;

@@ -1,4 +1,4 @@
-/** What a registry keeps: blobs by digest for all repositories, manifests and tags by repository. */
+/** The storage of a registry: blobs by digest for all repositories, manifests and tags by repository. */
 export interface RegistryStore {
   blob(repository: string, digest: string): Promise<StoredBlob | undefined>;
   /** A place for a blob that is being uploaded. */
@@ -21,7 +21,7 @@ export interface StoredBlob {
 export interface BlobUpload {
   readonly size: number;
   write(chunk: Uint8Array): Promise<void>;
-  /** Keeps it, when it is what it says; undefined otherwise. */
+  /** Keeps the blob if it has this digest; undefined otherwise. */
   commit(repository: string, digest: string): Promise<StoredBlob | undefined>;
   discard(): Promise<void>;
 }

@@ -67,8 +67,8 @@ export function checkTemplate(
   }
 
   /**
-   * The list with each key once. Equal items are one; of variables the last counts, as in a container. Any others the server
-   * would refuse together with the whole object, and not always with a word on what is wrong.
+   * Returns the list with each key once. Equal items become one; of variables the last counts, as in a container. The server would refuse
+   * other duplicates together with the whole object, and not always with a clear message.
    */
   function withoutTwins(list: readonly unknown[], schema: BuiltinSchema, at: string): readonly unknown[] {
     const keys = schema['x-kubernetes-list-map-keys'];

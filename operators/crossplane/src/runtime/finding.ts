@@ -1,4 +1,4 @@
-/** Something about a field that its author should know, with what to do about it. */
+/** A finding about a field, for its author, with the remedy. */
 export interface Finding {
   /** `spec.deploymentTemplate.spec.template.containers`. */
   readonly path: string;

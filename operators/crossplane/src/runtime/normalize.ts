@@ -3,10 +3,10 @@
 // Accepted besides the canonical shape is the design document's own example: `serviceTemplate` and `serviceAccountTemplate`
 // inside `deploymentTemplate`, and the fields of a pod spec directly under `template`. They are moved to their place, with
 // a warning, and never dropped. Neither `selector` nor `containers` is required, although a Deployment's own schema does:
-// a template shows what shall be different and nothing else.
+// a template contains only the differences.
 //
-// What is found is a value, not an exception: `errors` means that the config cannot be used and what runs stays as it is;
-// `warnings` that it was used, and how.
+// Findings are values, not exceptions: with `errors` the config cannot be used and the running workload stays as it is; `warnings` describe
+// how it was used.
 import { equal, groupOf, isJsonObject, type JsonObject, joinPath } from '@capstan/kube';
 import { type BuiltinSchemas, checkTemplate, DEPLOYMENT_SPEC, fieldsOf, POD_SPEC } from './check-template.ts';
 import { type Finding, finding } from './finding.ts';
@@ -179,7 +179,7 @@ function objectAt(value: unknown, path: string, errors: Finding[]): JsonObject {
 
 function reportOthers(object: JsonObject, known: readonly string[], path: string, warnings: Finding[]): void {
   for (const [field, value] of Object.entries(object)) {
-    // What API servers write into every metadata that passes through them.
+    // API servers write these fields into all metadata.
     if (known.includes(field) || value === null) continue;
     warnings.push(finding(joinPath(path, field), 'is not a field', 'correct or remove it: it has no effect'));
   }

@@ -1,8 +1,8 @@
-// A DeploymentRuntimeConfig in its one normal form: what the renderer works from, whatever version and shape it was written
-// in. normalize.ts makes it.
+// A DeploymentRuntimeConfig in its normal form. The renderer works with it, whatever version and shape the original has. normalize.ts
+// creates it.
 import type { DeploymentSpec, ObjectMeta, PodSpec } from '@capstan/kube';
 
-/** The group of packages and of what configures their runtimes. */
+/** The group of packages and of their runtime configurations. */
 export const PACKAGE_GROUP = 'pkg.crossplane.io';
 export const RUNTIME_CONFIG_KIND = 'DeploymentRuntimeConfig';
 /** All are the same schema; the seed's documents use the first and the last, upstream the middle one. */
@@ -14,7 +14,7 @@ export const RUNTIME_CONTAINER = 'package-runtime';
 /** On a DeploymentRuntimeConfig: `"true"` keeps the image that its template gives the runtime container. */
 export const KEEP_IMAGE_ANNOTATION = 'capstan.dev/keep-template-image';
 
-/** What a template may say about the metadata of what is built from it. */
+/** The metadata that a template may set on its objects. */
 export interface TemplateMetadata {
   readonly name?: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export interface RuntimeConfig {
   readonly serviceAccount: TemplateMetadata;
 }
 
-/** A config that says nothing: everything is as the renderer has it by default. */
+/** An empty config: all fields have the renderer's defaults. */
 export const EMPTY_RUNTIME_CONFIG: RuntimeConfig = {
   keepsImage: false,
   deployment: { metadata: {}, spec: {} },

@@ -1,7 +1,7 @@
 import { fullNameOf, parseReference } from '../oci/reference.ts';
 
 export interface RuntimeImageInput {
-  /** What the package's metadata names (`spec.controller.image` of a Provider, `spec.image` of a Function). */
+  /** The image in the package's metadata (`spec.controller.image` of a Provider, `spec.image` of a Function). */
   readonly metaImage?: string | undefined;
   /** The package's own reference, after ImageConfigs rewrote it: in new packages it is the runtime's image too. */
   readonly packageImage: string;

@@ -1,6 +1,6 @@
-// What a runtime is: who runs packages, from which kind of config, as which kind of object. The rest of the operator knows
-// runtimes by this interface alone, so that another one is one file that makes such a value, and a line in the table of
-// runtimes.ts (or in Settings.runtimes, for another owner's).
+// A runtime: the way to run packages, its kind of config, and its kind of workload. The rest of the operator knows runtimes by this
+// interface alone. Another runtime is one file that creates such a value, and a line in the table of runtimes.ts (or in Settings.runtimes,
+// for another owner's).
 import type { BuiltinSchema, KubeObject, Service, ServiceAccount } from '@capstan/kube';
 import type { ChildObject, Operator } from '@capstan/reconcile';
 import type { Finding } from './finding.ts';
@@ -13,13 +13,13 @@ export interface BuiltInRuntime<C = unknown> {
   /** As `--package-runtime` calls it. */
   readonly name: string;
   readonly config: RuntimeConfigType;
-  /** What runs a revision. */
+  /** The workload of a revision. */
   readonly workload: Workload;
   /** Whether it can be configured by a ControllerConfig, where those are honoured. Default: no. */
   readonly takesControllerConfigs?: boolean;
   /** A config as its author wrote it, in its normal form; `schemas` are Kubernetes' own. */
   normalize(object: KubeObject, schemas: ReadonlyMap<string, BuiltinSchema>): NormalForm<C>;
-  /** What a package runs with where there is no config: ControllerConfigs are laid over it. */
+  /** The config of a package without one: ControllerConfigs are laid over it. */
   readonly emptyConfig: C;
   render(input: RuntimeInput<C>): RuntimeObjects;
 }
@@ -56,15 +56,15 @@ export interface RuntimeInput<C> extends Omit<RenderInput, 'config'> {
 }
 
 export interface RuntimeObjects {
-  /** Of the workload's kind. */
+  /** The workload object. */
   readonly workload: ChildObject<KubeObject>;
-  /** What webhooks and functions are called by. */
+  /** The Service that webhooks and functions are called by. */
   readonly service: ChildObject<Service>;
   /** Undefined when the pods run as an account that another client takes care of: it is neither made nor touched. */
   readonly serviceAccount: ChildObject<ServiceAccount> | undefined;
   /** For Functions: where they are called. */
   readonly endpoint: string | undefined;
-  /** What of the config was overlaid, for its author. */
+  /** The fields of the config that were overlaid, for its author. */
   readonly notes: readonly { readonly message: string }[];
 }
 

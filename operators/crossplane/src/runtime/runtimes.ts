@@ -1,5 +1,5 @@
-// The runtimes that packages can have, as a table: another one is a file that shows what it is (runtime.ts), and its line
-// here. `--package-runtime` chooses one, for all packages or for each kind of them.
+// The runtimes that packages can have, as a table: another one is a file that implements runtime.ts, and its line here. `--package-runtime`
+// chooses one, for all packages or for each kind of them.
 import { groupOf } from '@capstan/kube';
 import { DEFAULT_CONFIG_NAME } from './default-config.ts';
 import { deploymentRuntime } from './deployment-runtime.ts';
@@ -24,8 +24,8 @@ export type PackageKind = (typeof PACKAGE_KINDS)[number];
 export type ChosenRuntimes = Readonly<Record<PackageKind, string>>;
 
 /**
- * What `--package-runtime` says: one runtime for all (`External`), or one for each kind (`Provider=Deployment;Function=External`,
- * commas do as well), where a kind that is not named has a Deployment and of several the last counts. Empty is the default.
+ * Parses `--package-runtime`: one runtime for all (`External`), or one for each kind (`Provider=Deployment;Function=External`, also with
+ * commas). A kind that is not named has a Deployment. If a kind is named several times, the last counts. Empty is the default.
  */
 export function parsePackageRuntime(
   text: string,

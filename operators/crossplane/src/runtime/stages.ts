@@ -26,7 +26,7 @@ export function parseStage(text: string): Stage | undefined {
   return STAGES.find((stage) => stage.toLowerCase() === text.trim().toLowerCase());
 }
 
-/** What the two flags say; undefined is a flag that was not given. */
+/** Evaluates the two flags; undefined is a flag that was not given. */
 export function runtimeConfigFeature(stage: Stage = DEFAULT_STAGE, enabled?: boolean): RuntimeConfigFeature {
   if (stage !== 'GA') return { stage, isEnabled: enabled ?? stage === 'beta' };
   if (enabled !== false) return { stage, isEnabled: true };
@@ -54,7 +54,7 @@ export interface PackageReferences {
   readonly controllerConfigRef?: { readonly name: string } | undefined;
 }
 
-/** What a package's references come to. */
+/** The config that a package's references select. */
 export interface ChosenConfig {
   /** Which reference is checked: the runtime config (the default one when none is named) or the ControllerConfig, if any. */
   readonly use: 'runtimeConfig' | 'controllerConfig';
@@ -89,7 +89,7 @@ export function chooseConfig({ stage, isEnabled }: RuntimeConfigFeature, given: 
   };
 }
 
-/** Whether a reference says no more than leaving it out: servers with a static default have written it into every package. */
+/** Returns whether a reference equals the default one: servers with a static default have written it into every package. */
 export function isDefaultReference({ apiVersion, kind, name }: ConfigReference): boolean {
   const group = apiVersion?.split('/')[0] ?? PACKAGE_GROUP;
   return equal([group, kind ?? RUNTIME_CONFIG_KIND, name], [PACKAGE_GROUP, RUNTIME_CONFIG_KIND, 'default']);

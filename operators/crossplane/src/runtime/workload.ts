@@ -6,7 +6,7 @@ import { PACKAGE_GROUP } from './runtime-config.ts';
 export interface WorkloadHealth {
   /** Enough pods are ready, whatever version they run. */
   readonly isAvailable: boolean;
-  /** Every pod is what the object asks for now, and ready. */
+  /** Every pod matches the current object and is ready. */
   readonly isComplete: boolean;
   readonly message: string;
 }
@@ -26,7 +26,7 @@ export interface Workload {
   // Projections: the same functions for all readers.
   readonly health: (object: KubeObject) => WorkloadHealth;
   readonly running: (object: KubeObject) => RunningWorkload;
-  /** What runs for a package or a revision, by `KIND UID`: also what an earlier revision or configuration has left. */
+  /** The workloads of a package or a revision, by `KIND UID`: also those that an earlier revision or configuration has left. */
   readonly byOwner: KindIndex;
 }
 

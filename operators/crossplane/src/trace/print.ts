@@ -137,7 +137,7 @@ function conditionOf(object: KubeObject, type: string): Condition | undefined {
   };
 }
 
-/** Of objects that a package installed: whether a type is served, or pods run. */
+/** The condition of objects that a package installed: whether a type is served, or pods run. */
 const otherOf = (object: KubeObject) => conditionOf(object, 'Established') ?? conditionOf(object, 'Available');
 
 function textAt(object: KubeObject, part: 'spec', field: string): string {

@@ -1,5 +1,5 @@
-// What belongs to a package, as a tree: its revisions, their objects, and the packages that it depends on, each with what is
-// theirs. Of any other resource what it refers to, as composite resources and claims do.
+// The objects of a package, as a tree: its revisions, their objects, and the packages that it depends on, each with its own objects. For
+// any other resource, the tree follows its references, as composite resources and claims have them.
 import { type Client, externalKind, isNotFound, isRecord, type Kind, type KubeObject, reasonOf } from '@capstan/kube';
 import { LOCK_NAME, Lock } from '../kinds/index.ts';
 import { PACKAGE_KINDS, type PackageKind } from '../packages/package-kind.ts';
@@ -15,12 +15,12 @@ export interface TraceOptions {
   readonly dependencies: 'unique' | 'all' | 'none';
   readonly revisions: 'active' | 'all' | 'none';
   readonly runtimeConfigs: boolean;
-  /** Whether what a revision installed is shown. */
+  /** Whether the installed objects of a revision are shown. */
   readonly objects: boolean;
 }
 
 const PARENT_LABEL = 'pkg.crossplane.io/package';
-/** Packages that depend on each other end it, and so does what refers to itself. */
+/** Packages that depend on each other end here, and so does a resource that refers to itself. */
 const MAX_DEPTH = 32;
 
 export type Finder = (apiVersion: string, kind: string) => Promise<Kind | undefined>;
@@ -128,7 +128,7 @@ async function load(
   }
 }
 
-/** The tree of any other resource: what it refers to, and what that refers to. */
+/** The tree of any other resource: its references, and their references. */
 export async function resourceTree(client: Client, root: KubeObject, find: Finder): Promise<TraceNode> {
   const seen = new Set([root.metadata.uid]);
   return grow({ object: root, children: [] }, 0);

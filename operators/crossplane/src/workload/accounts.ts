@@ -1,6 +1,6 @@
-// ServiceAccounts that configurations name. Several packages may run as one, so none of them owns it: each lays its fields
-// and a plain owner reference over it, and it exists while the plan of any package wants it. What no plan wants is removed in
-// one place (reconcilers/service-accounts.ts), whatever the order was in which packages left it.
+// ServiceAccounts that configurations name. Several packages may run as one account, so none of them owns it: each lays its fields and a
+// plain owner reference over it, and it exists while the plan of any package wants it. An account that no plan wants is removed in one
+// place (reconcilers/service-accounts.ts), in whatever order packages left it.
 import { type LocalObjectReference, ServiceAccount } from '@capstan/kube';
 import { type DerivationDefinition, derivation, fieldManager, isMarked, type Reader } from '@capstan/reconcile';
 import { PACKAGE_KINDS, type PackageKind, type PackageObject, runtimeFor } from '../packages/package-kind.ts';
@@ -73,7 +73,7 @@ interface WantedAccount {
   readonly pullSecrets: readonly LocalObjectReference[];
 }
 
-/** What its plan wants; where there is no new plan, what it has. */
+/** Returns the accounts that its plan wants; without a new plan, those that it has. */
 function wantedBy(
   read: Reader,
   kind: PackageKind,
@@ -95,7 +95,7 @@ function wantedBy(
       ? []
       : [{ account: serviceAccount.metadata.name ?? '', pullSecrets: serviceAccount.imagePullSecrets ?? [] }];
   if (isSettled(read, workload, rendered, active.name)) return wanted;
-  // Pods of before run as what they began with.
+  // Earlier pods keep the account that they started with.
   return [...wanted, ...held().filter(({ account }) => account !== serviceAccount?.metadata.name)];
 }
 
@@ -106,7 +106,7 @@ const byName = (left: LocalObjectReference, right: LocalObjectReference) =>
 
 const identityOf = ({ metadata }: PackageObject) => ({ name: metadata.name ?? '', uid: metadata.uid ?? '' });
 
-/** What counts of a package here: nothing of one that is being deleted. */
+/** The parts of a package that count here; undefined for one that is being deleted. */
 const packageOf = ({ apiVersion, kind, metadata, spec }: PackageObject): PackageObject | undefined => {
   const { name, uid, annotations, deletionTimestamp } = metadata;
   if (deletionTimestamp !== undefined) return undefined;
@@ -118,7 +118,7 @@ const packageOf = ({ apiVersion, kind, metadata, spec }: PackageObject): Package
   };
 };
 
-/** Accounts that were created for packages, with what is needed to remove them. */
+/** Accounts that were created for packages, with the facts needed to remove them. */
 export function runtimeAccounts(read: Reader, namespace: string) {
   return read
     .list(ServiceAccount, { namespace, labels: `${RUNTIME_ACCOUNT_LABEL}=true` }, accountIdentity)

@@ -1,5 +1,5 @@
-// What runs for a package, found by the owner references that it carries: also what an earlier revision or another
-// configuration has left, whose names are not rendered any more.
+// The workloads of a package, found by their owner references: also those that an earlier revision or another configuration has left, whose
+// names are not rendered any more.
 import { type KubeObject, Service, ServiceAccount } from '@capstan/kube';
 import { index } from '@capstan/reconcile';
 import type { PackageKind } from '../packages/package-kind.ts';

@@ -11,6 +11,6 @@ export function isSettled(read: Reader, workload: Workload, rendered: RuntimeObj
   if (!read.get(workload.kind, { namespace, name }, workload.health)?.isComplete) return false;
   const running = read.get(workload.kind, { namespace, name }, workload.running);
   const { account } = workload.running(rendered.workload as KubeObject);
-  // One that is another owner's says nothing of revisions.
+  // A workload of another owner does not name a revision.
   return (running?.revision ?? revision) === revision && running?.account === account;
 }

@@ -19,8 +19,8 @@ interface WebhookServiceInput {
 }
 
 /**
- * The Service that webhooks ask: that of the active revision, once it answers or while nothing else runs; where it cannot
- * be rendered, that of what runs on. Else why there is none.
+ * Returns the Service for webhooks: that of the active revision, once it answers or while nothing else runs; if it cannot be rendered, that
+ * of the running workload. Else the reason why there is none.
  */
 export function webhookService(input: WebhookServiceInput): { name: string } | { problem: string } {
   const { read, runtimes, workload, kind, uid, revision } = input;

@@ -1,12 +1,12 @@
-// Packages that were pulled, on disk, by the digest of what was pulled: `HEX.xpkg`. A digest never changes its meaning,
-// so an entry is good for ever, and a restart pulls nothing. Beside them, `HEX.name`: which digest a reference was found
-// to have last, which is what pull policy Never goes by.
+// Pulled packages on disk, by their digest: `HEX.xpkg`. A digest never changes its meaning,
+// so an entry is good for ever, and a restart pulls nothing. Beside them, `HEX.name`: the last known digest of a reference, which pull
+// policy Never uses.
 //
 // Several processes may share a folder, so no process knows all entries in use: each one that reads an entry sets its time,
 // and entries that were not read for a month are removed. A cache grows only by storing, so that is when it is searched
 // for them, once a day.
 //
-// A file is one line of JSON (the digest it belongs to, size and sha256 of what follows) and then the documents, gzipped.
+// A file is one line of JSON (the digest it belongs to, size and sha256 of the rest) and then the documents, gzipped.
 // It comes by rename from a file that was synced, so it is whole or not there; reading it checks everything again, and
 // an entry that is damaged all the same (a disk, a person) is removed and counts as not there. A cache that cannot be
 // written is no reason not to install a package: the one that stores gets the error and goes on without.
@@ -20,9 +20,9 @@ import { createGunzip, createGzip } from 'node:zlib';
 import { isDigest } from '../oci/reference.ts';
 
 export interface PackageCache {
-  /** What was stored for that digest, checked before the first byte is given out; undefined when it is not there. */
+  /** Returns the stored content of that digest, checked before the first byte is passed out; undefined if there is none. */
   open(digest: string): Promise<AsyncIterable<Buffer> | undefined>;
-  /** Keeps it; what the chunks throw is thrown on and nothing is kept. CacheWriteError for what the disk refuses. */
+  /** Stores the chunks. An error of the chunks is thrown on, and nothing is stored. An error of the disk is a CacheWriteError. */
   store(digest: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
   remove(digest: string): Promise<void>;
   /** Keeps which digest a reference has. */
@@ -34,7 +34,7 @@ export interface PackageCache {
 /** The disk's fault, not the package's. */
 export class CacheWriteError extends Error {}
 
-/** Goes up when what is stored changes: entries of another format count as damaged. */
+/** Increases when the stored content changes: entries of another format count as damaged. */
 const FORMAT = 1;
 const MAX_HEADER = 1024;
 
@@ -46,7 +46,7 @@ const SWEEP_MS = 24 * 60 * 60 * 1000;
 export function createPackageCache(folder: string, now: () => number): PackageCache {
   const pathOf = (digest: string) => join(folder, `${hexOf(digest)}.xpkg`);
   const nameOf = (reference: string) => join(folder, `${hashOf('sha256', reference, 'hex')}.name`);
-  /** What this process has given out, which may be in use as long as it runs. */
+  /** The entries that this process has passed out, which may be in use as long as it runs. */
   const used = new Set<string>();
   let swept = Number.NEGATIVE_INFINITY;
 
@@ -56,7 +56,7 @@ export function createPackageCache(folder: string, now: () => number): PackageCa
     await utimes(path, seconds, seconds);
   }
 
-  /** What cannot be removed now is removed another day. */
+  /** An entry that cannot be removed now is removed another day. */
   async function sweep(): Promise<void> {
     if (now() - swept < SWEEP_MS) return;
     swept = now();
@@ -75,14 +75,14 @@ export function createPackageCache(folder: string, now: () => number): PackageCa
       const start = await checked(path, digest);
       if (start === 'absent') return undefined;
       if (start === 'damaged') {
-        // What cannot be removed either is a user's to look at, and no reason not to pull.
+        // If it cannot be removed either, a user has to check it. That is no reason not to pull.
         await rm(path, { force: true }).catch(() => {});
         return undefined;
       }
       // A folder that is only read is a cache, too.
       await touch(path).catch(() => {});
       const unpacked = createGunzip();
-      // The one that iterates sees what goes wrong; the callback is there because pipeline asks for one.
+      // The iteration reports errors. The callback is there because pipeline requires one.
       pipeline(createReadStream(path, { start }), unpacked, () => {});
       return unpacked;
     },
@@ -144,7 +144,7 @@ function hexOf(digest: string): string {
   return hex;
 }
 
-// The header has a fixed length, so that it can be written after what it describes is known.
+// The header has a fixed length, so that it can be written once the content is known.
 async function write(path: string, digest: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
   const hash = createHash('sha256');
   let size = 0;

@@ -1,6 +1,6 @@
-// Packages from registries, through the cache: what the package manager asks for. A tag is resolved to a digest first
-// and everything after that goes by the digest, so that a tag that moves meanwhile changes nothing. What is in the cache
-// needs no network, and no YAML: the cache keeps what was parsed.
+// Packages from registries, through the cache, for the package manager. A tag is resolved to a digest first and everything after that goes
+// by the digest, so that a tag that moves meanwhile changes nothing. A cached package needs no network and no YAML: the cache keeps the
+// parsed documents.
 import { type Logger, silentLogger } from '@capstan/kube';
 import type { Ask, RegistryClient } from '../oci/client.ts';
 import { type Reference, withDigest } from '../oci/reference.ts';

@@ -1,6 +1,6 @@
-// Image files: archives as `docker save` and other tools write them. Two layouts are in use, and what we write is both
-// at once: `manifest.json` with the paths of config and layers (Docker), and `index.json` over `blobs/sha256/…` (OCI). The
-// archive is indexed once and then read in place; one that is compressed as a whole is unpacked beside first.
+// Image files: archives as `docker save` and other tools write them. Two layouts are in use, and our files have both: `manifest.json` with
+// the paths of config and layers (Docker), and `index.json` over `blobs/sha256/…` (OCI). The archive is indexed once and then read in
+// place; one that is compressed as a whole is unpacked beside first.
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, open as openFile, rm } from 'node:fs/promises';
@@ -19,7 +19,7 @@ import type { BuiltImage } from './image.ts';
 import type { ImageSource } from './image-source.ts';
 
 export interface ImageFile extends ImageSource {
-  /** Lets go of what was unpacked. */
+  /** Removes the unpacked files. */
   close(): Promise<void>;
 }
 
@@ -167,7 +167,7 @@ async function ociImage(archive: Archive): Promise<ImageSource | undefined> {
   throw PackageErrors.NotAnImage(archive.name, 'its index holds indexes without end');
 }
 
-// Docker's layout has no manifest and no digests: both are built from what is there.
+// Docker's layout has no manifest and no digests: both are built from the files.
 async function dockerImage(archive: Archive): Promise<ImageSource | undefined> {
   const body = await archive.whole('manifest.json');
   if (body === undefined) return undefined;

@@ -10,9 +10,9 @@ import { fullNameOf, type Reference, withDigest } from '../oci/reference.ts';
 export interface ImageSource {
   /** For errors. */
   readonly name: string;
-  /** Of what was asked for: of the index, where there is one. */
+  /** The digest of the requested object: of the index, if there is one. */
   readonly digest: string;
-  /** Of the manifest. */
+  /** The digest of the manifest. */
   readonly manifestDigest: string;
   readonly manifest: ImageManifest;
   /** The bytes of the config or of a layer, as they are stored. */

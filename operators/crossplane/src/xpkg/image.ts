@@ -13,16 +13,16 @@ export interface Layer {
   readonly mediaType: string;
   readonly digest: string;
   readonly size: number;
-  /** Digest of what it unpacks to. */
+  /** Digest of its unpacked content. */
   readonly diffId: string;
   /** Its bytes, as often as they are asked for. */
   open(): AsyncIterable<Uint8Array>;
-  /** Value of the annotation and the label that say what it is: `base` for the package. */
+  /** The value of the annotation and the label that mark its role: `base` for the package. */
   readonly mark?: string;
 }
 
 export interface BuiltImage {
-  /** Of the manifest: what a registry will call it. */
+  /** The digest of the manifest, by which a registry names the image. */
   readonly digest: string;
   readonly manifest: Buffer;
   readonly config: Buffer;

@@ -5,7 +5,7 @@ import { ANNOTATION, configOf, markedLayer, packageStream } from './package-stre
 export interface Inspection {
   readonly image: string;
   readonly digest: string;
-  /** Of all layers, as they are stored. */
+  /** The size of all layers, as they are stored. */
   readonly size: number;
   readonly platform: string;
   readonly layers: readonly { readonly digest: string; readonly size: number; readonly mark?: string }[];
@@ -13,11 +13,11 @@ export interface Inspection {
   readonly foundBy: 'annotation' | 'label' | 'file system';
   readonly meta: PackageMeta;
   readonly objects: readonly PackageObject[];
-  /** Of a Function: what describes its input. */
+  /** The types that describe the input of a Function. */
   readonly inputs: readonly PackageObject[];
 }
 
-/** What an image is as a package. Throws PackageError when it is none. */
+/** Returns the description of an image as a package. Throws PackageError if it is not a package. */
 export async function inspectImage(image: ImageSource): Promise<Inspection> {
   const { layers } = image.manifest;
   const { meta, objects, inputs } = await readPackage(packageStream(image));

@@ -1,5 +1,5 @@
-// Serves two packages without marks, so that every layer is read: a small one, and one whose top layer has as many bytes
-// as the argument says. Prints one line of JSON with the address and the digests, and serves until it is killed.
+// Serves two packages without marks, so that every layer is read: a small one, and one whose top layer has the number of bytes in the
+// argument. Prints one line of JSON with the address and the digests, and serves until it is killed.
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';

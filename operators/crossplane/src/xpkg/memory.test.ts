@@ -1,5 +1,4 @@
-// A pull of 200 MB must not cost the memory of 200 MB. The registry runs in a process of its own, so that what is
-// measured is the client's.
+// A pull of 200 MB must not cost the memory of 200 MB. The registry runs in a process of its own, so that only the client is measured.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';

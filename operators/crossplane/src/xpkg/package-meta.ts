@@ -7,7 +7,7 @@ import { parseConstraint } from './semver.ts';
 const TYPES: readonly PackageType[] = ['Provider', 'Configuration', 'Function'];
 const VERSIONS = ['v1', 'v1beta1', 'v1alpha1'];
 
-/** What the meta object says; what is wrong with it is added to the problems. */
+/** Reads the meta object, and adds its errors to the problems. */
 export function readMeta(object: PackageObject, problems: string[]): PackageMeta | undefined {
   const type = TYPES.find((known) => known === object.kind);
   if (type === undefined) {
@@ -70,7 +70,7 @@ function dependencies(value: unknown, problems: string[]): PackageDependency[] {
   });
 }
 
-/** The dependency, or what is wrong with it. */
+/** Returns the dependency, or its problem. */
 function dependency(entry: unknown): PackageDependency | string {
   if (!isRecord(entry)) return 'is not a mapping';
   const named = Object.keys(SHORTHANDS).filter((key) => entry[key] !== undefined);

@@ -21,7 +21,7 @@ export const PACKAGE_LAYER = 'base';
 export const EXAMPLES_LAYER = 'upbound';
 
 export interface StreamLimits extends DecompressLimits, TarLimits {
-  /** Of package.yaml. Default 200 MiB, as upstream. */
+  /** The limit of package.yaml. Default 200 MiB, as upstream. */
   readonly maxPackageBytes?: number;
 }
 
@@ -81,7 +81,7 @@ export async function configOf(image: ImageSource): Promise<Record<string, unkno
     const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
     if (isRecord(value)) return value;
   } catch {
-    // Said below.
+    // The error is thrown below.
   }
   throw PackageErrors.NotAnImage(image.name, 'its config is not JSON');
 }

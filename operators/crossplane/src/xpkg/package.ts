@@ -1,4 +1,4 @@
-// What is in a package: one description of it (its meta object) and the objects that it installs.
+// The content of a package: one description of it (its meta object) and the objects that it installs.
 //
 // The rules are upstream's: exactly one meta object, of the group meta.pkg.crossplane.io; beside it only kinds that
 // packages of that type may bring. An object of any other kind makes the package invalid, because its author expected it to
@@ -12,7 +12,7 @@ export type PackageType = 'Provider' | 'Configuration' | 'Function';
 
 export interface ParsedPackage {
   readonly meta: PackageMeta;
-  /** What is installed, in the order of the stream. */
+  /** The objects to install, in the order of the stream. */
   readonly objects: readonly PackageObject[];
   /** CRDs of a Function: they describe its input and are never installed. */
   readonly inputs: readonly PackageObject[];
@@ -29,7 +29,7 @@ export interface PackageMeta {
   /** `spec.crossplane.version`; it is a constraint. */
   readonly crossplaneVersion: string | undefined;
   readonly dependsOn: readonly PackageDependency[];
-  /** Of a Provider's controller or a Function: what runs instead of the package's own image. */
+  /** The image of a Provider's controller or of a Function that runs instead of the package's own image. */
   readonly image: string | undefined;
   /** Rules that a Provider asks for beyond those for its own types. */
   readonly permissionRequests: readonly unknown[];
@@ -67,10 +67,10 @@ export async function readPackage(
   return parsePackage(documents, undefined, foreign);
 }
 
-/** What happens with objects of other kinds: they make the package invalid, or the caller decides. */
+/** The handling of objects of other kinds: they make the package invalid, or the caller decides. */
 export type ForeignKinds = 'refuse' | 'report';
 
-/** Reads a package from its documents; `placeOf` says in errors where one is. Throws PackageError. */
+/** Reads a package from its documents; `placeOf` names the place of an object in errors. Throws PackageError. */
 export function parsePackage(
   documents: readonly YamlDocument[],
   placeOf: (line: number) => string = (line) => `line ${line}`,
@@ -153,7 +153,7 @@ function kindProblems(type: PackageType, { apiVersion, kind, metadata }: Package
   return [`${name} is a kind that a ${type} package may not hold; it may hold ${kinds.join(', ')}`];
 }
 
-/** The object, or what is wrong with it. */
+/** Returns the object, or its problem. */
 function objectIn(value: unknown): PackageObject | string {
   if (!isRecord(value)) return 'it is not a mapping';
   const { apiVersion, kind, metadata } = value;

@@ -11,7 +11,7 @@ import type { ImageSource } from './image-source.ts';
 import { ANNOTATION, configOf, layerLabel } from './package-stream.ts';
 
 export interface PushedPackage {
-  /** Of what the tag stands for. */
+  /** The digest that the tag points to. */
   readonly digest: string;
   /** Layers and configs that went over; the others were there. */
   readonly blobs: number;
@@ -48,7 +48,7 @@ export async function pushImages(
   return { digest: await client.pushManifest(reference, { mediaType: OCI_INDEX, body }, ask), blobs };
 }
 
-// Docker's archives cannot carry annotations: what the labels say is written on the layers here.
+// Docker's archives cannot carry annotations: the values of the labels are written on the layers here.
 async function pushBlobs(client: RegistryClient, reference: Reference, image: ImageSource, ask: Ask) {
   const { config, layers } = image.manifest;
   let sent = 0;

@@ -155,7 +155,7 @@ function takeComparison(text: string, at: number): Taken | undefined {
   return comparison === undefined ? undefined : { comparisons: [comparison], end: COMPARISON.lastIndex };
 }
 
-// What follows a wildcard is a wildcard too: `1.x.3` is `1.x`.
+// The parts after a wildcard are wildcards too: `1.x.3` is `1.x`.
 function comparisonOf(operator: Operator, parts: (string | undefined)[]): Comparison | undefined {
   const [major, minor, patch, prerelease] = parts;
   const numbers = [major, minor, patch];
@@ -194,7 +194,7 @@ function holds(version: Version, { operator, version: bound, given }: Comparison
   }
 }
 
-/** Of the numbers that were given, all are equal: `1.2.7` is in `1.2.x`. */
+/** All given numbers must be equal: `1.2.7` is in `1.2.x`. */
 function isInWildcard(version: Version, bound: Version, given: Comparison['given']): boolean {
   if (given >= 1 && version.major !== bound.major) return false;
   if (given >= 2 && version.minor !== bound.minor) return false;

@@ -1,5 +1,5 @@
-// Random histories of packages that share ServiceAccounts: they come and go, change their configuration, configurations give
-// accounts other names, and the operator dies between any two writes. At the end there is exactly what the packages want.
+// Random histories of packages that share ServiceAccounts: they come and go, change their configuration, configurations give accounts other
+// names, and the operator dies between any two writes. At the end exactly the desired accounts exist.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ClusterRoleBinding, Deployment, ServiceAccount } from '@capstan/kube';

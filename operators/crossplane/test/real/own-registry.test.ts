@@ -1,4 +1,4 @@
-// Our own registry, used by a client that is not ours: what skopeo pushes it gets back.
+// Our own registry, used by a foreign client: skopeo gets back the image that it pushed.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';

@@ -244,7 +244,7 @@ function comparable(objects: object): unknown {
   return plain(JSON.parse(JSON.stringify(objects)));
 }
 
-/** Without what says nothing, and lists of named things by their names: their order says nothing either. */
+/** Removes values without meaning, and sorts lists of named entries by name: their order has no meaning either. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map(plain);

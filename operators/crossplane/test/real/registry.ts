@@ -1,4 +1,4 @@
-// The real registry and skopeo of the tests: what setup:real brought, started so that nothing of it is left behind.
+// The real registry and skopeo of the tests: the programs of setup:real, started so that nothing of them is left behind.
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -109,7 +109,7 @@ export async function startRealRegistry({ tls, password }: { tls: boolean; passw
   };
 }
 
-/** Runs skopeo with the libraries that came with it. As root it remembers what it saw under /var/lib/containers. */
+/** Runs skopeo with its own libraries. As root it remembers layers under /var/lib/containers. */
 export function skopeo(...args: string[]) {
   return spawnSync(skopeoPath, ['--insecure-policy', ...args], {
     encoding: 'utf8',
@@ -118,7 +118,7 @@ export function skopeo(...args: string[]) {
   });
 }
 
-/** The same, without stopping this process: for registries that run in it. Rejects with what skopeo said. */
+/** The same, without stopping this process: for registries that run in it. Rejects with skopeo's message. */
 export async function skopeoMeanwhile(...args: string[]): Promise<string> {
   const options = { env: environment(), timeout: 60_000 };
   const { stdout } = await promisify(execFile)(skopeoPath, ['--insecure-policy', ...args], options);

@@ -38,7 +38,7 @@ test('the seed’s DeploymentRuntimeConfig is accepted as it stands, with warnin
   for (const revision of [provider, functionRevision]) {
     const { deployment, ...rest } = renderRuntime(inputWith({ revision, config }));
     const { deployment: plain, ...others } = renderRuntime(inputWith({ revision }));
-    // It matches what is built in, but for its example label.
+    // It matches the built-in default, except for its example label.
     assert.deepEqual(deployment, { ...plain, metadata: { ...plain.metadata, labels: { example: 'label' } } });
     assert.deepEqual(rest, others);
   }

@@ -1,4 +1,4 @@
-// What is in force for a backend, and who has its name: derivations that every reconciler of Gimbal reads.
+// The effective fields of a backend and the owner of its name, as derivations that every reconciler of Gimbal reads.
 import { type ObjectRef, refOfKey } from '@capstan/kube';
 import { derivation, index } from '@capstan/reconcile';
 import { DiscoveryBackend, type EffectiveBackend } from '../kinds/index.ts';
@@ -10,7 +10,7 @@ import { normalise } from './normalize.ts';
 export interface BackendFields {
   /** undefined: they never were right, so nothing is in force. */
   readonly effective: EffectiveBackend | undefined;
-  /** What is wrong with them now; what was in force before stays. */
+  /** The current faults. While there are any, the previous effective fields stay in force. */
   readonly faults: readonly Fault[];
 }
 
@@ -42,7 +42,7 @@ const writtenOf = (backend: DiscoveryBackend) => {
   };
 };
 
-/** What was in force before: the status remembers it, so that a typo changes nothing after a restart either. */
+/** Returns the fields that were in force before. The status stores them, so that a typo changes nothing after a restart either. */
 const acceptedOf = ({ status }: DiscoveryBackend) => status?.effective;
 
 export const backendsByName = index(DiscoveryBackend, 'name of a backend', ({ metadata }) =>

@@ -1,7 +1,7 @@
 // Single values of a backend's fields as people write them: quoted, in other cases, as numbers or texts.
 import { parseDuration } from '@capstan/kube';
 
-/** What is wrong with a field, by its path in the object. */
+/** A fault of one field, with its path in the object. */
 export interface Fault {
   readonly path: string;
   readonly message: string;

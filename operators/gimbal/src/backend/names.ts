@@ -1,5 +1,5 @@
-// The name of a backend is the name of its cluster everywhere: in labels, in the names of what is discovered, in metrics.
-// So it is unique over all namespaces and all kinds under which a backend can be written.
+// The name of a backend is the name of its cluster everywhere: in labels, in the names of discovered objects, in metrics. So it is unique
+// over all namespaces and all kinds under which a backend can be written.
 
 /** Upstream's rule for the name of a backend. */
 const NAME = /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/;
@@ -7,14 +7,14 @@ const MAX_NAME = 63;
 /** Longer names shorten the names of OpenStack's load balancers: their ids no longer fit beside them. */
 const ROOMY_NAME = 25;
 
-/** What is wrong with the name of a backend; undefined when nothing is. */
+/** Returns the problem of a backend's name, or undefined. */
 export function nameFault(name: string): string | undefined {
   if (name.length > MAX_NAME) return `the name has ${name.length} characters, and ${MAX_NAME} is the most`;
   if (NAME.test(name)) return undefined;
   return `"${name}" is no name for a backend: lowercase letters, digits and hyphens, beginning with a letter and not ending with a hyphen`;
 }
 
-/** What should be known about a name that is allowed. */
+/** Returns a warning about a name that is allowed, or undefined. */
 export function nameWarning(name: string): string | undefined {
   return name.length > ROOMY_NAME
     ? `the name has more than ${ROOMY_NAME} characters: ids of load balancers are shortened in the names of what is discovered`

@@ -1,6 +1,6 @@
-// From what a user wrote, under whatever names, to what is in force. Pure; the user's fields are never rewritten: the result
-// is shown in `status.effective`. A field that cannot be understood is a fault, and then the whole of what was in force
-// before stays so: a typo must neither drain a cluster nor stop its discoverer.
+// Computes the effective fields from the fields that a user wrote, under any of their names. Pure. The user's fields are never rewritten:
+// the result is shown in `status.effective`. A field that cannot be understood is a fault, and then all previous fields stay in force: a
+// typo must neither drain a cluster nor stop its discoverer.
 import { validateDns1123Subdomain } from '@capstan/kube';
 import type { BackendFields, DiscoveryBackend, EffectiveBackend } from '../kinds/index.ts';
 import { parseWindow } from '../schedule/window.ts';
@@ -9,7 +9,7 @@ import { bare, type Fault, type Parsed, parseEndpoint, parseFlag, parseSeconds, 
 import { nameFault } from './names.ts';
 
 export interface Normalised {
-  /** What the fields mean; undefined when one of them is faulty. */
+  /** The effective fields; undefined if one of them is faulty. */
   readonly effective: EffectiveBackend | undefined;
   readonly faults: readonly Fault[];
 }
@@ -18,7 +18,7 @@ const DAY = 86_400;
 const REFRESH = { kubernetes: 1800, openstack: 30 } as const;
 const EXCLUDED = ['kube-system'];
 
-/** What a backend's fields mean, and what is wrong with them. */
+/** Returns the effective fields of a backend, and the faults that were found. */
 export function normalise(backend: Pick<DiscoveryBackend, 'metadata' | 'spec' | 'cluster' | 'writtenAs'>): Normalised {
   const faults: Fault[] = [];
   const name = backend.metadata.name ?? '';
@@ -78,7 +78,7 @@ export function normalise(backend: Pick<DiscoveryBackend, 'metadata' | 'spec' | 
 const SECRET_NAMES = ['secret', 'credentials', 'secretName', 'secretRef'] as const;
 
 interface Merged {
-  /** Where the user writes them: for messages about what is missing. */
+  /** The object that holds the user's fields. Messages about missing fields name it. */
   readonly place: 'cluster' | 'spec';
   get<N extends keyof BackendFields>(name: N): BackendFields[N] | undefined;
   pathOf(name: string): string;

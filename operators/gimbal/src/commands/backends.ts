@@ -48,7 +48,7 @@ function stateOf(phase = 'Unknown', stage: string | undefined): string {
   return phase === 'Maintenance' && stage !== undefined ? stage : phase;
 }
 
-/** Wide: with what is cut or left out of the table, and the messages of errors. */
+/** `isWide` adds the columns that the table cuts or leaves out, and the messages of errors. */
 export function backendTable(rows: readonly BackendRow[], isWide: boolean): string {
   if (rows.length === 0) return 'There are no backends; apply a DiscoveryBackend to have one.\n';
   const wide = (...cells: string[]) => (isWide ? cells : []);

@@ -1,4 +1,4 @@
-// Commands that change a backend and wait until the change is complete: they poll its status, and report what is new in it.
+// Commands that change a backend and wait until the change is complete. They poll its status and report each news.
 import { type Client, type Clock, sleep } from '@capstan/kube';
 import type { DiscoveryBackend } from '../kinds/index.ts';
 import type { FoundBackend } from './find-backends.ts';
@@ -11,7 +11,7 @@ export interface CommandContext {
   report(line: string): void;
 }
 
-/** What to tell about a status, and whether that is the end. */
+/** The line to print for a status, and whether the change is complete. */
 export interface Progress {
   readonly line: string;
   /** The exit code; undefined: it goes on. */

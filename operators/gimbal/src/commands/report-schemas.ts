@@ -1,4 +1,4 @@
-// What commands print with -o json and -o yaml. Fields are only ever added.
+// The schemas of the output with -o json and -o yaml. Fields are only ever added.
 import { array, boolean, integer, object, type Schema, string } from '@capstan/kube';
 
 const optional = { optional: true } as const;

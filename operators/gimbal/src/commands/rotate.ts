@@ -7,7 +7,7 @@ import { BLOCKED, type CommandContext, DONE, follow, type Progress } from './fol
 
 export interface RotateOptions {
   readonly secret: string;
-  /** Whatever the window says. */
+  /** Rotate outside of the rotation window too. */
   readonly isNow: boolean;
   /** Undefined: do not wait. */
   readonly waitMs: number | undefined;

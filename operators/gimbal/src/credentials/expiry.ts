@@ -20,7 +20,7 @@ function kubeconfigEnds(text: string): (number | undefined)[] {
       user.token === undefined ? undefined : tokenEnd(user.token),
     ];
   } catch {
-    // What cannot be read is reported where it is verified.
+    // The verification reports a kubeconfig that cannot be read.
     return [];
   }
 }
@@ -33,7 +33,7 @@ function certificateEnd(pem: string): number | undefined {
   }
 }
 
-/** Of a JSON web token; other tokens do not tell. */
+/** Returns the end of a JSON web token. Other tokens do not contain their end. */
 export function tokenEnd(token: string): number | undefined {
   const [, payload] = token.split('.');
   if (payload === undefined) return undefined;

@@ -1,11 +1,11 @@
 // The credentials of a backend from one state to the next:
 //
 //   stable ──(other content, reference or address)──► settled ──► verified by a fresh login ──► due ──► copied ──► in force
-//                                                                     │ refused: what is in force stays
+//                                                                     │ refused: the credentials in force stay
 //                                                                     └ not due yet: pending, and verified again when it is
 //
-// What is in force is a copy that does not change, so a discoverer that restarts finds what was verified, whatever has become
-// of the Secret meanwhile. Of the copies before, one is kept.
+// The credentials in force are a copy that never changes. A discoverer that restarts finds the verified content, even if the Secret has
+// changed. One earlier copy is kept.
 import { Secret } from '@capstan/kube';
 import { type Child, createOnly, type Digest, keep, type Reader, sameDigest } from '@capstan/reconcile';
 import type { CredentialsStatus, EffectiveBackend } from '../kinds/index.ts';
@@ -23,7 +23,7 @@ export interface RotationInput {
   readonly effective: EffectiveBackend;
   /** Undefined before the first. */
   readonly inForce: CredentialsStatus | undefined;
-  /** The remote side no longer accepts what is in force. */
+  /** The remote side no longer accepts the credentials in force. */
   readonly isRefused: boolean;
   /** The value of the annotation that asks for a change at once. */
   readonly rotateNow: string | undefined;
@@ -47,7 +47,7 @@ export type Rotation = {
 
 export type Refusal = Exclude<Outcome, { what: 'good' }> | { readonly what: 'WrongCluster'; readonly message: string };
 
-/** All of what is in force but the time. */
+/** The record of the credentials in force, without the time. */
 export interface Adopted {
   readonly copy: string;
   readonly source: string;
@@ -97,7 +97,7 @@ export function rotationOf(input: RotationInput): Rotation {
 
 const isThere = () => true;
 
-/** A burst of edits is one change: what is to follow must have been the same for so long. */
+/** A burst of edits is one change: new credentials count once they have been the same for this long. */
 const QUIET_MS = 3_000;
 
 function isSettled(read: Reader, { candidate }: CredentialsStatus, hash: string): boolean {

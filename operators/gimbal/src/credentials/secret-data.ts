@@ -1,5 +1,5 @@
-// What of a Secret are credentials. Only these keys are copied, compared and shown to the discoverer: the one that adds a note to
-// the Secret, or a label, changes nothing.
+// The keys of a Secret that hold credentials. Only these keys are copied, compared and shown to the discoverer. A note or a label that is
+// added to the Secret changes nothing.
 import type { Secret } from '@capstan/kube';
 import type { Parsed } from '../backend/fields.ts';
 import { KUBECONFIG_KEYS } from '../discover/kubernetes/connect.ts';
@@ -35,7 +35,7 @@ export function credentialsIn(type: EffectiveBackend['type'], data: SecretData):
 const APPLICATION = ['applicationId', 'applicationSecret'] as const;
 const PASSWORD = ['username', 'password', 'project'] as const;
 
-/** Which backend the Secret says it is for, if it does. */
+/** Returns the backend that the Secret names, if it names one. */
 export function backendNameIn(data: SecretData): string | undefined {
   const text = data['backend-name'];
   return text === undefined ? undefined : decoded(text).trim();

@@ -1,6 +1,6 @@
-// Trying credentials out, as a fact: a fresh login, which sessions that are open already prove nothing about. What may pass
-// (no answer, a refusal that is corrected on the other side) throws and is tried again with back-off; what cannot (a kubeconfig
-// that cannot be read) is a value. The credentials are the fact's input: its key names them by a keyed digest.
+// Tries credentials out, as a fact: by a fresh login, because open sessions prove nothing about new credentials. A failure that may pass
+// (no answer, a refusal that the other side can correct) throws and is retried with back-off. A lasting failure (a kubeconfig that cannot
+// be read) is a value. The credentials are the fact's input: its key names them by a keyed digest.
 import { reasonOf } from '@capstan/kube';
 import { type FactDefinition, type FactState, fact } from '@capstan/reconcile';
 import type { EffectiveBackend } from '../kinds/index.ts';
@@ -16,7 +16,7 @@ export interface Login {
 export type Verdict =
   | {
       readonly isGood: true;
-      /** Of the remote cluster, if it can be read: it must stay the same when credentials change. */
+      /** The identity of the remote cluster, if it can be read. It must stay the same when credentials change. */
       readonly identity: string | undefined;
     }
   | { readonly isGood: false; readonly message: string };
@@ -63,7 +63,7 @@ export function createVerification(verify: Verify): Verification {
   });
 }
 
-/** What an attempt came to. */
+/** The result of an attempt. */
 export type Outcome =
   | { readonly what: 'good'; readonly identity: string | undefined }
   | { readonly what: LoginProblem | 'SecretInvalid'; readonly message: string };

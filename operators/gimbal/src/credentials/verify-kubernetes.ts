@@ -1,5 +1,5 @@
-// A fresh login to a remote cluster, with what a discoverer will do there: it must answer, let us list and watch, and say
-// which cluster it is. Nothing is written: an access review is a question.
+// Verifies credentials by a fresh login that tries each request of a discoverer: the cluster must answer, permit lists and watches, and
+// identify itself. Nothing is written: an access review is a question.
 import {
   type Client,
   type Clock,
@@ -25,7 +25,7 @@ export interface KubernetesLoginOptions {
   signal: AbortSignal;
 }
 
-/** What a discoverer lists and watches; slices, or Endpoints where there are none. */
+/** The resources that a discoverer lists and watches: EndpointSlices, or Endpoints where the cluster has no slices. */
 const NEEDED = [
   { group: '', resources: ['services'] },
   { group: 'discovery.k8s.io', resources: ['endpointslices'] },
@@ -114,7 +114,7 @@ function redactorOf(text: string): Redactor {
     for (const { token, password, keyData } of parseKubeconfig(text, '').users.values())
       for (const secret of [token, password, keyData]) if (secret !== undefined) redactor.redact(secret);
   } catch {
-    // What cannot be read is not quoted either.
+    // Text that cannot be parsed is not quoted either.
   }
   return redactor;
 }

@@ -4,7 +4,7 @@ import type { Verify } from './verifier.ts';
 export interface VerifyOptions {
   clock?: Clock;
   logger?: Logger;
-  /** Of one request. */
+  /** The timeout of one request. */
   timeoutMs?: number;
 }
 

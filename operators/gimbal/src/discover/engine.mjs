@@ -11,6 +11,6 @@ setFlagsFromString('--optimize-for-size');
 // for a single function of the parser. Both flags: without the first it would begin at once.
 setFlagsFromString('--no-wasm-tier-up');
 setFlagsFromString('--no-wasm-dynamic-tiering');
-// JavaScript has a compiler between the first and the last (Maglev), which is enough here: what the last one needs for its work, on
-// threads of its own, stays with the process, 6 MB.
+// JavaScript has a compiler between the first and the last (Maglev), which is enough here: the last one keeps 6 MB for its threads as long
+// as the process lives.
 setFlagsFromString('--no-turbofan');

@@ -1,4 +1,4 @@
-// Loads what a discoverer loads, under the same flags, and ends: Node writes its cache then.
+// Loads the modules of a discoverer under the same flags, and ends. Node writes its compile cache at the end.
 import './engine.mjs';
 import { enableCompileCache } from 'node:module';
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env node
-// A discoverer as a program of its own: `main.mjs kubernetes --backend-name …`. It loads less than the whole command line does.
-// It is plain JavaScript: Node's compiler of TypeScript, once loaded, takes 17 MB for as long as the process lives. What it makes
-// is therefore kept in Node's cache, and where the cache is empty (the first start on a machine or in a pod) another process,
-// which ends, fills it.
+// A discoverer as a program of its own: `main.mjs kubernetes --backend-name …`. It loads less than the whole command line does. It is plain
+// JavaScript: Node's compiler of TypeScript, once loaded, takes 17 MB for as long as the process lives. The compiled modules are therefore
+// kept in Node's cache. Where the cache is empty (the first start on a machine or in a pod), another process fills it and ends.
 import './engine.mjs';
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';

@@ -1,12 +1,12 @@
-// The remote side of a backend, whatever it is: parts of an operator in a runtime, whose sink delivers what is there.
+// The remote side of a backend of any type: parts of an operator in a runtime, whose sink delivers the discovered services.
 import type { Client } from '@capstan/kube/cluster';
 import type { LabelledChildren } from '@capstan/reconcile/contract';
 import type { Finding } from './mirror/mirror.ts';
 import type { Problem } from './mirror/problem.ts';
 
-/** `V` is what is delivered of one service. */
+/** `V` is the value that is delivered for one service. */
 export interface RemoteSide<V> {
-  /** The remote side confirms the picture at the moment. While it does not, nothing is written here: what was discovered stays. */
+  /** The remote side currently confirms the picture. While it does not, nothing is written here, and the discovered objects stay. */
   readonly isLive: boolean;
   /** Why it is not live. */
   readonly failure: Problem | undefined;

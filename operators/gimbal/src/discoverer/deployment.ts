@@ -1,5 +1,5 @@
-// The Deployment of a discoverer. Its pod template changes only when the discoverer's arguments or its
-// credentials change. No pod goes before its successor has compared both sides once: that is what makes it ready.
+// The Deployment of a discoverer. Its pod template changes only when the discoverer's arguments or its credentials change. A pod ends only
+// after its successor has compared both sides once: only then is the successor ready.
 import type { Container, Deployment } from '@capstan/kube';
 import type { ChildObject } from '@capstan/reconcile';
 import { shortHash } from '../credentials/hash.ts';

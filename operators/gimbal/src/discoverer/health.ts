@@ -4,9 +4,9 @@ import { type Deployment, POD_PROBLEM_FIELDS, type Pod, podProblem, rolloutProgr
 export interface DeploymentHealth {
   /** A pod is ready, whatever it was started with. */
   readonly isAvailable: boolean;
-  /** Every pod is what the Deployment asks for now, and ready. */
+  /** Every pod matches the current Deployment and is ready. */
   readonly isComplete: boolean;
-  /** The update does not come to an end: what the controller says, and since when. */
+  /** The update makes no progress: the controller's message, and since when. */
   readonly stuck: { readonly message: string; readonly since: string } | undefined;
 }
 
@@ -35,7 +35,7 @@ export const podHealth = (pod: Pod): PodHealth => {
   };
 };
 
-/** What is read of discoverers' pods; pods of others are cached by name alone. */
+/** The fields of discoverers' pods that are read. Pods of other owners are cached by name alone. */
 export const POD_READ = {
   fields: ['status.startTime', ...POD_PROBLEM_FIELDS],
   labels: { matchExpressions: [{ key: 'cluster', operator: 'Exists' as const }] },

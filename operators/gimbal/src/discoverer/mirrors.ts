@@ -1,4 +1,4 @@
-// What was discovered from a backend, as objects here: removed with the backend, and only what a discoverer made.
+// The discovered objects of a backend in this cluster. They are removed with the backend, and only if a discoverer created them.
 import { EndpointSlice, Endpoints, type Kind, type KubeObject, Service } from '@capstan/kube';
 import { isMarked, type Reader, type Removal, remove } from '@capstan/reconcile';
 import { CREATED_BY } from '../discover/mirror/created-by.ts';
@@ -16,7 +16,7 @@ export function removalsOf(read: Reader, backend: string, writeEndpoints: boolea
   );
 }
 
-/** What names an object that a discoverer made; undefined for any other. */
+/** Returns the reference of an object that a discoverer created; undefined for any other. */
 const createdFrom = (object: KubeObject): KubeObject | undefined => {
   const { apiVersion, kind, metadata } = object;
   const { namespace, name, uid } = metadata;

@@ -4,7 +4,7 @@ import type { EffectiveBackend } from '../kinds/index.ts';
 
 type Named = Pick<EffectiveBackend, 'backendName' | 'type'>;
 
-/** Of its Deployment, account and role: `east-kubernetes-discoverer`, as upstream has it. */
+/** Returns the name of its Deployment, account and role: `east-kubernetes-discoverer`, as upstream has it. */
 export function discovererName({ backendName, type }: Named): string {
   return childName(backendName, `${type}-discoverer`);
 }
@@ -14,7 +14,7 @@ export function discovererLabels({ backendName, type }: Named): Record<string, s
   return { app: `${type}-discoverer`, cluster: labelValue(backendName) };
 }
 
-/** Of its lease, and of what is granted to it in all namespaces. */
+/** Returns the name of its lease, and of its grants in all namespaces. */
 export function clusterName({ backendName }: Pick<Named, 'backendName'>): string {
   return `gimbal-discoverer-${backendName}`;
 }

@@ -1,6 +1,6 @@
-// What a discoverer may do here, and no more: its own account; services and slices of all namespaces, since that is where the
-// remote ones go; the status of its own backend; its own lease, which is created for it. The operator grants nothing that it does
-// not have itself, so it needs no right to escalate.
+// The rights of a discoverer in this cluster, and no more: its own account; services and slices of all namespaces, because the mirrors go
+// there; the status of its own backend; its own lease, which is created for it. The operator grants only rights that it holds itself, so it
+// needs no right to escalate.
 import { ClusterRole, ClusterRoleBinding, Lease, Role, RoleBinding, ServiceAccount } from '@capstan/kube';
 import { apply, type Child, createOnly, type Grants } from '@capstan/reconcile';
 import { LOCAL_RULES } from '../discover/command/rbac.ts';

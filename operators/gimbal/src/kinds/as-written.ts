@@ -10,6 +10,6 @@ export const BACKENDS_AS_WRITTEN: readonly { readonly name: string; readonly kin
   Discovery,
 ].map(({ group, version, kind, plural, scope }) => ({
   name: `hidden-${kind.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase()}`,
-  // A name of its own, so that it is not taken for the view; where it lives is what counts for the API.
+  // The kind has a name of its own, so that it is not taken for the view. The API addresses it by group and plural.
   kind: externalKind({ group, version, kind: `${kind}AsWritten`, plural, scope, hasStatus: true }),
 }));

@@ -1,5 +1,5 @@
-// What is known of a backend. Two writers: its discoverer applies `discovery`, with rights on its own object only; the
-// operator writes the rest and composes `errors` from both.
+// The status of a backend. It has two writers: the discoverer applies `discovery`, with rights on its own object only; the operator writes
+// the rest and composes `errors` from both.
 import {
   anyObject,
   array,

@@ -47,7 +47,7 @@ const backend = () =>
     status: backendStatus(),
   });
 
-/** What a view carries of the kind under which its object was written. */
+/** A view carries the kind under which its object was written. */
 const writtenAs = (kind: string) => (written: Record<string, unknown>) => ({ ...written, writtenAs: kind });
 
 export const DiscoveryBackend = defineKind({

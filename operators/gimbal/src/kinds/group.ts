@@ -2,7 +2,7 @@
 export const GROUP = 'gimbal.heptio.com';
 export const VERSION = 'v1';
 
-/** Of another group, in the seed's second example. */
+/** The other group of the seed's second example. */
 export const CONTOUR_GROUP = 'contour.heptio.com';
 
 /** Labels are written in the first family and read in both: main upstream renamed them. */

@@ -1,6 +1,6 @@
-// Whether traffic should leave a backend now, and how far: what all its routes share. The stages (Draining, Drained,
-// Restoring) and their beginnings are in the backend's status, written by the maintenance reconciler; a route follows the
-// stage, so that nothing returns before the return has been written down.
+// Decides whether traffic should leave a backend now, and how far: the part that all its routes share. The stages (Draining, Drained,
+// Restoring) and their beginnings are in the backend's status, which the maintenance reconciler writes. A route follows the stage, so
+// traffic returns only after the return has been written down.
 import { derivation, type Reader } from '@capstan/reconcile';
 import { backendNamed, type NamedBackend } from '../backend/backend.ts';
 import { DiscoveryBackend, type EffectiveBackend, type MaintenanceStatus } from '../kinds/index.ts';
@@ -10,7 +10,7 @@ import type { Leaving } from './drain.ts';
 export interface BackendDrain extends Leaving {
   /** `removing`: the backend is going, and references to it go with it. */
   readonly mode: 'leaving' | 'returning' | 'removing';
-  /** While returning: entries without ready endpoints keep what they had in maintenance. */
+  /** While returning: entries without ready endpoints keep their maintenance value. */
   readonly hold: Leaving | undefined;
   /** While returning: nothing returns before the discoverer has seen the remote side again. */
   readonly isUnsynced: boolean;
@@ -75,7 +75,7 @@ function progress(
   return partsBegun(read, Date.parse(stage.since), rampSeconds * 1000, STEPS) / STEPS;
 }
 
-/** What a route follows: not the counts, which it moves itself. */
+/** The part of the status that a route follows. The counts are left out, because routes move them themselves. */
 export const stageOf = ({ status }: DiscoveryBackend) =>
   status?.maintenance === undefined ? undefined : { state: status.maintenance.state, since: status.maintenance.since };
 

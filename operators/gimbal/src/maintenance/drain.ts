@@ -1,6 +1,6 @@
-// The pure heart of maintenance: from what a user wrote into one rule, and the entries that traffic should leave, to what
-// should stand there now. It knows nothing of what was written before; the one that calls it brings the originals. So draining
-// and restoring, in any order and for any number of backends, are the same function of the originals.
+// The pure core of maintenance: computes the desired entries of one rule from the user's entries and the set of leaving ones. It does not
+// know earlier writes; its caller passes the originals. So draining and restoring, in any order and for any number of backends, are the
+// same function of the originals.
 import type { Fields, RouteEntry, RouteRule } from './model.ts';
 import { weightOf } from './model.ts';
 
@@ -26,12 +26,12 @@ export interface OriginalEntry {
 export type Blocked = 'NoCapacity' | 'NoWeights';
 
 export interface DrainedRule {
-  /** What should stand in each entry, in the order of the entries. */
+  /** The desired content of each entry, in the order of the entries. */
   readonly desired: readonly Fields[];
   readonly blocked: Blocked | undefined;
   /**
-   * What became of a rule without capacity: Keep also where it cannot be refused, where not all of it should leave, and where
-   * zeros would send requests to a service that its user had set to 0.
+   * The policy that was applied to a rule without capacity. It is Keep also if the rule cannot be refused, if not all of it should leave,
+   * or if zeros would send requests to a service that its user had set to 0.
    */
   readonly policy: OnNoCapacity | undefined;
 }
@@ -90,7 +90,7 @@ function drainCanary(
 }
 
 interface Shares {
-  /** Of each service entry: what its weight counts. */
+  /** The share of each service entry by its weight. */
   readonly of: ReadonlyMap<OriginalEntry, number>;
   /** Nothing wrote a weight that counts: all have the same. */
   readonly isEven: boolean;
@@ -100,7 +100,7 @@ function share({ of }: Shares, entry: OriginalEntry): number {
   return of.get(entry) ?? 0;
 }
 
-/** What each weight counts, as the proxy reads it. */
+/** Computes the share of each weight, as the proxy reads it. */
 function sharesOf({ semantics }: Pick<RouteRule, 'semantics'>, entries: readonly OriginalEntry[]): Shares {
   const services = entries.filter(({ entry }) => entry.role === 'service');
   if (semantics === 'gateway')
@@ -112,7 +112,9 @@ function sharesOf({ semantics }: Pick<RouteRule, 'semantics'>, entries: readonly
   return { of: new Map(services.map((each) => [each, isEven ? 1 : (weightOf(each.original) ?? 0)])), isEven };
 }
 
-/** What may take over where no other service has a share: those without a written weight, and explicit zeros if allowed. */
+/**
+ * Returns the entries that may take over where no other service has a share: those without a written weight, and explicit zeros if allowed.
+ */
 function promotable(
   { semantics }: Pick<RouteRule, 'semantics'>,
   rest: readonly OriginalEntry[],
@@ -146,10 +148,10 @@ function emptied({ role }: RouteEntry, original: Fields): Fields {
   return original;
 }
 
-/** Small weights are multiplied, so that a fifth of them can be said. */
+/** Small weights are multiplied, so that a fifth of them can be expressed. */
 const SCALE = 100;
 
-/** On the way: what leaves keeps a part, all other shares stay as they are to each other. */
+/** A partial drain: leaving entries keep a part, and all other shares keep their proportions. */
 function scaled(
   entries: readonly OriginalEntry[],
   shares: Shares,
@@ -161,7 +163,7 @@ function scaled(
     const { entry, original, leaving } = each;
     const { role } = entry;
     if (role === 'service') {
-      // What the leaving ones give up goes to those that had nothing.
+      // The entries that had no share get the share that the leaving ones lose.
       if (promoted.has(each)) return { ...original, weight: Math.max(1, Math.round(lost / promoted.size)) };
       const weight = share(shares, each) * scale;
       if (leaving !== undefined) return { ...original, weight: Math.round(weight * leaving.keep) };
@@ -175,7 +177,7 @@ function scaled(
   });
 }
 
-/** A filter that mirrors a part of what it did; it has a percentage or a fraction, or mirrors all. */
+/** A filter that mirrors a part of its original share. It has a percentage or a fraction, or mirrors all. */
 function mirrored(original: Fields, keep: number): Fields {
   const { percent, fraction } = original;
   if (typeof fraction === 'object' && fraction !== null) {
@@ -208,7 +210,7 @@ function withoutCapacity(
   return { desired, blocked: 'NoCapacity', policy };
 }
 
-/** Of an HTTPProxy's route: no address is let through. */
+/** The fields of an HTTPProxy's route that let no address through. */
 export const DENY_ALL: Fields = {
   ipAllowPolicy: undefined,
   ipDenyPolicy: [

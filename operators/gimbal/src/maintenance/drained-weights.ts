@@ -1,5 +1,5 @@
-// A second copy of what maintenance stored on routes, by backend: a ConfigMap beside the backend. Annotations may be removed
-// while the operator is down; then the copy is what is left of the weights before.
+// A second copy of the weights that maintenance stored on routes, by backend: a ConfigMap beside the backend. Annotations may be removed
+// while the operator is down; then only the copy has the original weights.
 import { ConfigMap, type KubeObject, refOfKey } from '@capstan/kube';
 import { type AggregateDefinition, derivation, fold, type Reader } from '@capstan/reconcile';
 import { backendNamed } from '../backend/backend.ts';
@@ -9,7 +9,7 @@ import type { RouteKind } from './routes/index.ts';
 /** Annotations by the name of the route in a ConfigMap's data. */
 export type DrainedWeights = Readonly<Record<string, string>>;
 
-/** A ConfigMap has at most 1 MiB; what does not fit has no second copy. */
+/** A ConfigMap has at most 1 MiB. Routes beyond that have no second copy. */
 const MOST_BYTES = 900_000;
 
 export const drainedWeightsRef = (namespace: string, backend: string) => ({
@@ -77,7 +77,7 @@ function weightsOf({ kind, id }: RouteKind, states: RouteStates): AggregateDefin
   });
 }
 
-/** What the copies of these backends have of a route. */
+/** Returns the copy of a route's stored weights for these backends. */
 export function copyOf(read: Reader, id: string, key: string, backends: Iterable<string>): string | undefined {
   const name = nameOfRoute(id, key);
   for (const backend of backends) {

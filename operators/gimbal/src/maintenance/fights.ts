@@ -1,6 +1,6 @@
-// Another client writes the same fields: a person who did not know, or a tool that puts back what its repository says. Each
-// time is written down with the route. Three times within ten minutes is a fight, and a fight is not won by being faster:
-// from then on we wait, longer each time.
+// Another client writes the same fields: a person who did not know about the maintenance, or a tool that restores the content of its
+// repository. Each time is recorded with the route. Three times within ten minutes is a fight. Writing faster does not win a fight, so from
+// then on the operator waits, longer each time.
 import { backOff } from '@capstan/kube/values';
 import type { Reader } from '@capstan/reconcile';
 
@@ -17,7 +17,7 @@ export interface Fight {
   readonly isWaiting: boolean;
 }
 
-/** What to make of being written over now, given the times before. */
+/** Decides the reaction to an overwrite now, given the earlier times. */
 export function judgeFight(read: Pick<Reader, 'reached'>, before: readonly number[], now: () => number): Fight {
   const recent = before.filter((time) => !read.reached((time + WINDOW_S) * 1000));
   const last = recent.at(-1);

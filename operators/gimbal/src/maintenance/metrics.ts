@@ -1,4 +1,4 @@
-// Maintenance as figures: what the statuses of backends say, looked up at each scrape.
+// Maintenance as metrics, computed from the statuses of backends at each scrape.
 import type { Registry } from '@capstan/reconcile';
 import type { DiscoveryBackend } from '../kinds/index.ts';
 

@@ -5,15 +5,15 @@
 export type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * What weights mean to the data plane. `contour`: one that is not written counts 0 next to others, a sole service gets
- * everything whatever its weight, and where they sum up to 0 all have an even share. `sesame`: the same, but only where none is
- * written there is an even share; a sum of 0 is answered with 503. `gateway`: one that is not written counts 1, a sum of 0
- * is answered with 500. `canary`: the weight of one is a part of the total of the others; `none`: there are no weights.
+ * The meaning of weights to the data plane. `contour`: an absent weight counts 0 beside others, a sole service gets everything whatever its
+ * weight, and a sum of 0 is an even split. `sesame`: the same, but the split is even only if no weight is written; a sum of 0 is answered
+ * with 503. `gateway`: an absent weight counts 1, and a sum of 0 is answered with 500. `canary`: the weight of one is a part of the total
+ * of the others. `none`: there are no weights.
  */
 export type Semantics = 'contour' | 'sesame' | 'gateway' | 'canary' | 'none';
 
 export interface RouteRule {
-  /** What the rule matches, in 12 hex digits: several rules may match the same. */
+  /** The match of the rule, in 12 hex digits. Several rules may have the same match. */
   readonly key: string;
   /** Its name, where rules have one. */
   readonly name?: string | undefined;
@@ -25,7 +25,7 @@ export interface RouteRule {
   readonly entries: readonly RouteEntry[];
   /** Without weights: a canary takes all requests. */
   readonly isRelieved?: boolean;
-  /** Of a canary: what stands for all requests, and whether some come to it whatever its weight. */
+  /** For a canary: the weight that stands for all requests, and whether some requests reach it whatever its weight. */
   readonly total?: number;
   readonly isChosen?: boolean;
 }
@@ -39,7 +39,7 @@ export interface RouteEntry {
   readonly role: 'service' | 'mirror' | 'mirrorFilter' | 'gate' | 'canary' | 'peer';
   /** Unique within the rule and independent of the order: namespace, name, port, and which of several equal ones. */
   readonly id: string;
-  /** The Service; undefined for what is none (another kind of backend, a gate). */
+  /** The Service; undefined for an entry that is not a Service (another kind of backend, a gate). */
   readonly service: { readonly namespace: string; readonly name: string } | undefined;
   /** JSON pointer to the object that the fields are in. */
   readonly path: string;

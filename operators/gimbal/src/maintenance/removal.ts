@@ -1,5 +1,5 @@
-// A backend that is deleted takes references to it along. What maintenance changed is undone first; then the entries go; then
-// the other backends' drains are computed for what is left. All of it is one write to the route.
+// A backend that is deleted takes references to it along. The changes of maintenance are undone first, then the entries are removed, then
+// the drains of the other backends are computed for the remaining entries. All of it is one write to the route.
 import { equal, type KubeObject } from '@capstan/kube';
 import type { FieldValue } from '@capstan/reconcile';
 import { GROUP } from '../kinds/index.ts';
@@ -8,7 +8,7 @@ import { listIn, objectIn } from './routes/json.ts';
 import { setField } from './set-field.ts';
 import { type Shift, type ShiftInput, shiftRoute } from './shift.ts';
 
-/** What was taken out of a route with a backend, for people who want it back. */
+/** The entries that were removed from a route with a backend, for users who want them back. */
 export const REMOVED_ANNOTATION = `${GROUP}/removed`;
 /** Backends that are gone, while the route could not be without them. */
 export const ORPHANED_ANNOTATION = `${GROUP}/orphaned`;
@@ -18,7 +18,7 @@ export interface Removal {
   /** For annotations; undefined: nothing to say. */
   readonly removed: string | undefined;
   readonly orphaned: string | undefined;
-  /** Of what is left. */
+  /** The shift of the remaining entries. */
   readonly shift: Shift;
   readonly warnings: readonly string[];
 }
@@ -76,7 +76,7 @@ function specChanges(
     .map((name) => ({ path: `/spec/${name}`, value: after[name] }));
 }
 
-/** What was taken out with backends before, and now: lists in JSON. What cannot be read is replaced. */
+/** Joins the entries that were removed before and now: lists in JSON. A list that cannot be read is replaced. */
 export function joinedRemovals(before: string | undefined, now: string | undefined): string | undefined {
   if (before === undefined || now === undefined || before === now) return now ?? before;
   try {

@@ -1,6 +1,6 @@
-// One route towards all backends: a derivation by the route's key. The route's reconciler carries out what it says; the
-// backends' totals sum it up. It reads the route, whose its Services are, and how each of those backends is being drained:
-// a change of one of these costs this route alone.
+// One route towards all backends: a derivation by the route's key. The route's reconciler carries it out, and the totals of backends sum it
+// up. It reads the route, the backends of its Services, and how each of those backends is being drained. A change of one of these costs
+// this route alone.
 import { formatPointer, type KubeObject, refOfKey, Service } from '@capstan/kube';
 import {
   type DerivationDefinition,
@@ -36,14 +36,14 @@ import {
 } from './stored-state.ts';
 
 export interface RouteState {
-  /** What has to be set in the route; empty when all is as it should be, or must wait. */
+  /** The fields to set in the route; empty if all is as it should be, or must wait. */
   readonly set: readonly FieldValue[];
   /** Nothing of ours is left in the route after that. */
   readonly isCleared: boolean;
   readonly events: readonly EventInput[];
   /** By backend. */
   readonly backends: Readonly<Record<string, BackendOnRoute>>;
-  /** What is stored of the route now, for the second copy of it. */
+  /** The stored state of the route, for its second copy. */
   readonly stored: { readonly text: string; readonly backends: readonly string[] } | undefined;
   /** For the next run, should the annotation be removed: as long as the route is the same object. */
   readonly remembered: { readonly uid: string; readonly state: StoredState; readonly owners: Owners } | undefined;
@@ -81,7 +81,7 @@ export function createRouteStates(routes: RouteKind, drains: BackendDrains): Rou
         stored === undefined && known === undefined
           ? parseState(copyOf(read, id, key, drainedIn(read, drains, rules)))
           : undefined;
-      // Who removes the annotation once maintenance is over has decided what was left to decide.
+      // A user who removes the annotation after maintenance has decided the open cases.
       const state = stored ?? copied ?? (known === undefined ? undefined : { ...known.state, unresolved: [] });
       const world = lookingAt(read, drains, state, known?.owners);
       const { backendOf, leavingOf } = world;
@@ -111,7 +111,7 @@ const NOTHING: RouteState = {
 };
 const PAUSED = 'capstan.dev/paused';
 
-/** What counts of a route: its content, and our marks on it. */
+/** The parts of a route that count: its content, and our marks on it. */
 function seenOf(route: KubeObject) {
   const { uid = '', name, namespace, deletionTimestamp, creationTimestamp, annotations = {} } = route.metadata;
   const { apiVersion, kind, spec } = route as KubeObject & { spec?: unknown };
@@ -132,7 +132,7 @@ function seenOf(route: KubeObject) {
     isDeleting: deletionTimestamp !== undefined,
     state: annotations[MAINTENANCE_ANNOTATION],
     drained: annotations[DRAINED_ANNOTATION],
-    // Either of them says that we have been here.
+    // Each of the two marks shows that Gimbal has changed the route.
     isMarked: annotations[DRAINED_ANNOTATION] !== undefined,
     removed: annotations[REMOVED_ANNOTATION],
     orphaned: annotations[ORPHANED_ANNOTATION],
@@ -242,8 +242,8 @@ function stateOf(
       ]),
     ),
     stored: isOver ? undefined : storedOf(seen, state),
-    // Only what was seen on the route: what is planned may never be written. References that are taken out end what was
-    // remembered: a service that takes over for good must not be treated as a temporary replacement.
+    // Remember only values that were seen on the route: a planned value may never be written. Removed references end the memory: a service
+    // that takes over for good must not be treated as a temporary replacement.
     remembered:
       state === undefined || isOver || removal !== undefined
         ? undefined

@@ -1,4 +1,4 @@
-// What a route reads besides itself: whose its Services are, and whether anything answers there.
+// The reads of a route besides itself: the backends of its Services, and whether they have ready endpoints.
 import { EndpointSlice, Service } from '@capstan/kube';
 import { derivation, index, reading } from '@capstan/reconcile';
 import { MIRROR_ANNOTATION } from '../discover/mirror/metadata.ts';
@@ -29,7 +29,7 @@ function isReady({ addresses, conditions }: NonNullable<EndpointSlice['endpoints
   return conditions?.ready !== false && addresses.length > 0;
 }
 
-/** Of the annotations only that a discoverer made it: nothing else is removed with a backend. */
+/** The annotation that marks an object of a discoverer: only marked objects are removed with a backend. */
 const MIRROR = `metadata.annotations[${MIRROR_ANNOTATION}]`;
 
 /** Services are read for their labels, slices for whether an endpoint is ready: thousands of them are cached. */

@@ -1,6 +1,6 @@
 import { parsePointer } from '@capstan/kube';
 
-/** The document with one field set, or removed when the value is undefined; what lies beside the way is shared, not copied. */
+/** Returns the document with one field set, or removed if the value is undefined. Parts beside the path are shared, not copied. */
 export function setField(document: unknown, pointer: string, value: unknown): unknown {
   return set(document, parsePointer(pointer) ?? [], value);
 }

@@ -1,5 +1,5 @@
-// One route as a whole: from what stands in it and what was remembered of it, to what should stand in it, what is to be
-// remembered, and what there is to tell. Pure: it is the same for a preview, a first drain, a restore and a restart.
+// One route as a whole: from its present entries and the stored state to the desired entries, the state to store, and the messages to
+// report. Pure: it is the same for a preview, a first drain, a restore and a restart.
 import { equal } from '@capstan/kube';
 import { type Blocked, DENY_ALL, type DrainedRule, drainRule, type Leaving, type OriginalEntry } from './drain.ts';
 import { type Fields, type RouteEntry, type RouteRule, weightOf } from './model.ts';
@@ -19,21 +19,21 @@ import {
 
 export interface ShiftInput {
   readonly rules: readonly RouteRule[];
-  /** What was remembered of the route. */
+  /** The stored state of the route. */
   readonly state: StoredState | undefined;
   /** The backend that an entry's Service belongs to. */
   backendOf(entry: RouteEntry): string | undefined;
   /** How traffic leaves an entry; undefined: it does not. */
   leavingOf(entry: RouteEntry, backend: string): Leaving | undefined;
   /**
-   * Nothing is remembered of a route that we changed: a user removed it while the operator was down. What was there before the
-   * zeros can only be guessed.
+   * A route that we changed has no stored state: a user removed it while the operator was down. The weights before the zeros can only be
+   * guessed.
    */
   readonly isForgotten?: boolean;
 }
 
 export interface Shift {
-  /** What has to be set, as JSON pointers; undefined removes. */
+  /** The values to set, as JSON pointers; undefined removes the field. */
   readonly changes: readonly { readonly path: string; readonly value: unknown }[];
   readonly rules: readonly StoredRule[];
   readonly unresolved: readonly Unresolved[];
@@ -161,7 +161,7 @@ interface Ambiguity {
   readonly message: string;
 }
 
-/** A weight that cannot be restored: both what is remembered and what is there, for the user to decide. */
+/** A weight that cannot be restored, with the stored and the present value, for the user to decide. */
 function ambiguityOf(one: Unresolved, { rules, backendOf }: ShiftInput): Ambiguity[] {
   const found = unresolvedIn(rules, one);
   if (found === undefined) return [];
@@ -234,7 +234,7 @@ function isEmptyMirror({ percent, fraction }: Fields): boolean {
   return percent === 0;
 }
 
-/** What the data plane does with the requests. */
+/** Describes how the data plane handles the requests. */
 function explain({ blocked, policy }: DrainedRule, { semantics, entries }: RouteRule): string {
   if (blocked === 'NoWeights') return 'an Ingress has no weights: its path leads to one service';
   const nowhere = 'no other service can take its requests';

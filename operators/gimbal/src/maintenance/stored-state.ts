@@ -1,6 +1,6 @@
-// What we changed in a route, kept in one annotation on it and written in the same request as the change: the values before
-// (`o`), the values that we wrote (`w`), whose they are (`b`), and what else was there then (`s`; `h` is its digest in rules
-// that have nothing to do with maintenance), so that all of it is found again whatever is edited. What is not in it is the user's.
+// Our changes of a route, kept in one annotation on it and written in the same request as the change: the values before (`o`), the values
+// that we wrote (`w`), their backend (`b`), and the other entries at the time (`s`; `h` is their digest in rules that are not in
+// maintenance), so that all of them are recognised after any edit. Every field that is not in the annotation belongs to the user.
 //
 //   {"v":2,"b":["east"],"r":[{"k":"5f2a…","e":[{"i":"default/east-web:80","b":"east","o":50,"w":0},{"i":"default/west-web:80","s":50}]}]}
 import { equal } from '@capstan/kube';
@@ -35,9 +35,9 @@ export interface StoredState {
   readonly fights: readonly number[];
 }
 
-/** A field that has what we wrote, while what was there before is not known for sure. It ends when the field is changed. */
+/** A field that has the value that we wrote, while its value before is not known for sure. It ends when the field is changed. */
 export interface Unresolved {
-  /** Of the rule and of the entry. */
+  /** The key of the rule, and the id of the entry. */
   readonly key: string;
   readonly id: string;
   readonly backend: string | undefined;
@@ -48,7 +48,7 @@ export interface Unresolved {
 
 export const NOTHING_STORED: StoredState = { rules: [], unresolved: [], fights: [] };
 
-/** What an annotation says; undefined when there is none, or it cannot be read. */
+/** Returns the state in an annotation; undefined if there is none, or it cannot be read. */
 export function parseState(text: string | undefined): StoredState | undefined {
   if (text === undefined) return undefined;
   try {
@@ -154,14 +154,14 @@ export function backendsOf(rules: readonly StoredRule[]): string[] {
   return [...new Set(names)].toSorted();
 }
 
-/** A rule with what its user wrote into it, and what stands there when all is written. */
+/** A rule with its user's values, and the values after our write. */
 export interface WrittenRule {
   readonly rule: RouteRule;
   readonly entries: readonly OriginalEntry[];
   readonly desired: readonly Fields[];
 }
 
-/** What is to be remembered of a route: nothing when we change nothing in it, else all its rules. */
+/** Returns the state to store for a route: nothing if we change nothing in it, else all its rules. */
 export function storedRules(
   rules: readonly WrittenRule[],
   backendOf: (entry: RouteEntry) => string | undefined,
@@ -201,7 +201,7 @@ function pick(fields: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(names.map((name) => [name, fields[name]]));
 }
 
-/** A rule with what its user wrote into it. */
+/** A rule with its user's values. */
 export interface OriginalRule {
   readonly rule: RouteRule;
   /** Whether anything was stored of it. */
@@ -217,7 +217,7 @@ export interface FoundOriginal {
   readonly unresolved: readonly Unresolved[];
 }
 
-/** Takes what we wrote back out of a route: what is left is what its user means it to be. */
+/** Takes our values back out of a route, so that the values that its user means remain. */
 export function originalsOf(
   rules: readonly RouteRule[],
   state: StoredState,
@@ -241,7 +241,7 @@ function originalOf(
   const known = candidates.filter((one) => one !== undefined);
   for (const field of new Set(known.flatMap(({ stored }) => Object.keys(stored.written)))) {
     const now = entry.fields[field];
-    // What was changed since was meant: it is the original now.
+    // A value that was changed since is intended: it is the original now.
     const values = candidates.map((one) =>
       one !== undefined && isOursIn(entry, field, one) ? one.stored.original[field] : now,
     );
@@ -267,7 +267,7 @@ function originalOf(
   return { entry: { ...entry, role: roleOf(entry, original) }, original, isOverwritten, unresolved };
 }
 
-/** Whether a field has what we wrote. That a field is not there shows nothing by itself, unless the rule is the same. */
+/** Returns whether a field has the value that we wrote. An absent field shows nothing by itself, unless the rule is the same. */
 function isOursIn({ fields }: RouteEntry, field: string, { stored, isSameRule }: Candidate): boolean {
   const ours = stored.written[field];
   if (!equal(fields[field], ours)) return false;

@@ -9,7 +9,7 @@ import type { RouteKind } from './routes/index.ts';
 export interface RouteTotals {
   /** Routes that lead to the backend. */
   readonly routes: number;
-  /** Of those that traffic should leave: how many, and how many it has left. */
+  /** The number of entries that traffic should leave, and the number of those that it has left. */
   readonly leaving: number;
   readonly drained: number;
   /** Weights that have not returned. */
@@ -22,7 +22,7 @@ export interface RouteTotals {
   /** Those that need a look: how many, and the first of them. */
   readonly blocked: number;
   readonly shown: readonly BlockedRoute[];
-  /** Of those that are left: how many do not change until a user does something, and for what reasons. */
+  /** The number of remaining routes that do not change until a user acts, with the reasons. */
   readonly stuck: number;
   readonly obstacles: readonly string[];
   /** The others of those that are left: how many, and which, when they are few. */
@@ -66,7 +66,7 @@ interface Sum {
   readonly left: Set<string>;
 }
 
-/** By backend: what the routes of one kind come to. */
+/** The totals of the routes of one kind, by backend. */
 type KindTotals = Readonly<Record<string, RouteTotals>>;
 
 export interface CountedRoutes {

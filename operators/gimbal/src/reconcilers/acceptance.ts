@@ -1,5 +1,5 @@
-// Whether a backend is accepted, and what of its fields is in force. The first reconciler of the kind: it shows which
-// generation the status was built from. A backend that another one of its name comes before has nothing in force.
+// Whether a backend is accepted, and which of its fields are in force. The first reconciler of the kind: it shows the generation that the
+// status was built from. A backend whose name belongs to an older one has nothing in force.
 import { keyOfObject } from '@capstan/kube';
 import { conditionType, drop, plan, reconciler } from '@capstan/reconcile';
 import { acceptance, backendFields } from '../backend/backend.ts';

@@ -1,4 +1,4 @@
-// The credentials of a backend: whether they are good, which are in force, and what waits to follow them.
+// The credentials of a backend: whether they are good, which are in force, and which are pending.
 import { formatTime, keyOfObject, Secret } from '@capstan/kube';
 import {
   type ConditionInput,
@@ -102,7 +102,7 @@ export function createCredentialsReconciler(verification: Verification): Reconci
 
 const inForceOf = ({ status }: DiscoveryBackend): CredentialsStatus | undefined => status?.credentials;
 
-/** What the discoverer says about the credentials that it runs with. */
+/** Returns the discoverer's report about the credentials that it runs with. */
 const reportedOf = ({ status }: DiscoveryBackend) => {
   const refused = status?.discovery?.errors?.find(({ type }) => type === 'AuthFailed');
   return { credentials: status?.discovery?.credentials, refusal: refused?.message };

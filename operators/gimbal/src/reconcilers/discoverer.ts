@@ -1,6 +1,6 @@
-// The discoverer of a backend: its Deployment and permissions, its health, and everything that is reported about it. When the
-// backend is deleted, the discoverer is stopped first, because it would bring back what is removed; then routes lose their
-// references (see maintenance); then what was discovered goes; and the finalizer last.
+// The discoverer of a backend: its Deployment and permissions, its health, and everything that is reported about it. When the backend is
+// deleted, the discoverer is stopped first, because it would recreate the removed objects. Then routes lose their references (see
+// maintenance), then the discovered objects are removed, and the finalizer last.
 import {
   ClusterRole,
   ClusterRoleBinding,
@@ -47,7 +47,7 @@ import { composeErrors, conditionFindings, type Finding, isWarning, routeFinding
 import { discoveryOf, inForceOf, maintenanceOf, reportedTypes } from '../status/reported.ts';
 import type { Maintenance } from './maintenance-parts.ts';
 
-/** Deletes a backend and leaves routes and what was discovered as they are. */
+/** Deletes a backend and leaves routes and discovered objects as they are. */
 export const FORCE_DELETE = `${GROUP}/force-delete`;
 
 const discovererReady = conditionType<
@@ -111,7 +111,7 @@ export function createDiscovererReconciler(settings: Settings, routes: Clearing)
       const pod = seen.pods.find(({ isGoing }) => !isGoing);
       return plan({
         held: true,
-        // Without credentials nothing is known of what should run: what runs goes on.
+        // Without credentials the desired discoverer is not known: the running one continues.
         prune: deployment !== undefined,
         groups:
           deployment === undefined
@@ -181,7 +181,7 @@ function leftOf(read: Reader, { totals }: Clearing, name: string): string {
     : `: ${all.join('; ')}; the annotation ${FORCE_DELETE}: "true" leaves routes as they are`;
 }
 
-/** Gone are its Deployment and its pods; what may linger is not allowed to write any more, so it is not waited for for ever. */
+/** Its Deployment and its pods are gone. A pod that lingers may not write any more, so the wait is bounded. */
 export function isDiscovererGone(read: Reader, { effective, ref }: NamedBackend): boolean {
   if (effective === undefined) return true;
   const { deployment, pods } = healthOf(read, effective, ref.namespace);
@@ -253,7 +253,7 @@ function syncOf(discovery: ReturnType<typeof discoveryOf>, isRunning: boolean): 
   return synced.isTrue('Synced', '');
 }
 
-/** What keeps the whole remote side away. */
+/** The errors that keep the whole remote side away. */
 const REMOTE = new Set(['AuthFailed', 'Unreachable', 'SecretMissing', 'SecretInvalid', 'WrongCluster']);
 
 function phaseOf(stage: string | undefined, ready: ConditionInput, sync: ConditionInput, errors: number): string {

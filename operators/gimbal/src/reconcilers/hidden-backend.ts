@@ -14,7 +14,7 @@ export const hiddenBackends: readonly Reconciler[] = BACKENDS_AS_WRITTEN.map(({ 
     reconcile({ object: backend, read }) {
       const { namespace = '', name: own = '', uid, creationTimestamp = '' } = backend.metadata;
       const shown = read.get(DiscoveryBackend, { namespace, name: own }, shownOf);
-      // What is seen is reconciled as what it is.
+      // An object that the view shows is reconciled under its own kind.
       if (shown === undefined || shown.uid === uid) return plan();
       const message = `the name belongs to ${shown.kind} ${namespace}/${own}, which is older; names of backends are unique over all their kinds`;
       return plan({

@@ -93,7 +93,7 @@ export function createMaintenanceReconciler(routeKinds: readonly Kind[], totals:
 const hasWeightsCondition = ({ status }: DiscoveryBackend) =>
   status?.conditions?.some(({ type }) => type === weightsCondition.type) ?? false;
 
-/** Weights that were edited beyond recognition while the backend was drained: users decide what they are. */
+/** Weights that were edited beyond recognition while the backend was drained: the user decides their values. */
 function weightsOf({ ambiguous, shown }: RouteTotals, isThere: boolean): ConditionInput[] {
   if (ambiguous === 0)
     return isThere ? [weightsCondition.isTrue('Restored', 'every weight has its desired value')] : [];
@@ -198,7 +198,7 @@ function messageOf(
   const news =
     arriving.length === 0 ? '' : `; ${arriving.join(', ')}: just installed, and its routes are still to be read`;
   const { pending, pendingNames } = rest;
-  // One that stays in the list is refused by the server, which says so in an event. In steps, all of them are on their way.
+  // A route that stays in the list is refused by the server, with an event on the route. With steps, all of them are on their way.
   const isNamed = isWhole && pending > 0 && pendingNames.length === pending;
   const under = isNamed ? `; on the way (see their events): ${pendingNames.join(', ')}` : '';
   if (state === 'Draining') return `${leaving - drained} of ${leaving} routes are left${under}${dry}${check}${news}`;
@@ -206,7 +206,7 @@ function messageOf(
   return `the weights of ${routes} routes are as they were`;
 }
 
-/** What the first of the routes wait for that do not have their weights back. */
+/** Returns the reasons why the first of the remaining routes do not have their weights back yet. */
 function waitsOf(shown: RouteTotals['shown']): string {
   const waits = shown.filter(({ reason }) => reason === 'Holding').slice(0, NAMED);
   const texts = waits.map(({ kind, namespace, name, message }) => `${kind} ${namespace}/${name} (${message})`);

@@ -1,5 +1,5 @@
-// Carries out, for routes of one kind, what maintenance says about each: one guarded write to a route, with what is to be
-// remembered in it. The route is its user's: no finalizer, no status, no owner.
+// Carries out maintenance for routes of one kind: one guarded write to a route, which includes the state to store. The route belongs to its
+// user: it gets no finalizer, no status and no owner.
 import { ConfigMap, keyOfObject } from '@capstan/kube';
 import { patch, plan, type Reconciler, reading, reconciler, writing } from '@capstan/reconcile';
 import { DiscoveryBackend } from '../kinds/index.ts';

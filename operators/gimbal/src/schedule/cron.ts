@@ -102,7 +102,7 @@ const FAR_DAYS = 366 * 5;
 
 function* starts(fields: Fields, zone: Zone, instant: number): Iterable<number> {
   const local = new Date(instant + zone.offsetAt(instant));
-  // A day earlier: what is skipped there may come after the instant.
+  // Start a day earlier: a time that is skipped there may come after the instant.
   const first = Date.UTC(local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate()) - DAY_MS;
   let last = Number.NEGATIVE_INFINITY;
   let idle = 0;
@@ -127,7 +127,7 @@ function matches({ days, months, weekdays, hasDays, hasWeekdays }: Fields, day: 
 }
 
 interface Zone {
-  /** What local time is ahead of UTC by, milliseconds. */
+  /** The offset of local time from UTC, in milliseconds. */
   offsetAt(instant: number): number;
   /** When a local time is, given as if it were UTC. */
   instantOf(wall: number): number;

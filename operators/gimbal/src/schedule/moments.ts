@@ -1,6 +1,5 @@
-// Time is a read that says only whether a moment has come. What must be written down as a time is found by asking for
-// moments: twice as far each time, then by halves. The run wakes again when the next of them comes, so ask only for what is
-// about to be written.
+// Time is a read that reports only whether a moment has come. A time that must be written down is found by asking for moments: twice as far
+// each time, then by halves. The run wakes again when the next of these moments comes, so ask only for a time that is about to be written.
 import type { Reader } from '@capstan/reconcile';
 
 /** The last of the moments `since`, `since + step`, `since + 2 step`, … that has come; `since` itself must have. */

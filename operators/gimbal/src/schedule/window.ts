@@ -1,5 +1,5 @@
-// When changed credentials may be taken into use: not before a time, within windows that a cron expression opens, or at once.
-// Time is a read that says only whether a moment has come, so the present is found by asking for full hours first.
+// Decides when changed credentials may come into force: not before a time, within windows that a cron expression opens, or at once. Time is
+// a read that reports only whether a moment has come, so the present is found by asking for full hours first.
 import { parseDuration } from '@capstan/kube';
 import type { Reader } from '@capstan/reconcile';
 import type { Parsed } from '../backend/fields.ts';

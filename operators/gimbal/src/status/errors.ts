@@ -1,5 +1,5 @@
-// The errors of a backend in one list: what the operator finds (names, fields, credentials, its discoverer, its routes) and
-// what the discoverer reports. What is no longer so is no longer there; Events show what was.
+// The errors of a backend in one list: those that the operator finds (names, fields, credentials, its discoverer, its routes) and those
+// that the discoverer reports. An error that has ended is not in the list; Events show it.
 import type { Condition } from '@capstan/reconcile';
 import type { DiscoveryBackend } from '../kinds/index.ts';
 import {
@@ -38,7 +38,7 @@ export function composeErrors(
   const all = new Map<string, BackendError>();
   for (const error of [...own, ...reported]) {
     const id = JSON.stringify([error.type, error.namespace, error.name]);
-    // Said by both, the operator's words say what becomes of it.
+    // If both report an error, the operator's message counts, because it names the consequence.
     if (!all.has(id)) all.set(id, error);
   }
   const idOf = ({ type, namespace = '', name = '' }: BackendError) => `${type} ${namespace}/${name}`;
@@ -51,7 +51,7 @@ function cut(text: string): string {
   return text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE - 1)}…`;
 }
 
-/** What conditions of the backend say that is wrong. */
+/** Returns the errors that the conditions of the backend report. */
 export const conditionFindings = ({ status }: DiscoveryBackend): readonly Finding[] => {
   const conditions = (status?.conditions ?? []) as readonly Condition[];
   return conditions.flatMap(({ type, status: is, reason, message, lastTransitionTime: at }) => {
@@ -62,7 +62,7 @@ export const conditionFindings = ({ status }: DiscoveryBackend): readonly Findin
   });
 };
 
-/** What should be known, and keeps nothing from working. */
+/** Returns whether an error is only a warning: everything works in spite of it. */
 export function isWarning({ type }: Pick<BackendError, 'type'>): boolean {
   return type === 'PrefixOverlap' || WARNINGS.has(type);
 }

@@ -1,7 +1,7 @@
-// What others have written into a backend's status, and the discoverer's reconciler goes on from.
+// Reports of others in a backend's status, which the discoverer's reconciler reads.
 import type { DiscoveryBackend } from '../kinds/index.ts';
 
-/** What the discoverer says. */
+/** Returns the discoverer's report. */
 export const discoveryOf = ({ status }: DiscoveryBackend) => status?.discovery;
 
 export const inForceOf = ({ status }: DiscoveryBackend) => status?.credentials;

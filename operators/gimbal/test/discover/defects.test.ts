@@ -242,7 +242,7 @@ describe('what Gimbal’s own discoverers get wrong', () => {
       assert.equal((await discovered(local.client)).length, 21);
       assert.equal(metric(running.metrics, 'gimbal_discoverer_problems', { type: 'MassDeletionHeld' }), 1);
       assert.equal(metric(running.metrics, 'gimbal_discoverer_deletions_held'), 40);
-      // What comes and changes meanwhile goes on.
+      // Objects that come and change meanwhile are mirrored.
       await remoteService(remote.client, 'team/new', ['10.0.0.9']);
       await settle();
       assert.equal((await discovered(local.client)).length, 22);

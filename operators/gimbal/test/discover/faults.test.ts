@@ -1,5 +1,5 @@
-// Histories by seed: the remote cluster changes, both networks and servers misbehave, discoverers die between two writes. In the
-// end what is here is exactly what is there, nothing of another backend was touched, and nothing more is written.
+// Histories by seed: the remote cluster changes, both networks and servers misbehave, discoverers die between two writes. In the end this
+// cluster mirrors the remote one exactly, no object of another backend was touched, and nothing more is written.
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { createClient, EndpointSlice, Service, silentLogger } from '@capstan/kube';
@@ -122,7 +122,7 @@ function start(
   };
 }
 
-/** What a user does there, or sometimes here. */
+/** A change by a user on the remote side, or sometimes on this one. */
 async function change(random: SeededRandom, remote: TestCluster, local: TestCluster): Promise<void> {
   const ns = random.pick(['a', 'b']);
   const name = `s${random.integer(0, 5)}`;
@@ -145,7 +145,7 @@ async function change(random: SeededRandom, remote: TestCluster, local: TestClus
       local.client.patch(Service, { namespace: ns, name: `east-${name}` }, 'merge', { spec: { ports: [{ port: 7 }] } }),
     () => namespace(local.client, 'b'),
   ];
-  // What is there already, or is not there, cannot be created or changed: then nothing happened.
+  // An object that exists cannot be created, and an absent one cannot be changed: then nothing happened.
   await random
     .pick(acts)()
     .catch(() => {});

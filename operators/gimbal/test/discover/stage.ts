@@ -1,4 +1,4 @@
-// Two clusters on one virtual clock: what is in the remote one is discovered into the local one.
+// Two clusters on one virtual clock: the services of the remote one are discovered into the local one.
 import {
   type Client,
   createClient,
@@ -60,9 +60,9 @@ export interface StartOptions {
 export interface Running {
   readonly discoverer: Discoverer;
   readonly metrics: DiscovererMetrics;
-  /** What it sent to the local cluster. */
+  /** The requests that it sent to the local cluster. */
   readonly sent: RecordingTransport;
-  /** What it sent to the remote one. */
+  /** The requests that it sent to the remote cluster. */
   readonly asked: RecordingTransport;
   stop(): Promise<void>;
 }

@@ -81,7 +81,7 @@ describe('the status of a backend', () => {
         );
         assert.equal(metric(running.metrics, 'gimbal_discoverer_up'), 0);
         assert.deepEqual(await discovered(local.client), ['team/east-web']);
-        // Not even what a user deletes here is written: the picture is not confirmed.
+        // Even a Service that a user deletes here is not written again: the picture is not confirmed.
         running.sent.clear();
         await remote.client.delete(Service, { namespace: 'team', name: 'web' });
         await clock.advance(60_000);
@@ -172,7 +172,7 @@ describe('two discoverers of one backend', () => {
       await settle();
       assert.deepEqual(await discovered(local.client), ['shop/east-cart'], 'what its source had it removes');
       await first.stop();
-      // Narrower again: what is out of reach now goes with the lease.
+      // The scope is narrower again: objects that are now out of reach go with the lease.
       const third = start({ lease: true, identity: 'third', namespaces: narrow });
       await settle(10_000);
       assert.deepEqual(await discovered(local.client), ['shop/east-cart']);

@@ -1,5 +1,5 @@
-// What Gimbal's own discoverer left is taken over: its Services go on, its Endpoints give way to slices, and what has no
-// counterpart any more is removed.
+// The objects of the original Gimbal's discoverer are taken over: its Services stay, its Endpoints give way to slices, and objects without
+// a counterpart are removed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Client, Endpoints, Service, type Transport } from '@capstan/kube';

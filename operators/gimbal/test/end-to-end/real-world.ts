@@ -85,7 +85,7 @@ function runNode(hub: RealCluster, folder: string): () => Promise<void> {
   };
 }
 
-/** Installs it as the documentation says, and starts it with a token of its account. */
+/** Installs Gimbal as the documentation describes, and starts it with a token of its account. */
 async function runOperator(hub: RealCluster, folder: string): Promise<() => Promise<void>> {
   const capstan = (...args: string[]) => printed(process.execPath, [...CAPSTAN, ...args, ...OPERATORS], hub, folder);
   const kubectl = kubectlOf(hub, folder);
@@ -150,7 +150,7 @@ function kubectlOf(cluster: RealCluster, folder: string) {
   return (args: readonly string[], input = '') => printed(cluster.program('kubectl'), args, cluster, folder, input);
 }
 
-/** What a program printed; throws with what it said when it fails. */
+/** Returns the output of a program; throws with the output if it fails. */
 async function printed(
   program: string,
   args: readonly string[],

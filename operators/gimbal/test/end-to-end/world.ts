@@ -1,4 +1,4 @@
-// What the tests of the whole look at and do, on whichever clusters: the hub where Gimbal runs, and the remote ones behind it.
+// The actions and checks of the end-to-end tests, on any clusters: the hub where Gimbal runs, and the remote ones behind it.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -12,7 +12,7 @@ export interface World {
   readonly east: Client;
   /** The administrator's, of the hub: a file. */
   readonly kubeconfig: string;
-  /** What the reading account of east has: a text. */
+  /** The content of the kubeconfig of east's reading account. */
   readonly eastKubeconfig: string;
   /** A kubeconfig that leads to east, with the same token, to west. */
   towardsWest(kubeconfig: string): string;

@@ -1,5 +1,5 @@
-// Random histories: backends go into maintenance and return, users edit a route, the operator is restarted in between.
-// At the end, with everybody back, the route is what its user meant it to be.
+// Random histories: backends go into maintenance and return, users edit a route, the operator is restarted in between. At the end, with all
+// backends back, the route is as its user meant it.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { chosenServer, createRandom, runs } from '@capstan/testing';
@@ -8,7 +8,7 @@ import { HTTPProxy, type Played, played, proxy, ref, type Spec, type Weight } fr
 const NAMES = ['x-a', 'x-b', 'y-a', 'y-b', 'z-c', 'local-l'];
 type Services = Spec['routes'][number]['services'];
 
-/** What users do to a route, some of it more often. */
+/** The edits of users to a route; some are more frequent. */
 const EDITS = ['weigh', 'weigh', 'weigh', 'port', 'add', 'remove'] as const;
 
 async function history(seed: number): Promise<void> {
@@ -38,7 +38,7 @@ async function history(seed: number): Promise<void> {
   );
 }
 
-/** A user's edit, to what is there and to what is meant. */
+/** A user's edit, applied to the route and to the intended route. */
 async function edit(
   stage: Played,
   meant: Spec,
@@ -76,7 +76,7 @@ async function edit(
     };
     move(meant);
     await stage.edit(move);
-    // Writing what stands there already is no edit that anybody could see.
+    // Writing the present value is an edit that no one can see.
   } else if (what === 'weigh' && (chosen.weight ?? '_') !== to) {
     weigh(listOf(meant).find(({ name }) => name === chosen.name));
     await stage.edit((spec) => weigh(listOf(spec).find(({ name }) => name === chosen.name)));

@@ -1,4 +1,4 @@
-// What should be known of a backend, and keeps nothing from working.
+// Warnings about a backend that works.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DiscoveryBackend } from '../../src/index.ts';

@@ -17,7 +17,7 @@ export const missing =
     : 'Keystone and Octavia are not there: npm run setup:real -- openstack';
 
 export interface RealCloud {
-  /** Of Keystone, with /v3. */
+  /** The address of Keystone, with /v3. */
   readonly authUrl: string;
   readonly password: string;
   /** As the administrator. Octavia's paths begin after /v2/lbaas; retried while a load balancer is being changed. */
@@ -44,8 +44,8 @@ export async function startRealCloud(): Promise<RealCloud> {
   };
   try {
     const [keystonePort, octaviaPort] = [await freePort(), await freePort()];
-    // Creating the databases takes half a minute. The cache is everybody's, and only its set-up writes there: a test copies
-    // what it finds, or creates its own.
+    // Creating the databases takes half a minute. All tests share the cache, and only its set-up writes there: a test copies the databases
+    // that it finds, or creates its own.
     const seed = join(REAL, 'databases');
     if (existsSync(seed)) {
       cpSync(seed, folder, { recursive: true });
@@ -212,7 +212,7 @@ async function ask(token: string, method: string, url: string, body?: unknown): 
     });
     const text = await answer.text();
     if (answer.ok) return text === '' ? {} : (JSON.parse(text) as Answer);
-    // A load balancer that is being changed cannot be changed; and SQLite, unlike what a cloud uses, has one writer at a time.
+    // A load balancer that is being changed cannot be changed. SQLite, unlike the databases of clouds, has one writer at a time.
     const isBusy = answer.status === 409 || (answer.status === 500 && text.includes('database is locked'));
     if (!isBusy || tries >= 50) throw new Error(`${method} ${url}: ${answer.status} ${text}`);
     await new Promise((resolve) => setTimeout(resolve, 100));

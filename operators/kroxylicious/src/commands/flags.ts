@@ -1,7 +1,7 @@
 // The operator's own flags: `kroxylicious operator --image=…`, and `--kroxylicious.image=…` of Capstan's commands.
 import { dnsName, duration, type Flags, notEmpty, wholeNumber } from '@capstan/reconcile/command-line';
 
-/** Of Capstan’s image. */
+/** The version of Capstan's image. */
 const VERSION = '0.1.0';
 
 export const FLAGS = {

@@ -4,7 +4,7 @@ import { CLUSTER_OPTIONS, command, type Flags, notEmpty, openCluster, refuse } f
 import { parseFeatureGates } from '../sidecar/cluster-features.ts';
 import { serveWebhook } from '../sidecar/serve.ts';
 
-/** Every flag has a variable: that of the original. */
+/** Every flag can also be set by an environment variable, with the name that the original program uses. */
 const options = {
   kubeconfig: CLUSTER_OPTIONS.kubeconfig,
   context: CLUSTER_OPTIONS.context,

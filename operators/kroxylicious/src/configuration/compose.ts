@@ -1,4 +1,4 @@
-// A whole configuration file from the fragments of virtual clusters: what one Deployment of the proxy runs with.
+// Builds the configuration file of one proxy Deployment from the fragments of its virtual clusters.
 import { plainDigest } from '@capstan/reconcile';
 import { combineHashes, shortHash } from '../hash/combine-hashes.ts';
 import type { KafkaProxySpec } from '../kinds/index.ts';
@@ -10,15 +10,15 @@ import type { Fault } from './validate-value.ts';
 import { itemLines, yamlLines } from './yaml-text.ts';
 
 export interface Composed {
-  /** The file. */
+  /** The text of the configuration file. */
   readonly text: string;
-  /** Of the configuration's content, not of its text: a release that writes it in another way changes no name. */
+  /** A digest of the configuration's content, not of its text. A release that formats the text differently does not change any name. */
   readonly id: string;
-  /** Of everything that it was built from, the content of mounted files included. */
+  /** A digest of all inputs of the configuration, including the content of mounted files. */
   readonly hash: string;
   readonly mounts: readonly Mount[];
   readonly volumes: readonly MountedVolume[];
-  /** Ports of the container besides the management port. */
+  /** Ports of the container, without the management port. */
   readonly ports: readonly { readonly name: string; readonly port: number }[];
   readonly faults: readonly Fault[];
 }
@@ -27,7 +27,7 @@ export type ProxyPart = Pick<KafkaProxySpec, 'network' | 'micrometer'>;
 
 const MANAGEMENT: ManagementConfig = { endpoints: { prometheus: {} } };
 
-/** Clusters in the order of their names, filter definitions in the order of their first use. */
+/** Builds a configuration. It sorts clusters by name, and filter definitions by their first use. */
 export function compose(proxy: ProxyPart | undefined, clusters: readonly ServedFragment[]): Composed {
   const fragments = clusters.map(({ fragment }) => fragment);
   const definitions = new Map<string, FilterDefinition>();
@@ -52,7 +52,7 @@ export function compose(proxy: ProxyPart | undefined, clusters: readonly ServedF
     ),
     hash: combineHashes([own, filterDefinitions.map(({ name }) => name)], children),
     mounts: distinctMounts(fragments.flatMap(({ mounts }) => mounts)),
-    // Where two clusters mount one source, what it holds now counts, and not what it held when one of them was last good.
+    // If two clusters mount the same source, use its present content, not the content that it had when one of them was last valid.
     volumes: mountedVolumes(
       clusters
         .toSorted((left, right) => Number(left.isStale ?? false) - Number(right.isStale ?? false))
@@ -71,7 +71,7 @@ export function compose(proxy: ProxyPart | undefined, clusters: readonly ServedF
   };
 }
 
-/** What is wrong with the part that the proxy itself brings. */
+/** Returns the faults in the network settings of the proxy. */
 export function networkFaults(proxy: ProxyPart | undefined): readonly Fault[] {
   return proxy?.network === undefined ? [] : validateNetwork(proxy.network);
 }

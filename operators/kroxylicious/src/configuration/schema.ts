@@ -1,5 +1,5 @@
-// The proxy's configuration file as types: the part of its schema that can be written here. Unknown fields are errors to
-// the proxy, and absent ones have its defaults.
+// The types of the proxy's configuration file, for the part of its schema that the operator writes. The proxy refuses unknown fields and
+// fills in defaults for absent ones.
 import type { JsonObject } from '@capstan/kube';
 import type { ClientAuthentication, StoreType } from '../kinds/index.ts';
 
@@ -30,7 +30,7 @@ export interface NettySettings {
 }
 
 export interface FilterDefinition {
-  /** Unique; each must be used. */
+  /** Unique. The proxy refuses a definition that no cluster uses. */
   name: string;
   type: string;
   config?: JsonObject;
@@ -41,7 +41,7 @@ export interface VirtualClusterConfig {
   name: string;
   targetCluster: TargetClusterConfig;
   gateways: readonly GatewayConfig[];
-  /** Absent: the default filters. */
+  /** The default filters apply if this is absent. */
   filters?: readonly string[];
   logNetwork?: boolean;
   logFrames?: boolean;
@@ -53,7 +53,7 @@ export interface TargetClusterConfig {
   tls?: TlsConfig;
 }
 
-/** Exactly one of the two ways to tell nodes apart; the second needs TLS. */
+/** A gateway sets exactly one of the two ways to identify nodes. The second one needs TLS. */
 export interface GatewayConfig {
   name: string;
   portIdentifiesNode?: PortIdentifiesNode;
@@ -64,9 +64,9 @@ export interface GatewayConfig {
 export interface PortIdentifiesNode {
   /** host:port */
   bootstrapAddress: string;
-  /** The bootstrap host by default; without port. */
+  /** A host without port. Default: the bootstrap host. */
   advertisedBrokerAddressPattern?: string;
-  /** The port after the bootstrap port by default. */
+  /** Default: the port after the bootstrap port. */
   nodeStartPort?: number;
   nodeIdRanges?: readonly { name: string; start: number; end: number }[];
 }
@@ -89,8 +89,8 @@ export interface AllowedDenied {
 }
 
 export const MANAGEMENT_PORT = 9190;
-/** Shared by everything that is distinguished by TLS host name. */
+/** The port that all gateways share that identify nodes by TLS host name. */
 export const SNI_PORT = 9291;
-/** Ports that identify nodes are given out from here on. */
+/** The first port for gateways that identify nodes by port. */
 export const FIRST_NODE_PORT = 9292;
 export const LAST_PORT = 65_535;

@@ -1,4 +1,4 @@
-// Small checks that the validator is built from: each reads one value, and says by path what is wrong with it.
+// Small checks from which the validator is built. Each checks one value and reports a problem with its path.
 
 export interface Fault {
   /** `virtualClusters[0].gateways[1].tls` */
@@ -22,7 +22,9 @@ export interface Field {
 export const required = (check: Check): Field => ({ check, required: true });
 export const optional = (check: Check): Field => ({ check });
 
-/** An object with these fields and no others: the proxy refuses what it does not know. `together` sees it when all fields are right. */
+/**
+ * Checks an object that has these fields and no others, since the proxy refuses unknown fields. `together` runs once all fields are valid.
+ */
 export function object(fields: Readonly<Record<string, Field>>, together?: Check): Check {
   return (value, path) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return fault(path, 'must be an object');
@@ -81,11 +83,11 @@ export function integer(min: number, max = Number.MAX_SAFE_INTEGER): Check {
 
 export const bool: Check = (value, path) => (typeof value === 'boolean' ? NONE : fault(path, 'must be true or false'));
 
-/** Any object: what a plugin takes as its configuration. */
+/** Accepts any object: the configuration of a plugin. */
 export const anyObject: Check = (value, path) =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? NONE : fault(path, 'must be an object');
 
-/** Exactly one of these fields is given. */
+/** Checks that exactly one of these fields is set. */
 export function exactlyOne(...names: readonly string[]): Check {
   return (value, path) => {
     const given = names.filter((name) => (value as Record<string, unknown>)[name] !== undefined);

@@ -1,8 +1,8 @@
-// The strict validator: what the proxy would refuse at its start is found here, before anything is applied. One bad virtual
-// cluster in the file would stop all the others; found here, it is left out or kept as it was, and the rest goes on.
+// The strict validator finds every problem that would keep the proxy from starting, before anything is applied. One bad virtual cluster in
+// the file would stop all the others. Here it is left out or keeps its last valid configuration, and the others continue.
 //
-// The parts are validated where they are created (one virtual cluster, one filter definition), so that a change costs one part;
-// `validateTogether` has the rules that only show across parts. `validateConfiguration` is all of it, for a whole file.
+// Each part (one virtual cluster, one filter definition) is validated where it is created, so that a change costs the validation of one
+// part. `validateTogether` checks the rules that span parts. `validateConfiguration` checks a whole file.
 import type { PortIdentifiesNode, ProxyConfiguration, SniHostIdentifiesNode, VirtualClusterConfig } from './schema.ts';
 import { LAST_PORT, MANAGEMENT_PORT } from './schema.ts';
 import {
@@ -22,7 +22,7 @@ import {
   text,
 } from './validate-value.ts';
 
-/** Everything that is wrong with a configuration; empty when the proxy would take it. */
+/** Returns all faults of a configuration. The list is empty if the proxy would accept it. */
 export function validateConfiguration(configuration: unknown): readonly Fault[] {
   const faults = whole(configuration, '');
   if (faults.length > 0) return faults;
@@ -40,7 +40,7 @@ export function validateConfiguration(configuration: unknown): readonly Fault[] 
   });
 }
 
-/** What is wrong with one virtual cluster by itself. */
+/** Returns the faults of one virtual cluster by itself. */
 export function validateVirtualCluster(cluster: unknown, path = 'virtualClusters[0]'): readonly Fault[] {
   return virtualCluster(cluster, path);
 }
@@ -49,12 +49,12 @@ export function validateFilterDefinition(definition: unknown, path = 'filterDefi
   return filterDefinition(definition, path);
 }
 
-/** What is wrong with the addresses of a Kafka cluster: `host:port`, several with commas. */
+/** Returns the faults in the addresses of a Kafka cluster: `host:port`, separated by commas. */
 export function validateBootstrapServers(servers: string, path = 'bootstrapServers'): readonly Fault[] {
   return bootstrapServers(servers, path);
 }
 
-/** What is wrong with the addresses of a gateway that identifies nodes by TLS host name. */
+/** Returns the faults in the addresses of a gateway that identifies nodes by TLS host name. */
 export function validateHostNames(hosts: SniHostIdentifiesNode, path: string): readonly Fault[] {
   return sniHostIdentifiesNode(hosts, path);
 }
@@ -63,13 +63,13 @@ export function validateNetwork(settings: unknown, path = 'network'): readonly F
   return network(settings, path);
 }
 
-/** What of a cluster counts beside others. */
+/** The part of a cluster that can conflict with other clusters. */
 export interface ClusterSummary {
   readonly name: string;
   readonly filters: readonly string[] | undefined;
-  /** Ports that belong to this cluster alone. */
+  /** Ports that only this cluster uses. */
   readonly exclusive: readonly PortRange[];
-  /** Ports that are shared, by TLS host name. */
+  /** Ports that clusters share because clients select the cluster by TLS host name. */
   readonly shared: readonly number[];
 }
 
@@ -94,7 +94,7 @@ export interface Together {
   readonly clusters: readonly ClusterSummary[];
 }
 
-/** What is wrong between parts that are right by themselves. */
+/** Returns the conflicts between parts that are valid by themselves. */
 export function validateTogether({
   managementPort,
   filterNames,
@@ -155,7 +155,7 @@ const tls = object({
   protocols: optional(allowedDenied),
 });
 
-/** With a port or without; `tokens` may stand in it. */
+/** Checks an address with or without a port, which may contain `tokens`. */
 function address({
   port,
   tokens,
@@ -305,7 +305,7 @@ const whole = object({
 
 const DEFAULT_RANGES = [{ start: 0, end: 2 }];
 
-/** The bootstrap port and the ports of the nodes: compactly, in the order of their ids. */
+/** Returns the bootstrap port and the ports of the nodes, which are consecutive in the order of the node ids. */
 function portsOf({ bootstrapAddress, nodeStartPort, nodeIdRanges }: PortIdentifiesNode): PortRange[] {
   const bootstrap = portOf(bootstrapAddress);
   const start = nodeStartPort ?? bootstrap + 1;

@@ -1,17 +1,17 @@
-// Configuration as YAML text: block style, every string in double quotes (JSON's escapes are YAML's), undefined fields left out.
-// Equal content has equal text: fields are in an order of their own, since a server gives back what it stored in another order
-// than it got it. Written by hand because the text of one virtual cluster is put together with that of a thousand others that
-// did not change.
+// Writes configuration as YAML text in block style. Every string is in double quotes (YAML accepts JSON's escapes), and undefined fields
+// are left out. Fields have a fixed order, so that equal content has equal text: a server may return fields in another order than it
+// received them. A YAML library would write the whole file on each change. This writer lets the text of one virtual cluster be joined with
+// the unchanged text of a thousand others.
 import { isRecord } from '@capstan/kube';
 
-/** The lines of a value below a field or an item, each with the indentation. */
+/** Returns the lines of a value below a field or an item, each with the indentation. */
 export function yamlLines(value: unknown, indent = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => itemLines(item, indent));
   if (isRecord(value)) return fieldsOf(value).flatMap(([name, part]) => fieldLines(keyText(name), part, indent));
   return [`${indent}${scalar(value)}`];
 }
 
-/** The lines of one item of a list. */
+/** Returns the lines of one list item. */
 export function itemLines(item: unknown, indent = ''): string[] {
   if (isEmpty(item) || !isRecord(item)) {
     if (Array.isArray(item) && item.length > 0) return [`${indent}-`, ...yamlLines(item, `${indent}  `)];
@@ -42,7 +42,7 @@ function fieldsOf(value: object): [string, unknown][] {
     .toSorted(([left], [right]) => rankOf(left) - rankOf(right) || (left < right ? -1 : 1));
 }
 
-/** What something is comes before what it is like. */
+/** Fields that identify an object come before the others. */
 const FIRST: readonly string[] = ['name', 'type'];
 
 function rankOf(name: string): number {
@@ -50,12 +50,12 @@ function rankOf(name: string): number {
   return rank < 0 ? FIRST.length : rank;
 }
 
-/** Keys that YAML could take for something else (`yes`, `1`, `a: b`) are quoted. */
+/** Quotes keys that YAML could read as another type (`yes`, `1`, `a: b`). */
 function keyText(name: string): string {
   return /^[A-Za-z][A-Za-z0-9_]*$/.test(name) && !RESERVED.has(name.toLowerCase()) ? name : quoted(name);
 }
 
-/** Characters that JSON leaves as they are, and that older YAML takes for the end of a line or refuses, are escaped. */
+/** Also escapes characters that JSON leaves unescaped and that older YAML refuses or treats as the end of a line. */
 function quoted(text: string): string {
   return JSON.stringify(text).replaceAll(
     /[\u007f-\u009f\u2028\u2029\ufeff]/g,

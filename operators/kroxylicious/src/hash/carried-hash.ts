@@ -1,18 +1,18 @@
-// The hash on a pod template over changes of the digest key. Under a new key the keyed part of every hash is another, which
-// must roll nothing; and the next change of a Secret must roll all the same. So two things are remembered: what the template
-// shows, and which hash, under the present key, that stands for.
+// Carries the hash on a pod template over a change of the digest key. A new key changes the keyed part of every hash, and this alone must
+// not roll pods. The next change of a Secret must roll them all the same. So the operator remembers two hashes: the one on the template,
+// and the equivalent one under the present key.
 import { sameDigest } from '@capstan/reconcile';
 
 export interface CarriedHash {
-  /** On the pod template. */
+  /** The hash on the pod template. */
   readonly shown: string;
-  /** The latest hash that says the same. */
+  /** The latest hash that stands for the same content as `shown`. */
   readonly is: string;
 }
 
 /**
- * What to show for the next hash; `live` is what the template shows while nothing is remembered. `isDoubtful` says of a hash
- * under a new key that a Secret was written while the key was lost: then what runs may be something else.
+ * Returns the hash to show for `next`. `live` is the hash on the template, used if nothing is remembered. `isDoubtful` tells for a hash
+ * under a new key whether a Secret was written while the key was lost, so that the pods may run with other content.
  */
 export function carryHash(
   known: CarriedHash | undefined,

@@ -1,10 +1,9 @@
-// The hash of an aggregator: its own part and the hashes of its children.
+// Computes the hash of an aggregator from its own part and the hashes of its children.
 //
-// A leaf's hash comes from the runtime's digest: `v1.<plain>`, or `v1.<plain>.<key id>.<keyed>` where Secret data took part.
-// An aggregate has the same form, and combines plain parts with plain parts and keyed parts with keyed parts. So the rule for
-// digests holds for the whole tree: under a new key the keyed parts cannot be compared and count as equal, and a new key
-// alone rolls nothing. Children are given by name: their order does not count, and no two lists give the same bytes, because
-// every item is framed by JSON.
+// The runtime's digest computes the hash of a leaf: `v1.<plain>`, or `v1.<plain>.<key id>.<keyed>` if it covers Secret data. An aggregate
+// has the same form. It combines plain parts with plain parts and keyed parts with keyed parts, so the rule for digests holds for the whole
+// tree: keyed parts under different keys cannot be compared and count as equal, and a new key alone does not roll pods. Children have
+// names, so their order does not matter. JSON frames every item, so two different lists never give the same bytes.
 import { plainDigest } from '@capstan/reconcile';
 
 export interface HashedChild {
@@ -13,7 +12,7 @@ export interface HashedChild {
   readonly hash: string;
 }
 
-/** The hash of `own` and of all children. Own values must not hold secrets. */
+/** Returns the hash of `own` and of all children. `own` must not contain secrets. */
 export function combineHashes(own: unknown, children: readonly HashedChild[]): string {
   const parts = children
     .map(({ name, hash }) => ({ name, ...partsOf(hash) }))
@@ -41,18 +40,18 @@ function partsOf(hash: string): Parts {
   return { version, plain, keyId, keyed };
 }
 
-/** Whether content of Secrets took part. */
+/** Returns whether the hash covers content of Secrets. */
 export function isKeyed(hash: string): boolean {
   return partsOf(hash).keyed !== undefined;
 }
 
-/** For messages: enough to tell two hashes apart, also where nothing but Secret data differs. */
+/** Returns a short hash for messages. It tells two hashes apart even if only Secret data differs. */
 export function reportedHash(hash: string): string {
   const { keyed } = partsOf(hash);
   return keyed === undefined ? shortHash(hash) : `${shortHash(hash)}.${keyed.slice(0, KEYED_REPORTED)}`;
 }
 
-/** For names of objects: the first digits of the plain part. */
+/** Returns the first digits of the plain part, for names of objects. */
 export function shortHash(hash: string): string {
   return (hash.split('.')[1] ?? '').slice(0, SHORT);
 }

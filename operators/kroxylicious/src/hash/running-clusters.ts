@@ -1,8 +1,8 @@
-// Which configuration of each virtual cluster a Deployment runs, from its annotation: `orders=3f2a…,metrics=9c01…`.
-// Written with the pod template that it belongs to, so that it is true whenever the operator dies: a cluster that breaks in
-// the middle of a change keeps what runs, not what was about to.
+// Reads and writes the annotation of a Deployment that lists the configuration of each virtual cluster that it runs:
+// `orders=3f2a…,metrics=9c01…`. It is written together with the pod template, so that it is correct whenever the operator dies. A cluster
+// that breaks in the middle of a change keeps the configuration that runs, not the next one.
 
-/** Ids by name; undefined where an earlier release wrote the name alone. */
+/** Ids by name. The id is undefined if an earlier release wrote the name alone. */
 export type RunningClusters = ReadonlyMap<string, string | undefined>;
 
 export function formatRunning(clusters: readonly { readonly name: string; readonly hash: string }[]): string {
@@ -15,8 +15,9 @@ export function parseRunning(text: string): RunningClusters {
 }
 
 /**
- * Of the configurations that a broken cluster had, newest first, the one that stays in force: what runs. `unknown` when
- * something runs that none of them is; undefined when nothing of it runs. Without a Deployment the newest counts.
+ * Returns the configuration of a broken cluster that stays in force: the one that runs. `good` lists the cluster's earlier configurations,
+ * newest first. Returns `unknown` if none of them runs but another one does, and undefined if the Deployment does not run the cluster.
+ * Without a Deployment the newest one counts.
  */
 export function inForce<G extends { readonly hash: string }>(
   good: readonly G[],
@@ -30,7 +31,7 @@ export function inForce<G extends { readonly hash: string }>(
   return good.find(({ hash }) => runningId(hash) === id) ?? 'unknown';
 }
 
-/** Enough of a hash to tell the few configurations of one cluster apart: digits of its plain and of its keyed part. */
+/** Returns a short id that tells the few configurations of one cluster apart: digits of the plain and of the keyed part. */
 function runningId(hash: string): string {
   const [, plain = '', , keyed = ''] = hash.split('.');
   return plain.slice(0, DIGITS) + keyed.slice(0, DIGITS);

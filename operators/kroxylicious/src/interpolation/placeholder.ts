@@ -1,8 +1,8 @@
-// Placeholders in filter configurations: `${secret:NAME:KEY}` and `${configmap:NAME:KEY}`, as the whole of a string value,
-// become the path of the file that the key is mounted at. The value itself never enters the configuration.
+// Replaces placeholders in filter configurations. A string value that is exactly `${secret:NAME:KEY}` or `${configmap:NAME:KEY}` becomes
+// the path of the file at which the key is mounted. The value itself never enters the configuration.
 //
-// Carets before a placeholder quote it: with an odd number it stays text, with an even number it is filled in; in both cases
-// half of the carets stay (an odd one rounded down).
+// Carets before a placeholder escape it. After an odd number of carets the placeholder stays text, after an even number it is replaced. In
+// both cases half of the carets stay, rounded down.
 import type { JsonObject } from '@capstan/kube';
 
 export type Provider = 'secret' | 'configmap';
@@ -14,31 +14,34 @@ export interface Placeholder {
 }
 
 export interface Reference extends Placeholder {
-  /** Where it stands first, below `spec.configTemplate`: `.rules[0].file`. */
+  /** The path of the first use, below `spec.configTemplate`: `.rules[0].file`. */
   readonly path: string;
 }
 
 export interface PlaceholderFault {
-  /** Below `spec.configTemplate`: `.rules[0].file`. */
+  /** The path below `spec.configTemplate`: `.rules[0].file`. */
   readonly path: string;
   readonly problem: string;
 }
 
 export interface Interpolated {
   readonly config: JsonObject;
-  /** Each once, Secrets first, sorted by name and key. */
+  /** Without duplicates: Secrets first, sorted by name and key. */
   readonly references: readonly Reference[];
   readonly faults: readonly PlaceholderFault[];
 }
 
-/** Names are as long as Kubernetes takes them for Secrets and ConfigMaps: 253 characters. */
+/** Names have at most 253 characters, as Kubernetes allows for Secrets and ConfigMaps. */
 const WHOLE = /^(\^*)\$\{([a-z]{1,63}):([a-zA-Z0-9_.-]{1,253}):([a-zA-Z0-9_.-]+)\}$/;
-/** One with other text around it. */
+/** Matches a placeholder with other text around it. */
 const WITHIN = /(\^*)\$\{[a-z]{1,63}:[a-zA-Z0-9_.-]{1,253}:[a-zA-Z0-9_.-]+\}/;
-/** Something that was meant as one of ours: a key is missing, the brace is not closed, letters are large. Others' stay text. */
+/**
+ * Matches a malformed placeholder of ours: the key is missing, the brace is not closed, or letters are in upper case. Placeholders of other
+ * tools stay text.
+ */
 const MEANT = /(\^*)\$\{\s*(?:secret|configmap)\s*:/i;
 
-/** The configuration with paths instead of placeholders, and what it refers to. */
+/** Returns the configuration with paths instead of placeholders, and the references that it contains. */
 export function interpolate(template: JsonObject, pathOf: (placeholder: Placeholder) => string): Interpolated {
   const references = new Map<string, Reference>();
   const faults: PlaceholderFault[] = [];

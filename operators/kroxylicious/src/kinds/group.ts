@@ -1,8 +1,8 @@
-/** Where all five kinds live. */
+/** The API group of all five kinds. */
 export const GROUP = 'kroxylicious.io';
 export const VERSION = 'v1alpha1';
 
-/** What the kinds share besides their group: `kubectl get kroxylicious` lists them all. */
+/** The properties that all kinds share. `kubectl get kroxylicious` lists all of them by their category. */
 export const COMMON = { group: GROUP, version: VERSION, scope: 'Namespaced' as const, categories: ['kroxylicious'] };
 
 export const RESOLVED_REFS_COLUMN = {

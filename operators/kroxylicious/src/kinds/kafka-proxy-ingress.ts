@@ -1,7 +1,7 @@
 import { conditions, defineKind, enumOf, exactlyOneOf, integer, type KindOf, map, object, string } from '@capstan/kube';
 import { ACCEPTED_COLUMN, COMMON, RESOLVED_REFS_COLUMN } from './group.ts';
 
-/** A host name, and what stands for parts of it. */
+/** Long enough for a host name with tokens in it. */
 const MAX_ADDRESS = 512;
 
 export const KafkaProxyIngress = defineKind({

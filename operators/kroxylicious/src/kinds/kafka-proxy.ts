@@ -15,7 +15,7 @@ import {
 import { COMMON } from './group.ts';
 import { rolledMemory, rolloutStatus } from './rollout.ts';
 
-/** Durations of the proxy: whole numbers with units, one or more groups. Neither ISO forms nor hours and days. */
+/** Durations of the proxy: one or more whole numbers with units. ISO 8601 durations, hours and days are not allowed. */
 const proxyDuration = () => string({ optional: true, pattern: '^([0-9]+(m|s|ms|us|μs|ns))+$' });
 
 const threads = () =>

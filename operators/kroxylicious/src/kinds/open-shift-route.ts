@@ -1,9 +1,9 @@
 import { externalKind, type KubeObject } from '@capstan/kube';
 
-/** A Route of OpenShift, as far as it is created and looked at here. Its API need not be there. */
+/** A Route of OpenShift, with the fields that the operator writes and reads. Its API may be absent. */
 export interface OpenShiftRoute extends KubeObject {
   spec?: {
-    /** Of the host; what follows it is the router's. */
+    /** The first part of the host. The router appends its domain. */
     subdomain?: string;
     port?: { targetPort: number };
     tls?: { termination: string };
@@ -12,7 +12,7 @@ export interface OpenShiftRoute extends KubeObject {
   status?: { ingress?: RouteIngress[] };
 }
 
-/** What one router built from a Route. */
+/** The state of a Route in one router. */
 export interface RouteIngress {
   host?: string;
   conditions?: { type: string; status: string; reason?: string; message?: string }[];
@@ -27,7 +27,7 @@ export const OpenShiftRoute = externalKind<OpenShiftRoute>({
   hasStatus: true,
 });
 
-/** Only there on OpenShift; its objects are never looked at. */
+/** A kind that exists only on OpenShift. Its objects are never read. */
 export const SecurityContextConstraints = externalKind({
   group: 'security.openshift.io',
   version: 'v1',

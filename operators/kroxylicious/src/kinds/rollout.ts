@@ -1,4 +1,4 @@
-// How far a Deployment is and why it was rolled, as the statuses of KafkaProxy and VirtualKafkaCluster tell it.
+// The progress of a Deployment and the reason of its last rollout, for the statuses of KafkaProxy and VirtualKafkaCluster.
 import { integer, object, string } from '@capstan/kube';
 
 export const rolloutStatus = () =>

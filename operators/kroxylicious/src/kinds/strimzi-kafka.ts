@@ -8,18 +8,18 @@ export interface StrimziKafka extends KubeObject {
 
 export interface StrimziListener {
   name?: string;
-  /** What older versions of Strimzi have instead of a name. */
+  /** Older versions of Strimzi have a type instead of a name. */
   type?: string;
   bootstrapServers?: string;
   addresses?: { host?: string; port?: number }[];
 }
 
 /**
- * Releases of Strimzi differ in the versions that they serve: v1beta2 alone up to 0.48, both for some releases after it, and v1
- * alone from 1.0 on. The older one is read only where the newer one is not served.
+ * Releases of Strimzi serve different versions: v1beta2 alone up to 0.48, both for some later releases, and v1 alone from 1.0 on. The older
+ * version is read only if the newer one is not served.
  */
 export const StrimziKafka = strimziKafka('v1', 'Kafka');
-/** With a name of its own, since it must be distinguished; where it lives is what counts for the API. */
+/** Has a kind name of its own, so that it can be told apart from v1. The API is addressed by group, version and plural only. */
 export const StrimziKafkaV1beta2 = strimziKafka('v1beta2', 'KafkaV1beta2');
 
 function strimziKafka(version: string, kind: string) {
@@ -33,5 +33,5 @@ function strimziKafka(version: string, kind: string) {
   });
 }
 
-/** What is read of a Kafka: brokers, storage, users and the rest of it are large. */
+/** The fields of a Kafka that are read. The rest (brokers, storage, users) is large. */
 export const STRIMZI_KAFKA_FIELDS = ['spec.kafka.listeners.name', 'status.listeners'];

@@ -18,7 +18,7 @@ const name = () => string({ minLength: 1, maxLength: 253 });
 export const CLIENT_AUTHENTICATION = ['REQUIRED', 'REQUESTED', 'NONE'] as const;
 export type ClientAuthentication = (typeof CLIENT_AUTHENTICATION)[number];
 
-/** Together with the longest suffix a Service's name has 63 characters. */
+/** Leaves room for the longest suffix in a Service's name of 63 characters. */
 export const MAX_CLUSTER_AND_INGRESS = 51;
 
 const tls = object(

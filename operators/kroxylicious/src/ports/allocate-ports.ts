@@ -1,36 +1,36 @@
-// Ports that identify nodes, given out once and kept: a client that reconnects during a rollout must never find another
-// cluster's port where its own was. A cluster keeps its ports for as long as it asks for them, whatever comes and goes
-// around it; freed ports are given out again only after all higher ones have been used.
+// Allocates the ports that identify nodes. A client that reconnects during a rollout must never reach another cluster at the port of its
+// own. So a cluster keeps its ports for as long as it requests them, whatever other clusters do. Freed ports are allocated again only after
+// all higher ones have been used.
 import { FIRST_NODE_PORT, LAST_PORT } from '../configuration/schema.ts';
 
 export interface PortRequest {
   /** Unique: `<cluster>/<ingress>`. */
   readonly name: string;
-  /** How many nodes; undefined while that is not known: the ports that it has are kept. */
+  /** The number of nodes. While it is unknown, the cluster keeps the ports that it has. */
   readonly nodes: number | undefined;
-  /** A bootstrap port that the user has fixed; its nodes follow it. */
+  /** A bootstrap port that the user fixed. The ports of the nodes follow it. */
   readonly fixed?: number;
 }
 
 export interface PortBlock {
   readonly bootstrap: number;
-  /** The port of the first node; the others follow. */
+  /** The port of the first node. The other nodes have the following ports. */
   readonly nodes: number;
   readonly count: number;
 }
 
 export interface PortMemory {
   readonly ports: Readonly<Record<string, PortBlock>>;
-  /** Where the next ports are searched for. */
+  /** The port at which the next search starts. */
   readonly nextPort?: number;
 }
 
 export interface PortPlan extends PortMemory {
-  /** Why a request got no ports. */
+  /** The reasons why requests got no ports, by name. */
   readonly refused: Readonly<Record<string, string>>;
 }
 
-/** Gives each request its ports; earlier requests win where two want the same. */
+/** Allocates ports for each request. If two requests want the same ports, the earlier one gets them. */
 export function allocatePorts(
   requests: readonly PortRequest[],
   memory: PortMemory,
@@ -50,7 +50,7 @@ export function allocatePorts(
     for (let port = start; port < start + count; port++) if (taken.has(port)) return false;
     return true;
   };
-  /** The first free run from `next` on, and from the beginning when there is none. */
+  /** Finds the first free range from `next` on, or else from the first port on. */
   const find = (count: number): number | undefined => {
     for (const from of [next, FIRST_NODE_PORT]) {
       for (let start = from; start + count - 1 <= LAST_PORT; start++) {
@@ -62,7 +62,7 @@ export function allocatePorts(
     return undefined;
   };
 
-  // What users have fixed comes first, then what is remembered, then what is new: no cluster loses ports to a new one.
+  // Allocate fixed ports first, then remembered ones, then new ones, so that no cluster loses ports to a new one.
   for (const { name, nodes, fixed } of requests) {
     if (fixed === undefined || nodes === undefined) continue;
     const block = { bootstrap: fixed, nodes: fixed + 1, count: nodes };
@@ -92,7 +92,7 @@ export function allocatePorts(
       else take(name, { bootstrap: start, nodes: start + 1, count: nodes });
       continue;
     }
-    // The bootstrap port is what clients are configured with: it stays, and nodes move if they must.
+    // Clients are configured with the bootstrap port, so it stays. The nodes move if they must.
     for (const port of portsIn(known)) if (port !== known.bootstrap) taken.delete(port);
     const start = isFree(known.nodes, nodes) ? known.nodes : find(nodes);
     if (start === undefined) {
@@ -100,7 +100,7 @@ export function allocatePorts(
       take(name, known);
     } else take(name, { bootstrap: known.bootstrap, nodes: start, count: nodes });
   }
-  // Who is gone may come back at once, as `kubectl replace --force` has it: its ports are remembered while they are free.
+  // Remember the ports of a removed cluster while they are free: it may come back at once, as with `kubectl replace --force`.
   const isRequested = new Set(requests.map(({ name }) => name));
   const gone = Object.entries(memory.ports).filter(
     ([name, block]) => !isRequested.has(name) && portsIn(block).every((port) => !taken.has(port)),

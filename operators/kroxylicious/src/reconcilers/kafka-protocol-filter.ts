@@ -4,7 +4,10 @@ import { KafkaProtocolFilter } from '../kinds/index.ts';
 import { conditionAbout } from '../resolution/problem.ts';
 import { filterNode } from '../tree/filter-node.ts';
 
-/** A leaf: its hash covers its configuration and every key of a Secret or ConfigMap that the configuration names. */
+/**
+ * Reconciles a leaf of the hash tree. Its hash covers its configuration and every key of a Secret or ConfigMap that the configuration
+ * names.
+ */
 export const kafkaProtocolFilter: Reconciler = reconciler<KafkaProtocolFilter>({
   name: 'kafka-protocol-filter',
   resource: KafkaProtocolFilter,
@@ -12,7 +15,7 @@ export const kafkaProtocolFilter: Reconciler = reconciler<KafkaProtocolFilter>({
   reconcile({ object: filter, read }) {
     const node = read.derived(filterNode, keyOfObject(filter));
     const conditions = [conditionAbout('ResolvedRefs', node?.problems ?? [])];
-    // The last good hash stays: a field that a plan does not mention is kept.
+    // Keep the last good hash: a plan leaves status fields that it does not mention unchanged.
     if (node?.valid === undefined) return plan({ conditions });
     return plan({ conditions, status: { configHash: node.valid.hash } });
   },

@@ -4,7 +4,10 @@ import { KafkaProxy, KafkaProxyIngress } from '../kinds/index.ts';
 import { conditionAbout } from '../resolution/problem.ts';
 import { ingressNode } from '../tree/ingress-node.ts';
 
-/** A leaf: its hash covers what it adds to the gateways of clusters; of its proxy only the existence counts. */
+/**
+ * Reconciles a leaf of the hash tree. Its hash covers the settings that it adds to the gateways of clusters. It depends on its proxy's
+ * existence only.
+ */
 export const kafkaProxyIngress: Reconciler = reconciler<KafkaProxyIngress>({
   name: 'kafka-proxy-ingress',
   resource: KafkaProxyIngress,

@@ -1,5 +1,5 @@
-// The aggregator: from the fragments of its virtual clusters to one configuration, and the Deployment that runs it. It reads
-// no Secret, filter or service: what they mean is in the clusters' fragments and hashes.
+// The aggregator builds one configuration from the fragments of its virtual clusters, and the Deployment that runs it. It does not read
+// Secrets, filters or services: the clusters' fragments and hashes cover them.
 import {
   ConfigMap,
   Deployment,
@@ -68,7 +68,7 @@ const ready = conditionType<ReadyReason>('Ready');
 const staleConfig = conditionType<'StaleConfig'>('StaleConfig');
 const deprecationWarning = conditionType<'SpecMissing'>('DeprecationWarning');
 
-/** etcd takes no larger objects; the rest is for metadata. */
+/** etcd refuses larger objects. The rest of the limit is left for metadata. */
 const MAX_CONFIGURATION_BYTES = 1_000_000;
 
 export function createKafkaProxyReconciler(
@@ -79,7 +79,7 @@ export function createKafkaProxyReconciler(
   return reconciler<KafkaProxy, ProxyMemory>({
     name: 'kafka-proxy',
     resource: KafkaProxy,
-    // Children are in the namespace of their owner, and are collected with it.
+    // Children are in the namespace of their owner, so the garbage collector deletes them with it.
     finalizer: false,
     reads: [
       VirtualKafkaCluster,
@@ -96,7 +96,7 @@ export function createKafkaProxyReconciler(
       const clusters = servedClusters(read, clusterNode, keyOfObject(proxy), rollout?.clusters);
       const { ports, nextPort } = read.derived(networkPlan, keyOfObject(proxy));
       const common = {
-        // What a run has nothing to say about is remembered as it was.
+        // Keep the remembered values that this run does not compute.
         memory: { hash: memory.own?.hash, rolled: memory.own?.rolled, ports, nextPort },
         conditions: [
           staleCondition(clusters.faulty, proxy.spec?.rollout?.onStaleInput === 'Snapshot'),
@@ -126,7 +126,7 @@ type Parts = Omit<NonNullable<Parameters<typeof plan>[0]>, 'memory'> & {
 
 type ProxyMemory = NonNullable<NonNullable<KafkaProxy['status']>['memory']>;
 
-/** One Deployment for all clusters. */
+/** Plans one Deployment for all clusters. */
 function sharedPlan(
   proxy: KafkaProxy,
   ref: NamespacedRef,
@@ -148,7 +148,7 @@ function sharedPlan(
       ],
     };
   if (served.length === 0) {
-    // Clusters that are all broken from the start are no reason to take away what runs; no clusters at all are.
+    // Keep the running pods if all clusters are broken from the start. Remove them only if there are no clusters.
     const conditions = [noneServed(ref, faulty, count)];
     return count === 0
       ? { conditions, status: { configHash: drop(), rollout: drop(), selector: drop(), replicas: 0 } }
@@ -180,15 +180,15 @@ function sharedPlan(
     hash,
     usedConfigMaps,
     quietMs: quietMsOf(proxy.spec, settings),
-    // The same hash is the same content, under whichever key it was created.
+    // The same hash stands for the same content, under any digest key.
     clusters:
       rollout?.hash === hash
         ? rollout.clusters
         : formatRunning(fragments.map(({ config: { name }, hash: of }) => ({ name, hash: of }))),
     isOpenShift: read.derived(isOpenShift, ''),
   };
-  // Hold every change that would start pods with broken content: what runs stays. A Deployment that is not there yet
-  // starts pods too (a proxy that takes its isolation back).
+  // Hold every change that would start pods with broken content, so that the running pods stay. A Deployment that does not exist yet would
+  // start pods too (if a proxy goes back from isolation to sharing).
   const isHeld = broken.length > 0 && (rollout === undefined || rollsPods(parts, rollout));
   const awaited = served
     .filter(({ isStale, fragment }) => isStale !== true && snapshotNames(fragment).length > 0)
@@ -220,7 +220,7 @@ function sharedPlan(
   };
 }
 
-/** Under a new digest key: what its clusters know of their Secrets counts, once all of them have looked. */
+/** After a change of the digest key, uses the knowledge of its clusters about their Secrets, once all of them have checked them. */
 function carriedHash(
   read: Reader,
   { namespace }: NamespacedRef,
@@ -256,13 +256,15 @@ const servingDeploymentOf = ({ metadata, status }: VirtualKafkaCluster) => ({
   deployment: status?.deployment,
 });
 
-/** What the rollout of a cluster's own Deployment waits for. */
+/** Returns the reason for which the rollout of a cluster's own Deployment waits. */
 const heldOf = ({ metadata, status }: VirtualKafkaCluster) => {
   const held = findCondition(status?.conditions, ROLLOUT_HELD);
   return held?.status === 'True' ? `virtualkafkacluster/${metadata.name}: ${held.message}` : undefined;
 };
 
-/** Each cluster has a Deployment of its own, which its own reconciler creates; the shared one goes when it serves no cluster. */
+/**
+ * Plans for isolated clusters. The reconciler of each cluster creates its Deployment. The shared one is removed once it serves no cluster.
+ */
 function isolatedPlan(
   proxy: KafkaProxy,
   ref: NamespacedRef,
@@ -306,7 +308,7 @@ function isolatedPlan(
 
 type Unfinished = Pick<Rollout, 'name' | 'failure'>;
 
-/** What pods say is nearer to the cause than what their Deployment says. */
+/** Prefers the problem that a pod reports to the one that its Deployment reports, since it is nearer to the cause. */
 function withProblems(unfinished: readonly Unfinished[], { name: proxy }: NamespacedRef, failures: PodProblem[]) {
   const byName = new Map(
     failures.toReversed().map(({ cluster = '', text }) => [workloadName({ proxy, cluster }), text]),
@@ -314,7 +316,7 @@ function withProblems(unfinished: readonly Unfinished[], { name: proxy }: Namesp
   return unfinished.map(({ name, failure }) => ({ name, failure: byName.get(name) ?? failure }));
 }
 
-/** How many Deployments are reported by name; the others are counted. */
+/** The number of Deployments that are reported by name. The others are counted. */
 const UNFINISHED_SHOWN = 3;
 
 function unfinishedText(unfinished: readonly Unfinished[], of: number): string {
@@ -356,10 +358,14 @@ function refusalOf({ faults, text }: Composed): ConditionInput | undefined {
   );
 }
 
-/** Whether two hashes are of the same file, and only Secrets differ: those cannot be rolled back, since pods mount them by name. */
+/**
+ * Returns whether two hashes have the same file, so that only Secrets differ. Those cannot be rolled back, since pods mount them by name.
+ */
 const sameFile = (left: string, right: string) => shortHash(left) === shortHash(right);
 
-/** In the order of their names. Read only while a rollout is not finished: otherwise pod changes trigger no reconcile. */
+/**
+ * Returns the problems of pods, sorted by name. Call it only during a rollout, so that changes of pods trigger no reconcile at other times.
+ */
 function podProblems(read: Reader, namespace: string, labels: string): PodProblem[] {
   return read
     .list(Pod, { namespace, labels }, podProblemOf)

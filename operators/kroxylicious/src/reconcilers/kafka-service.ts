@@ -4,11 +4,13 @@ import { KafkaService, STRIMZI_KAFKA_FIELDS, StrimziKafka, StrimziKafkaV1beta2 }
 import { conditionAbout, warningCondition } from '../resolution/problem.ts';
 import { serviceNode } from '../tree/service-node.ts';
 
-/** A leaf: its hash covers the addresses, the TLS settings and the content of every file that is mounted for it. */
+/**
+ * Reconciles a leaf of the hash tree. Its hash covers the addresses, the TLS settings and the content of every file that is mounted for it.
+ */
 export const kafkaService: Reconciler = reconciler<KafkaService>({
   name: 'kafka-service',
   resource: KafkaService,
-  // Children are in the namespace of their owner, and are collected with it.
+  // Children are in the namespace of their owner, so the garbage collector deletes them with it.
   finalizer: false,
   reads: [
     Secret,

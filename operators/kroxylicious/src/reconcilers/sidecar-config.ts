@@ -8,7 +8,7 @@ import { availableOf, isThere } from './sidecar-webhook.ts';
 
 const ready = conditionType<'Accepted' | 'Invalid' | 'WebhookNotRunning'>('Ready');
 
-/** Shows whether new pods get the sidecar that a config describes. */
+/** Reports whether new pods get the sidecar that a config describes. */
 export function createSidecarConfigReconciler({ webhookNamespace }: Settings): Reconciler {
   return reconciler<KroxyliciousSidecarConfig>({
     name: 'kroxylicious-sidecar-config',

@@ -1,5 +1,5 @@
-// Installs the webhook that injects sidecars while there is a KroxyliciousSidecarConfig, and removes it with the last one.
-// The server is asked to call it once it runs, and not before: until then pods start without it.
+// Installs the webhook that injects sidecars while there is a KroxyliciousSidecarConfig, and removes it with the last one. The webhook is
+// registered only once it runs. Until then pods start without a sidecar.
 import {
   ClusterRole,
   ClusterRoleBinding,
@@ -42,7 +42,7 @@ import {
   webhookService,
 } from '../sidecar/webhook-objects.ts';
 
-/** There is one, as there is one webhook for all configs. */
+/** There is one webhook for all configs, so the reconciler runs for one object: their CustomResourceDefinition. */
 const DEFINITION = `${KroxyliciousSidecarConfig.plural}.${KroxyliciousSidecarConfig.group}`;
 
 export function createSidecarWebhookReconciler(settings: Settings): Reconciler {
@@ -51,7 +51,7 @@ export function createSidecarWebhookReconciler(settings: Settings): Reconciler {
   return reconciler<CustomResourceDefinition>({
     name: 'sidecar-webhook',
     resource: CustomResourceDefinition,
-    // It reads it and says nothing on it.
+    // It only reads the CustomResourceDefinition.
     writesStatus: false,
     finalizer: false,
     reads: [
@@ -74,7 +74,7 @@ export function createSidecarWebhookReconciler(settings: Settings): Reconciler {
     ],
     reconcile({ object, read }) {
       if (object.metadata.name !== DEFINITION) return plan({ held: false });
-      // An operator that is limited to other namespaces installs nothing.
+      // An operator that does not watch the webhook's namespace installs nothing.
       if (!read.covers(Deployment, namespace)) return plan({ held: false, prune: false });
       if (read.list(KroxyliciousSidecarConfig, {}, isThere).length === 0) return plan({ held: false });
       const present = read.get(MutatingWebhookConfiguration, { name: CONFIGURATION_NAME }, bundlesOf);
@@ -103,7 +103,7 @@ export function createSidecarWebhookReconciler(settings: Settings): Reconciler {
     const trusted = present?.flatMap(fingerprintsIn).toSorted();
     const dnsNames = webhookDnsNames(settings, settings.clusterDomain);
     yield mint(Secret, secretRef, webhookCertificate, { dnsNames, ...(trusted && { trusted }) });
-    // One of the original's installation goes on as ours.
+    // Adopt the objects of an installation by the original program.
     yield apply(ServiceAccount, webhookAccount(settings), { adopts: true });
     yield apply(ClusterRole, webhookRole(), { adopts: true });
     yield apply(ClusterRoleBinding, webhookRoleBinding(settings), { adopts: true });

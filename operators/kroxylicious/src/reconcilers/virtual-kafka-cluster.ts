@@ -1,5 +1,5 @@
-// Leaf and aggregator: it reports what is wrong with the cluster, keeps its last good configuration, and creates the Services
-// that clients use. Where the proxy isolates its clusters, it runs the cluster's own Deployment too.
+// The reconciler of a VirtualKafkaCluster, which is leaf and aggregator. It reports the problems of the cluster, keeps its last good
+// configuration, and creates the Services that clients use. If the proxy isolates its clusters, it also runs the cluster's own Deployment.
 import { ConfigMap, Deployment, keyOfObject, PodDisruptionBudget, ReplicaSet, Secret, Service } from '@capstan/kube';
 import {
   type Child,
@@ -78,7 +78,7 @@ const loadBalancerPointsOf = ({ status }: Service) => status?.loadBalancer?.ingr
 
 /** Secrets that were written while the digest key was lost. */
 interface Doubt {
-  /** Of the configuration, under the new key. */
+  /** The hash of the configuration under the new key. */
   readonly hash: string;
   readonly secrets: readonly string[];
 }
@@ -86,13 +86,13 @@ interface Doubt {
 interface ClusterMemory {
   lastGood?: ClusterFragment;
   previousGood?: ClusterFragment;
-  /** Those of its snapshots that are there. */
+  /** The names of its snapshots that exist. */
   snapshots?: string[];
   versions?: SecretVersions;
   doubt?: Doubt;
-  /** Where its Services lead. */
+  /** The Deployment that its Services select. */
   deployment?: string;
-  /** Of its own Deployment. */
+  /** The hash on its own Deployment. */
   hash?: CarriedHash;
   rolled?: Rolled;
 }
@@ -105,7 +105,7 @@ export function createVirtualKafkaClusterReconciler(
   return reconciler<VirtualKafkaCluster, ClusterMemory>({
     name: 'virtual-kafka-cluster',
     resource: VirtualKafkaCluster,
-    // Children are in the namespace of their owner, and are collected with it.
+    // Children are in the namespace of their owner, so the garbage collector deletes them with it.
     finalizer: false,
     reads: [
       KafkaProxy,
@@ -146,7 +146,7 @@ export function createVirtualKafkaClusterReconciler(
         }),
         warningCondition(node?.warnings ?? []),
       ];
-      // Hosts of Routes are known only when there are Routes: they are created even for a cluster that cannot be served yet.
+      // The hosts of Routes are known only after the Routes exist. Create them even for a cluster that cannot be served yet.
       const awaited = isStale ? (node?.routes ?? []) : [];
       const ways = [
         ...(fragment?.ways ?? []).filter(({ ingress }) => !awaited.some((way) => way.ingress === ingress)),
@@ -184,7 +184,7 @@ export function createVirtualKafkaClusterReconciler(
                 `the change of ${workloadName(own)} waits for ${isolated.waitingFor}`,
               ),
       );
-      // A load balancer of its own only leads to pods of its own; the shared one is the proxy's.
+      // Only a cluster with its own pods has its own load balancer. The reconciler of the proxy creates the shared one.
       const balancer = target === own ? loadBalancer(ref.namespace, own, [fragment], annotations) : undefined;
       const services: GroupInput = {
         name: 'services',
@@ -192,7 +192,7 @@ export function createVirtualKafkaClusterReconciler(
       };
       return plan({
         groups: [...snapshots.groups, services, ...(isolated?.groups ?? [])],
-        // What is left of a workload that is no longer wanted stays while Services lead to it.
+        // Services may still select the workload that is being replaced: prune its objects only once they select the new one.
         prune: !isStale && serving === target && isolated?.isRefused !== true,
         conditions,
         status: {
@@ -221,14 +221,17 @@ export function createVirtualKafkaClusterReconciler(
   });
 }
 
-/** The same configuration may have mounted other things (a source, and later its snapshot): only the present ones count. */
+/**
+ * Returns the good configuration unless it is the same as the fragment. The same configuration may have mounted other objects (a source,
+ * and later its snapshot), and only the present ones count.
+ */
 function otherThan(fragment: ClusterFragment, good: ClusterFragment | undefined): ClusterFragment | undefined {
   return good?.hash === fragment.hash ? undefined : good;
 }
 
 /**
- * Of the configurations before the present one, the one that runs, however many came and went in between: a fault must find
- * it. Read only while the configuration changes, or every rollout would wake all clusters of the proxy.
+ * Returns the earlier configuration that runs, however many came in between, so that it is known if a fault appears. Read only while the
+ * configuration changes, or every rollout would trigger all clusters of the proxy.
  */
 function runningGood(
   { lastGood, previousGood }: ClusterMemory = {},
@@ -242,7 +245,7 @@ function runningGood(
   return running === undefined || running === 'unknown' ? lastGood : running;
 }
 
-/** Where the Services lead: what they lead to now, until the pods that they should lead to are ready. */
+/** Returns the workload that the Services select. It stays the current one until the pods of the next one are ready. */
 function servingWorkload(
   current: string | undefined,
   target: Workload,
@@ -265,9 +268,9 @@ interface IsolatedWorkload {
   readonly progress?: { rollout?: object };
   readonly events?: EventInput[];
   readonly hash?: CarriedHash;
-  /** What its rollout is held back for. */
+  /** The reason why its rollout is held. */
   readonly waitingFor?: string;
-  /** The proxy would not take the configuration: what runs stays. */
+  /** The proxy would refuse the configuration, so the running one stays. */
   readonly isRefused?: true;
 }
 
@@ -283,7 +286,7 @@ function isolatedWorkload(
 ): IsolatedWorkload {
   const rollout = read.get(Deployment, { namespace, name: workloadName(own) }, rolloutOf);
   const good = [memory.lastGood, memory.previousGood].filter((one) => one !== undefined);
-  // While the cluster has a fault, what runs stays.
+  // Keep the running configuration while the cluster has a fault.
   const fragment = node?.served?.fragment ?? inForce(good, name, rollout && parseRunning(rollout.clusters));
   if (fragment === undefined || fragment === 'unknown') return { groups: [], isRefused: true };
   const composed = compose(spec, [served(fragment)]);
@@ -299,7 +302,7 @@ function isolatedWorkload(
     hash: hash.shown,
     usedConfigMaps,
     quietMs: quietMsOf(spec, settings),
-    // Pausing the proxy holds back the rollouts of all its clusters.
+    // A paused proxy holds the rollouts of all its clusters.
     open: read.get(KafkaProxy, { namespace, name: own.proxy }, isPausedOf) !== true,
     clusters: rollout?.hash === hash.shown ? rollout.clusters : formatRunning([{ name, hash: fragment.hash }]),
     isOpenShift: read.derived(isOpenShift, ''),
@@ -334,7 +337,7 @@ function isolatedWorkload(
   };
 }
 
-/** What is known of the Secrets behind the configuration; and of those that a lost digest key leaves in doubt. */
+/** Returns the versions of the Secrets behind the configuration, and the Secrets that a lost digest key leaves in doubt. */
 function doubtOf(
   node: ClusterNode | undefined,
   fragment: ClusterFragment,
@@ -362,11 +365,11 @@ function doubtEvent(doubt: Doubt | undefined, { proxy }: ClusterFragment): Event
 
 interface StoredSnapshots {
   readonly groups: GroupInput[];
-  /** Names of those that are there. */
+  /** The names of the snapshots that exist. */
   readonly stored: string[];
 }
 
-/** The snapshots of the cluster: the present ones, and those that run or that a rollback would bring back. */
+/** Returns the snapshots of the cluster: the present ones, and those that run or that a rollback would restore. */
 function snapshotsOf(
   node: ClusterNode | undefined,
   fragment: ClusterFragment,
@@ -377,8 +380,8 @@ function snapshotsOf(
 ): StoredSnapshots {
   const wanted = node?.snapshots ?? [];
   if (snapshotNames(fragment).length === 0 && known.length === 0) return { groups: [], stored: [] };
-  // Of two clusters that name one Secret the pods mount the snapshot of one. What runs of the other must not be lost either:
-  // it comes into force when a problem is found with what follows.
+  // If two clusters name one Secret, the pods mount the snapshot of one of them. Keep the running snapshot of the other one too: it comes
+  // into force if the next configuration has a problem.
   const rollout = read.get(Deployment, { namespace, name: workloadName(serving) }, rolloutOf);
   const good = [fragment, lastGood, previousGood].filter((one) => one !== undefined);
   const running = inForce(good, name, rollout && parseRunning(rollout.clusters));
@@ -430,7 +433,10 @@ function ingressStatus({ ways }: ClusterFragment, { namespace }: NamespacedRef, 
   });
 }
 
-/** Read only while another cluster is broken: every rollout would wake all clusters of the proxy otherwise. */
+/**
+ * Returns the condition about a held rollout. Read only while another cluster is broken, or every rollout would trigger all clusters of the
+ * proxy.
+ */
 function heldCondition(
   read: Reader,
   broken: readonly BrokenCluster[],
@@ -445,7 +451,7 @@ function heldCondition(
   return rolloutHeld.isTrue('WaitsForCluster', heldBecause(broken));
 }
 
-/** Without the proxy that served it nothing is in force any more. */
+/** Returns the condition about a stale configuration. Without the proxy that served it, no configuration is in force. */
 function staleCondition(
   problems: readonly Problem[],
   isInForce: boolean,

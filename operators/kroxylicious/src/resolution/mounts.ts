@@ -1,24 +1,24 @@
-// What a proxy pod mounts: each source of files is one volume, mounted read-only at one or more paths.
+// The mounts of a proxy pod: each source of files is one volume, mounted read-only at one or more paths.
 import { childName } from '@capstan/kube';
 
 export type MountSource = 'Secret' | 'ConfigMap';
 
 export interface Mount {
   readonly source: MountSource;
-  /** Of the Secret or ConfigMap. */
+  /** The name of the Secret or ConfigMap. */
   readonly name: string;
   readonly path: string;
-  /** The keys of it that the configuration names; known while the content is. */
+  /** The keys that the configuration names. They are known only while the content is known. */
   readonly keys?: readonly string[];
-  /** Where the content comes from, when the mounted object is a copy. */
+  /** The source of the content, if the mounted object is a copy. */
   readonly origin?: { readonly source: MountSource; readonly namespace: string; readonly name: string };
-  /** The Secret of our own that holds these keys: mounted in place of the source. */
+  /** Our own Secret that holds these keys and is mounted instead of the source. */
   readonly snapshot?: string;
 }
 
 const ROOT = '/opt/kroxylicious';
 
-/** Where the files of each purpose are. */
+/** The folders of the files, by purpose. */
 export const MOUNT_PATHS = {
   clientCertificate: (name: string) => `${ROOT}/target-cluster/client-certs/${name}`,
   serverTrust: (name: string) => `${ROOT}/target-cluster/trusted-certs/${name}`,
@@ -28,20 +28,26 @@ export const MOUNT_PATHS = {
   configmap: (name: string) => `${ROOT}/secure/configmap/${name}`,
 } as const;
 
-/** Names of Secrets and ConfigMaps may be longer and have dots, as `tls-for-kafka.example.com`; those of volumes may not. */
+/**
+ * Returns the name of a volume. Names of Secrets and ConfigMaps may be longer and contain dots (`tls-for-kafka.example.com`), names of
+ * volumes may not.
+ */
 export function volumeName({ source, name }: Pick<Mount, 'source' | 'name'>): string {
   return childName(source === 'Secret' ? 'secrets' : 'configmaps', name);
 }
 
 /** One volume: a whole Secret or ConfigMap, or single keys of snapshots of it. */
 export interface MountedVolume extends Pick<Mount, 'source' | 'name'> {
-  /** Whether the source itself is mounted. */
+  /** Whether the source itself is mounted, not a snapshot. */
   readonly isWhole: boolean;
-  /** Keys by the snapshot that they are taken from. */
+  /** Keys by the name of the snapshot that contains them. */
   readonly snapshots: ReadonlyMap<string, readonly string[]>;
 }
 
-/** One for each source, in the order of their names, however often it is mounted. Of mounts that have one key, the first counts. */
+/**
+ * Returns one volume for each source, sorted by name, however often it is mounted. If several mounts have the same key, the first one
+ * counts.
+ */
 export function mountedVolumes(mounts: readonly Mount[]): MountedVolume[] {
   const byName = new Map<string, Mount[]>();
   for (const mount of mounts) byName.set(volumeName(mount), [...(byName.get(volumeName(mount)) ?? []), mount]);
@@ -61,7 +67,7 @@ export function mountedVolumes(mounts: readonly Mount[]): MountedVolume[] {
     });
 }
 
-/** Each mount once, by path, with all keys that are named of it. */
+/** Returns each mount once, by path, with all keys that any of them names. */
 export function distinctMounts(mounts: readonly Mount[]): Mount[] {
   const byPath = new Map<string, Mount>();
   for (const mount of mounts) {

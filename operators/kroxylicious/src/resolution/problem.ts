@@ -1,4 +1,4 @@
-// What can be wrong with a resource, as its conditions tell it.
+// Problems of a resource and the conditions that report them.
 import { type ConditionInput, conditionType, noCondition } from '@capstan/reconcile';
 
 export type Reason =
@@ -14,13 +14,13 @@ export type Reason =
 export interface Problem {
   readonly about: 'ResolvedRefs' | 'Accepted';
   readonly reason: Reason;
-  /** The field that has the fault: `spec.tls.certificateRef`. */
+  /** The field with the fault: `spec.tls.certificateRef`. */
   readonly path: string;
-  /** What is wrong and what to do. */
+  /** The problem and its remedy. */
   readonly message: string;
 }
 
-/** Something that is served as it is, and that people should look at all the same. */
+/** A problem that does not keep the cluster from being served, but that the user should know. */
 export interface Warning {
   readonly reason:
     | 'CertificateExpired'
@@ -48,14 +48,14 @@ const accepted = conditionType<Reason | 'Accepted'>('Accepted');
 
 const warning = conditionType<Warning['reason']>('Warning');
 
-/** There only while there is something to warn of. */
+/** Returns the condition for warnings. It is absent if there are none. */
 export function warningCondition(warnings: readonly Warning[]): ConditionInput {
   const [first] = warnings;
   if (first === undefined) return noCondition(warning.type);
   return warning.isTrue(first.reason, reported(warnings));
 }
 
-/** The condition of one type; of several problems the first determines the reason, and the message has all. */
+/** Returns the condition of one type. The first problem determines the reason, and the message contains all problems. */
 export function conditionAbout(about: Problem['about'], problems: readonly Problem[]): ConditionInput {
   const found = problems.filter((one) => one.about === about);
   const [first] = found;
@@ -68,7 +68,7 @@ function reported(found: readonly { readonly path: string; readonly message: str
   return [...new Set(found.map(({ path, message }) => `${path}: ${message}`))].join('; ');
 }
 
-/** An object as messages name it: `secret/upstream-ca in namespace edge`. */
+/** Returns the name of an object for messages: `secret/upstream-ca in namespace edge`. */
 export function named(kind: string, { name, namespace }: { name: string; namespace: string }): string {
   return `${kind.toLowerCase()}/${name} in namespace ${namespace}`;
 }

@@ -1,4 +1,4 @@
-// How far a Deployment is with what was last asked of it.
+// The progress of a Deployment towards its latest template.
 import { type Deployment, rolloutProgress as progressOf } from '@capstan/kube';
 import {
   aside,
@@ -11,31 +11,31 @@ import {
 import { reportedHash } from '../hash/combine-hashes.ts';
 import { CHECKSUM_ANNOTATION, CLUSTERS_ANNOTATION, TEMPLATE_ANNOTATION } from '../kinds/labels.ts';
 
-/** Condition of a VirtualKafkaCluster, there only while a change of what runs for it waits. */
+/** A condition of a VirtualKafkaCluster that exists only while a change of its pods waits. */
 export const ROLLOUT_HELD = 'RolloutHeld';
 
 export interface Rollout {
-  /** Of the Deployment. */
+  /** The name of the Deployment. */
   readonly name: string;
-  /** The hash that the pod template carries. */
+  /** The hash on the pod template. */
   readonly hash: string | undefined;
-  /** The id of the pod template, as we wrote it. */
+  /** The id of the pod template that we wrote. */
   readonly template: string | undefined;
   readonly wanted: number;
   readonly updated: number;
   readonly available: number;
   readonly ready: number;
-  /** All pods are of the present template and available. */
+  /** All pods have the present template and are available. */
   readonly isComplete: boolean;
-  /** A user rolled it back, and it is left so until the inputs change. */
+  /** A user rolled it back. It stays so until the inputs change. */
   readonly isHeld: boolean;
-  /** Which configurations of which virtual clusters it runs; see running-clusters.ts. */
+  /** The configurations of virtual clusters that it runs, in the format of running-clusters.ts. */
   readonly clusters: string;
-  /** By `kubectl rollout pause`. */
+  /** Paused by `kubectl rollout pause`. */
   readonly isPaused: boolean;
-  /** Why pods do not come: it is paused, or what the Deployment's own conditions tell. */
+  /** The reason why pods do not start: the Deployment is paused, or its conditions report a failure. */
   readonly failure: string | undefined;
-  /** How the Deployment came by its pod template, and why. */
+  /** The origin of the pod template: the writer and the cause. */
   readonly origin: TemplateOrigin;
 }
 
@@ -62,23 +62,24 @@ export const rolloutOf = aside((deployment: Deployment): Rollout => {
   };
 });
 
-/** What was last rolled to, from what, and why; remembered, because later writes have other causes. */
+/** The last rollout: its hashes and its cause. It is remembered, because later writes have other causes. */
 export interface Rolled {
   configHash: string;
-  /** Of the pods; absent where an earlier release wrote it. */
+  /** The id of the pod template. Absent if an earlier release wrote this. */
   template?: string;
   from?: string;
   reason?: string;
 }
 
 /**
- * A rollout is reported when the pods have another hash, or are other pods with the same one. A template that another client
- * wrote is no rollout until it is decided that it stays.
+ * Returns the rollout to remember. A rollout is reported when the pods have another hash, or other pods have the same hash. A template that
+ * another client wrote is not a rollout until it is decided that it stays.
  */
 export function rolledTo({ hash, template, origin }: Rollout, known: Rolled | undefined): Rolled | undefined {
   if (hash === undefined) return known;
   const now = { configHash: hash, ...(template === undefined ? {} : { template }) };
-  // The first template starts pods and rolls none. A later one was applied by a process that ended before it remembered any.
+  // The first template starts pods and is not a rollout. A later one was applied by a process that ended before it could remember a
+  // rollout.
   if (known === undefined) return origin.applied > 1 ? { ...now, reason: reasonOf(origin) } : now;
   const isSameTemplate = template === undefined || known.template === undefined || known.template === template;
   if (known.configHash === hash && isSameTemplate)
@@ -95,7 +96,7 @@ function reasonOf({ is, cause }: TemplateOrigin): string {
   );
 }
 
-/** `status.rollout`, which moves while pods come and go. */
+/** Returns `status.rollout`, which changes while pods start and stop. */
 export function rolloutProgress(rollout: Rollout | undefined, rolled: Rolled | undefined): { rollout?: object } {
   if (rollout === undefined || rolled === undefined) return {};
   const { updated, available, wanted } = rollout;
@@ -103,7 +104,7 @@ export function rolloutProgress(rollout: Rollout | undefined, rolled: Rolled | u
   return { rollout: { ...reported, updated, available, wanted } };
 }
 
-/** Once a rollout: what happens afterwards with the same configuration (scaling, a lost node) is no new one. */
+/** Returns one event for each rollout. Later changes with the same configuration (scaling, a lost node) are not rollouts. */
 export function rolloutEvents(
   { name, origin }: Rollout,
   rolled: Rolled | undefined,
@@ -112,17 +113,17 @@ export function rolloutEvents(
   if (rolled?.reason === undefined || rolled === known) return [];
   const { from, configHash, template = '', reason } = rolled;
   const isSame = known?.configHash === configHash;
-  // Only that it is known which pods these are.
+  // The hash is the same, and an earlier release did not remember the template: only the memory is completed.
   if (isSame && known.template === undefined) return [];
   const note = isSame
     ? `deployment/${name} gets other pods with the same configuration ${reportedHash(configHash)}: ${reason}`
     : `deployment/${name} goes ${from === undefined ? '' : `from ${reportedHash(from)} `}to ${reportedHash(configHash)}: ${reason}`;
-  // A process that ended before it remembered the rollout has reported it perhaps.
+  // A process that ended before it remembered the rollout may have reported it. The same id prevents a second event.
   const write = origin.is === 'restored' ? `${known?.template} ${origin.revision}` : parseCause(origin.cause)?.at;
   return [{ reason: 'RolloutStarted', note, id: `${origin.is} ${configHash} ${template} ${write}` }];
 }
 
-/** The cause of a write in one line: `Secret edge/upstream-ca (data.ca.crt) → KafkaService edge/upstream → …`. */
+/** Returns the cause of a write in one line: `Secret edge/upstream-ca (data.ca.crt) → KafkaService edge/upstream → …`. */
 export function causeText(annotation: string | undefined): string | undefined {
   const { changes = [], more = 0 } = parseCause(annotation) ?? {};
   if (changes.length === 0) return undefined;
@@ -152,5 +153,5 @@ function changeText({ object, paths, from, to, via }: CauseChange): string {
   return [`${changed}${how}`, ...way].join(' → ');
 }
 
-/** The nodes of the tree, as paths of causes name them. */
+/** Matches a node of the tree in the path of a cause. */
 const STEP = /^(VirtualKafkaCluster|KafkaService|KafkaProtocolFilter|KafkaProxyIngress)\((.*)\)$/;

@@ -1,18 +1,18 @@
-// What the cluster can do for a sidecar, by its version; feature gates that the user names win over it.
+// The features of the cluster that a sidecar uses, by its version. Feature gates from the user override the version.
 
 export interface ClusterFeatures {
-  /** Init containers with restartPolicy Always: they begin before the containers of the pod, and end after them. */
+  /** Init containers with restartPolicy Always. They start before the containers of the pod and end after them. */
   readonly nativeSidecars: boolean;
-  /** Volumes of images: the jars of plugins are mounted as they are. */
+  /** Image volumes, which mount the jars of plugins directly. */
   readonly imageVolumes: boolean;
 }
 
 export type FeatureGates = Readonly<Record<string, boolean>>;
 
-/** The first minor of Kubernetes 1 that has it on by default. */
+/** The first minor version of Kubernetes 1 that has the feature enabled by default. */
 const SINCE = { nativeSidecars: 29, imageVolumes: 35 };
 
-/** Of a version that is not known the features are those of an old one. */
+/** Returns the features of a version. An unknown version has the features of an old one. */
 export function clusterFeatures(
   version: { readonly major?: string; readonly minor?: string } | undefined,
   gates: FeatureGates = {},
@@ -26,7 +26,7 @@ export function clusterFeatures(
   };
 }
 
-/** `SidecarContainers=true,ImageVolume=false`; undefined when it is none. */
+/** Parses `SidecarContainers=true,ImageVolume=false`. Returns undefined for an invalid text. */
 export function parseFeatureGates(text: string): FeatureGates | undefined {
   const gates: Record<string, boolean> = {};
   for (const entry of text.split(',')) {
@@ -38,7 +38,7 @@ export function parseFeatureGates(text: string): FeatureGates | undefined {
   return gates;
 }
 
-/** `35+` of a provider is 35. */
+/** Parses a version of a provider: `35+` is 35. */
 function numberIn(text = ''): number {
   return Number(/\d+/.exec(text)?.[0] ?? 0);
 }

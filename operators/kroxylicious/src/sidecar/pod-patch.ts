@@ -1,5 +1,5 @@
-// The JSON patch that puts a sidecar into a pod: the configuration as an annotation that a volume makes a file of, the
-// container, what it mounts, and the address of the proxy in the variables of the pod's own containers.
+// Builds the JSON patch that adds a sidecar to a pod: an annotation with the configuration, a volume that presents it as a file, the
+// container and its mounts, and the address of the proxy in the environment of the pod's own containers.
 import {
   type Container,
   childName,
@@ -32,13 +32,13 @@ const CONFIG_FILE = 'proxy-config.yaml';
 const CONFIG_PATH = `/opt/kroxylicious/config/${CONFIG_FILE}`;
 const SECRETS_PATH = '/opt/kroxylicious/secrets';
 const PLUGINS_PATH = '/opt/kroxylicious/classpath-plugins';
-/** Where the image of a plugin has its jars. */
+/** The folder of the jars in the image of a plugin. */
 const JARS_PATH = '/plugins';
 const COPY_PATH = '/dest';
 const MANAGEMENT = 'management';
 const BOOTSTRAP_VARIABLE = 'KAFKA_BOOTSTRAP_SERVERS';
 
-/** What is done to a pod that gets the sidecar. */
+/** Returns the patch for a pod that gets the sidecar. */
 export function injectionPatch(pod: Pod, sidecar: Sidecar, features: ClusterFeatures): PatchOperation[] {
   const mounts = mountsOf(pod, sidecar.spec, features);
   const proxy = sidecarContainer(sidecar, mounts, features);
@@ -60,7 +60,7 @@ export function injectionPatch(pod: Pod, sidecar: Sidecar, features: ClusterFeat
   ];
 }
 
-/** The address of the sidecar in the containers of the pod; nothing where it is already there. */
+/** Returns the patch that sets the address of the sidecar in the containers of the pod. It is empty if the address is already set. */
 export function bootstrapPatch(pod: Pod, spec: SidecarSpec): PatchOperation[] {
   if (!spec.setBootstrapEnvVar) return [];
   const variable: EnvVar = { name: BOOTSTRAP_VARIABLE, value: `localhost:${sidecarPorts(spec).bootstrap}` };
@@ -69,14 +69,15 @@ export function bootstrapPatch(pod: Pod, spec: SidecarSpec): PatchOperation[] {
     const path = `/spec/containers/${i}/env`;
     const places = env.flatMap((one, at) => (one.name === BOOTSTRAP_VARIABLE ? [at] : []));
     if (places.length === 0) return appended(env, path, [variable]);
-    // Whole: one that comes from a ConfigMap has no value that could be replaced. The last of several is what counts.
+    // Replace the whole variable: one that comes from a ConfigMap has no value to replace. If several
+    // variables have this name, the last one counts.
     return places
       .filter((at) => env[at]?.value !== variable.value)
       .map((at) => ({ op: 'replace', path: `${path}/${at}`, value: variable }));
   });
 }
 
-/** What is done to a pod that gets none, for a reason that people should know. */
+/** Returns the patch for a pod that gets no sidecar, for a reason that the user should know. */
 export function skippedPatch(pod: Pod, reason: string): PatchOperation[] {
   return entries(pod.metadata?.labels, 'labels', { [SKIPPED_LABEL]: reason });
 }
@@ -85,7 +86,7 @@ interface SidecarMount {
   readonly volume: Volume;
   readonly mountPath: string;
   readonly subPath?: string;
-  /** Where images cannot be mounted: copies the jars of a plugin into an empty volume. */
+  /** Copies the jars of a plugin into an empty volume if images cannot be mounted. */
   readonly copier?: Container;
 }
 
@@ -103,7 +104,7 @@ function mountsOf(pod: Pod, spec: SidecarSpec, { imageVolumes }: ClusterFeatures
         downwardAPI: { items: [{ path: CONFIG_FILE, fieldRef: { fieldPath } }] },
       },
       mountPath: CONFIG_PATH,
-      // By subPath a file never changes under a running process.
+      // A file that is mounted by subPath never changes under a running process.
       subPath: CONFIG_FILE,
     },
   ];
@@ -131,7 +132,7 @@ function mountsOf(pod: Pod, spec: SidecarSpec, { imageVolumes }: ClusterFeatures
   return mounts;
 }
 
-/** A name that the pod does not use, and that fits. */
+/** Returns a valid name that the pod does not use. */
 function freeName(taken: Set<string>, [first, ...rest]: readonly [string, ...string[]]): string {
   let name = childName(first, ...rest);
   for (let i = 2; taken.has(name); i++) name = childName(first, ...rest, String(i));
@@ -179,7 +180,7 @@ function sidecarContainer(
     startupProbe: probe(5, 2, 30),
     livenessProbe: probe(30, 10, 3),
     readinessProbe: probe(5, 2, 5),
-    // As the user wrote it: the schema takes what Kubernetes takes.
+    // The schema accepts the same resources as Kubernetes.
     ...(spec.resources && { resources: spec.resources }),
     securityContext: RESTRICTED,
     terminationMessagePolicy: 'FallbackToLogsOnError',
@@ -197,7 +198,7 @@ function probe(initialDelaySeconds: number, periodSeconds: number, failureThresh
   return { httpGet, initialDelaySeconds, periodSeconds, failureThreshold, timeoutSeconds: 1 };
 }
 
-/** Labels or annotations: a whole map where there is none, and entries of it otherwise, whatever they were before. */
+/** Adds labels or annotations: the whole map if there is none, and single entries otherwise. Present values are overwritten. */
 function entries(
   present: Readonly<Record<string, string>> | undefined,
   part: 'labels' | 'annotations',
@@ -211,7 +212,7 @@ function entries(
   }));
 }
 
-/** Items at the end of a list; a list of them where there is none. */
+/** Appends items to a list, or adds the list if there is none. */
 function appended(present: readonly unknown[] | undefined, path: string, items: readonly unknown[]): PatchOperation[] {
   if (items.length === 0) return [];
   if (present === undefined || present === null || present.length === 0) return [{ op: 'add', path, value: items }];

@@ -3,12 +3,12 @@ import type { ProxyConfiguration } from '../configuration/schema.ts';
 import { yamlLines } from '../configuration/yaml-text.ts';
 import type { SidecarSpec } from '../kinds/index.ts';
 
-/** Where the trusted certificates of the Kafka cluster are mounted. */
+/** The folder at which the trusted certificates of the Kafka cluster are mounted. */
 export const TLS_MOUNT_PATH = '/opt/kroxylicious/tls/target';
 
 const LOCALHOST = 'localhost';
 
-/** What a spec asks for, with everything that has a default. Undefined while it has no virtual cluster. */
+/** Returns the configuration for a spec, with all defaults filled in. Returns undefined if the spec has no virtual cluster. */
 export function proxyConfiguration(spec: SidecarSpec): ProxyConfiguration | undefined {
   const [cluster] = spec.virtualClusters;
   if (cluster === undefined) return undefined;
@@ -51,11 +51,11 @@ export function proxyConfiguration(spec: SidecarSpec): ProxyConfiguration | unde
 export interface SidecarPorts {
   readonly management: number;
   readonly bootstrap: number;
-  /** One a broker: `last` is that of `lastId`. */
+  /** One port for each broker. `last` is the port of `lastId`. */
   readonly nodes: { readonly first: number; readonly last: number; readonly firstId: number; readonly lastId: number };
 }
 
-/** The ports that the sidecar listens on; of a range of ids that is upside down there are none. */
+/** Returns the ports that the sidecar listens on. A range whose first id is above its last id has no ports. */
 export function sidecarPorts({ managementPort, virtualClusters: [cluster] }: SidecarSpec): SidecarPorts {
   const bootstrap = cluster?.bootstrapPort ?? 9092;
   const { startInclusive: firstId = 0, endInclusive: lastId = 2 } = cluster?.nodeIdRange ?? {};

@@ -1,5 +1,5 @@
-// The answer to an AdmissionReview of a pod: a sidecar, a label that shows why there is none, or a refusal where the
-// administrator asked for it. Pure: the server around it has the configs and the connections.
+// Answers an AdmissionReview of a pod with a sidecar, with a label that gives the reason why there is none, or with a refusal if the
+// administrator asked for it. The code is pure: the server around it holds the configs and the connections.
 import { isRecord, type Pod } from '@capstan/kube';
 import type { AdmissionResponse } from '@capstan/reconcile/webhook';
 import type { KroxyliciousSidecarConfig } from '../kinds/index.ts';
@@ -23,16 +23,16 @@ import { configurationText, proxyConfiguration, sidecarPorts } from './proxy-con
 import { sidecarProblems } from './validate.ts';
 
 export interface ReviewOptions {
-  /** The configs of a namespace. */
+  /** Returns the configs of a namespace. */
   configsIn(namespace: string): readonly KroxyliciousSidecarConfig[];
   readonly features: ClusterFeatures;
-  /** Of sidecars whose config names none. */
+  /** The image of sidecars whose config names none. */
   readonly image: string;
   /** Whether pods that should have a sidecar and cannot get one are refused. */
   readonly denyUninjected: boolean;
 }
 
-/** What was decided about a pod, for the log. */
+/** The decision about a pod, for the log. */
 export interface Decision {
   readonly namespace: string;
   readonly pod: string;
@@ -41,7 +41,7 @@ export interface Decision {
   readonly problem?: string;
 }
 
-/** As the original labels pods. */
+/** The reasons in the pod label, with the names of the original. */
 export type SkipReason =
   | 'container-name-conflict'
   | 'no-KroxyliciousSidecarConfig'
@@ -53,7 +53,7 @@ export interface Reviewed {
   readonly decision?: Decision;
 }
 
-/** What to answer to a request; one that is not about a pod is allowed. */
+/** Returns the response to a request. A request that is not about a pod is allowed. */
 export function review(request: Readonly<Record<string, unknown>>, options: ReviewOptions): Reviewed {
   const uid = typeof request['uid'] === 'string' ? request['uid'] : '';
   const pod = podOf(request['object']);
@@ -72,7 +72,7 @@ export function review(request: Readonly<Record<string, unknown>>, options: Revi
 
   if (pod.metadata?.labels?.[INJECTION_LABEL] === 'disabled')
     return { response: allowed([]), decision: { ...about, outcome: 'declined' } };
-  // The image of the proxy is one of Linux. A pod for Windows nodes is admitted unchanged, whatever the policy: it cannot run elsewhere.
+  // The image of the proxy runs on Linux only. Admit a pod for Windows nodes unchanged under every policy, since it cannot run elsewhere.
   if (isForWindows(pod)) return { response: allowed([]), decision: { ...about, outcome: 'windows' } };
   const found = choose(pod, options.configsIn(namespace));
   if ('sidecar' in found) {
@@ -84,7 +84,7 @@ export function review(request: Readonly<Record<string, unknown>>, options: Revi
         decision: { ...about, outcome: 'injected', config: found.name },
       };
     }
-    // The server asks again when another webhook has changed the pod: containers that came meanwhile get the address.
+    // The server reviews the pod again after another webhook has changed it. Containers that were added meanwhile get the address.
     if (isInjected(pod, sidecar))
       return {
         response: allowed(bootstrapPatch(pod, sidecar.spec)),
@@ -107,7 +107,7 @@ type Found =
   | { readonly name: string; readonly sidecar: Omit<Sidecar, 'image'> & { readonly image: string } }
   | { readonly reason: SkipReason; readonly problem: string };
 
-/** The config that a pod names, or the only one of its namespace. */
+/** Returns the config that a pod names, or the only one of its namespace. */
 function choose(pod: Pod, configs: readonly KroxyliciousSidecarConfig[]): Found {
   const named = pod.metadata?.annotations?.[CONFIG_ANNOTATION];
   const [config, ...others] = configs.filter(({ metadata }) => named === undefined || metadata.name === named);
@@ -169,7 +169,7 @@ function hasContainer(pod: Pod): boolean {
   return containersOf(pod).some(({ name }) => name === SIDECAR_CONTAINER);
 }
 
-/** Whether the container of that name is the one that was put there, with the configuration that it would get now. */
+/** Returns whether the container of that name is an injected sidecar with the configuration that the pod would get now. */
 function isInjected(pod: Pod, { configuration, generation, image }: Sidecar): boolean {
   const { annotations } = pod.metadata ?? {};
   const own = containersOf(pod).filter(({ name }) => name === SIDECAR_CONTAINER);
@@ -180,7 +180,7 @@ function isInjected(pod: Pod, { configuration, generation, image }: Sidecar): bo
   );
 }
 
-/** Ports are those of the whole pod: two containers cannot listen on one. */
+/** Returns warnings about ports that two containers of the pod would listen on. */
 function clashes(pod: Pod, { spec }: Sidecar): string[] {
   const { management, bootstrap, nodes } = sidecarPorts(spec);
   const isOurs = (port: number) =>

@@ -1,5 +1,4 @@
-// The program of the webhook: the configs of all namespaces in memory, the server, and its certificate from files that a
-// kubelet renews.
+// The program of the webhook. It keeps the configs of all namespaces in memory and serves a certificate from files that a kubelet renews.
 import {
   type Client,
   type Clock,
@@ -24,16 +23,16 @@ export interface ServeOptions {
   readonly image: string;
   readonly denyUninjected: boolean;
   readonly gates: FeatureGates;
-  /** Reads the certificate and the key as they are now. */
+  /** Reads the present certificate and key. */
   readPair(): Promise<KeyPair>;
-  /** Called once it serves. */
+  /** Called once the webhook serves. */
   started?(server: WebhookServer): void;
 }
 
-/** How long a renewed certificate may wait. */
+/** The longest time until a renewed certificate is served. */
 const POLL_MS = 10_000;
 
-/** Runs until the signal is aborted. It serves from the moment on at which it knows all configs. */
+/** Runs until the signal is aborted. It starts to serve once it knows all configs. */
 export async function serveWebhook(options: ServeOptions, signal: AbortSignal): Promise<void> {
   const { client, clock, logger } = options;
   const informer = createInformer<KroxyliciousSidecarConfig>({ ...options, kind: Kind });
@@ -80,7 +79,7 @@ export async function serveWebhook(options: ServeOptions, signal: AbortSignal): 
         current = next;
         logger.info('the certificate was renewed');
       } catch (error) {
-        // Two files change one after the other: the next look finds both.
+        // The two files change one after the other. The next poll finds both.
         logger.warn('the certificate could not be renewed; the one before is served', { error: reasonOf(error) });
       }
     }

@@ -1,22 +1,22 @@
-// What is wrong with a KroxyliciousSidecarConfig beyond its schema. A config that the proxy would refuse is given to no pod:
-// the container would end again and again, and the pod with it.
+// Validates a KroxyliciousSidecarConfig beyond its schema. No pod gets a config that the proxy would refuse: the container would fail again
+// and again, and the pod with it.
 import { compareQuantities, isRecord, parseQuantity, validateDns1123Subdomain } from '@capstan/kube';
 import { LAST_PORT } from '../configuration/schema.ts';
 import { validateConfiguration } from '../configuration/validate.ts';
 import type { SidecarSpec } from '../kinds/index.ts';
 import { configurationText, proxyConfiguration, sidecarPorts } from './proxy-configuration.ts';
 
-/** Annotations of an object may have 256 KiB together; some belong to others. */
+/** All annotations of an object may have 256 KiB together, and other programs add some. */
 const LONGEST_CONFIGURATION = 192 * 1024;
 
-/** Each as a sentence about a field; empty when the proxy would start. */
+/** Returns one sentence for each faulty field. The list is empty if the proxy would start. */
 export function sidecarProblems(spec: SidecarSpec): readonly string[] {
   const [cluster] = spec.virtualClusters;
   const configuration = proxyConfiguration(spec);
   if (cluster === undefined || configuration === undefined) return ['spec.virtualClusters must have one entry'];
   const problems = [...portProblems(spec), ...nameProblems(spec), ...podProblems(spec), ...resourceProblems(spec)];
   if (problems.length > 0) return problems;
-  // Everything else as the proxy itself sees it, in the words of the spec.
+  // Report all other problems that the proxy would find, with fields of the spec.
   const faults = validateConfiguration(configuration).map(({ path, problem }) => `${fieldOf(path)} ${problem}`);
   if (faults.length > 0) return faults;
   const size = Buffer.byteLength(configurationText(configuration));
@@ -48,7 +48,7 @@ function portProblems(spec: SidecarSpec): string[] {
   return problems;
 }
 
-/** Names that become volumes, folders or definitions: each once. */
+/** Checks that names of volumes, folders or definitions are unique. */
 function nameProblems({ filterDefinitions = [], secretMounts = [], plugins = [] }: SidecarSpec): string[] {
   const lists = { filterDefinitions, secretMounts, plugins };
   return Object.entries(lists).flatMap(([field, items]) => {
@@ -58,7 +58,7 @@ function nameProblems({ filterDefinitions = [], secretMounts = [], plugins = [] 
   });
 }
 
-/** What the server would refuse in a pod: no pod of the namespace could be created. */
+/** Returns problems for which the server would refuse the pod, so that no pod of the namespace could be created. */
 function podProblems({
   virtualClusters: [cluster],
   proxyImage,
@@ -122,7 +122,7 @@ function isQuantity(amount: unknown): boolean {
   }
 }
 
-/** From a path of the configuration to one of the spec. */
+/** Converts a path of the configuration to a path of the spec. */
 function fieldOf(path: string): string {
   return `spec.${path}`
     .replace(/\.virtualClusters\[0\]\.targetCluster\.bootstrapServers/, '.virtualClusters[0].targetBootstrapServers')

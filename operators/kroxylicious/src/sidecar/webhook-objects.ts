@@ -1,5 +1,4 @@
-// What the webhook consists of in the cluster, under the names of the original's installation: one that is there goes on as
-// ours.
+// The objects of the webhook in the cluster. They have the names of the original's installation, so that an existing one is adopted.
 import type {
   ClusterRole,
   ClusterRoleBinding,
@@ -29,7 +28,7 @@ export type WebhookSettings = Pick<
   'image' | 'webhookImage' | 'webhookNamespace' | 'webhookReplicas' | 'webhookFailurePolicy' | 'uninjectedPodPolicy'
 >;
 
-/** All names that the webhook is called by. */
+/** Returns all host names by which the webhook is called. */
 export function webhookDnsNames({ webhookNamespace }: Pick<WebhookSettings, 'webhookNamespace'>, domain: string) {
   const ends = ['', `.${webhookNamespace}`, `.${webhookNamespace}.svc`, `.${webhookNamespace}.svc.${domain}`];
   return ends.map((end) => WEBHOOK_NAME + end).toSorted();
@@ -40,7 +39,7 @@ export function webhookNamespace({ webhookNamespace: name }: WebhookSettings): C
   return { metadata: { name, labels } };
 }
 
-/** It reads configs, and nothing else. */
+/** The webhook may only read configs. */
 export const WEBHOOK_RULES = [
   {
     apiGroups: [KroxyliciousSidecarConfig.group],
@@ -133,13 +132,13 @@ export function webhookDeployment(settings: WebhookSettings): ChildObject<Deploy
           volumes: [
             {
               name: 'tls',
-              // Not the key of the authority.
+              // Do not mount the key of the authority.
               secret: {
                 secretName: WEBHOOK_SECRET,
                 items: ['tls.crt', 'tls.key'].map((key) => ({ key, path: key })),
               },
             },
-            // For Node's cache of compiled code.
+            // Holds Node's compile cache.
             { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } },
           ],
         },
@@ -148,12 +147,12 @@ export function webhookDeployment(settings: WebhookSettings): ChildObject<Deploy
   };
 }
 
-/** Namespaces that no webhook may stand in the way of: those of the cluster itself, and its own. */
+/** Namespaces in which no webhook may block pods: those of the cluster itself, and the webhook's own one. */
 const SYSTEM_NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease'];
 
 /**
- * The server asks the webhook about new pods of namespaces that want sidecars, and about no others: while the webhook does
- * not answer, the rest of the cluster does not notice, and the webhook's own pods can always start.
+ * Returns the registration of the webhook. The server calls the webhook only for new pods of namespaces that request sidecars. While the
+ * webhook is unavailable, the rest of the cluster is not affected, and the webhook's own pods can always start.
  */
 export function webhookConfiguration(
   { webhookNamespace: namespace, webhookFailurePolicy }: WebhookSettings,
@@ -167,7 +166,7 @@ export function webhookConfiguration(
         admissionReviewVersions: ['v1'],
         sideEffects: 'None',
         failurePolicy: webhookFailurePolicy,
-        // Other webhooks may add containers after it.
+        // Other webhooks may add containers after this one.
         reinvocationPolicy: 'IfNeeded',
         matchPolicy: 'Equivalent',
         timeoutSeconds: 10,

@@ -1,6 +1,5 @@
-// The Deployment of a proxy. Its pod template changes exactly when the configuration or what the user says about pods does:
-// the hash of everything that the configuration was built from is an annotation of it, and the configuration is mounted by a
-// name that follows from its content.
+// The Deployment of a proxy. Its pod template changes exactly when the configuration or the user's settings for pods change: it has an
+// annotation with the hash of all inputs of the configuration, and it mounts the configuration by a name that is derived from its content.
 import type { Container, Deployment, PodSpec, ResourceRequirements } from '@capstan/kube';
 import { type ChildObject, plainDigest } from '@capstan/reconcile';
 import type { Composed } from '../configuration/compose.ts';
@@ -22,17 +21,17 @@ export interface DeploymentParts {
   readonly spec: KafkaProxySpec | undefined;
   readonly image: string;
   readonly composed: Composed;
-  /** The hash to write: the one that is there already when it says the same. */
+  /** The hash to write. It stays the present one if that one is equivalent. */
   readonly hash: string;
-  /** There the platform gives pods their groups, and refuses any other. */
+  /** OpenShift assigns groups to pods and refuses other groups. */
   readonly isOpenShift: boolean;
-  /** The virtual clusters that it serves: the value of their annotation. */
+  /** The annotation that lists the virtual clusters of this Deployment. */
   readonly clusters: string;
 }
 
 const CONFIG_PATH = '/opt/kroxylicious/config/proxy-config.yaml';
 export const CONFIG_KEY = 'proxy-config.yaml';
-/** The group that the proxy's process has in its image. */
+/** The group of the proxy's process in its image. */
 const PROXY_GROUP = 185;
 const SECRET_MODE = 0o640;
 
@@ -65,7 +64,7 @@ export function proxyDeployment({
     spec: {
       replicas: spec?.replicas ?? 1,
       selector: { matchLabels: labels },
-      // No pod goes before its successor is ready.
+      // Stop no pod before its successor is ready.
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } },
       ...(spec?.rollout?.minReadySeconds === undefined ? {} : { minReadySeconds: spec.rollout.minReadySeconds }),
       template,
@@ -75,13 +74,13 @@ export function proxyDeployment({
 
 const templateId = (template: unknown) => plainDigest(template).split('.')[1]?.slice(0, 16) ?? '';
 
-/** Whether writing this Deployment would start other pods than those that it has. */
+/** Returns whether writing this Deployment would replace its pods. */
 export function rollsPods(
   parts: DeploymentParts,
   { hash, template }: { readonly hash: string | undefined; readonly template: string | undefined },
 ): boolean {
   const next = proxyDeployment(parts).metadata.annotations?.[TEMPLATE_ANNOTATION];
-  // One that an earlier release wrote does not say which template it has.
+  // A Deployment that an earlier release wrote has no template id.
   return hash !== parts.hash || (template !== undefined && template !== next);
 }
 
@@ -112,7 +111,7 @@ function podSpec(
 }
 
 function container(spec: KafkaProxySpec | undefined, image: string, { mounts, ports }: Composed): Container {
-  // As the user wrote it: the schema takes what Kubernetes takes.
+  // The schema accepts the same resources as Kubernetes.
   const resources = spec?.infrastructure?.proxyContainer?.resources as ResourceRequirements | undefined;
   const probe = {
     httpGet: { path: '/livez', port: 'management' },
@@ -135,7 +134,7 @@ function container(spec: KafkaProxySpec | undefined, image: string, { mounts, po
     securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, readOnlyRootFilesystem: true },
     terminationMessagePolicy: 'FallbackToLogsOnError',
     volumeMounts: [
-      // By subPath a file never changes under a running process.
+      // A file that is mounted by subPath never changes under a running process.
       { name: 'config-volume', mountPath: CONFIG_PATH, subPath: CONFIG_KEY, readOnly: true },
       ...mounts.map((mount) => ({ name: volumeName(mount), mountPath: mount.path, readOnly: true })),
     ],
@@ -156,7 +155,7 @@ function volume(mounted: MountedVolume): NonNullable<PodSpec['volumes']>[number]
   return { name, projected: { defaultMode: SECRET_MODE, sources: [...(isWhole ? [whole] : []), ...copies] } };
 }
 
-/** By content: old pods never see new bytes, and a rollback finds the old configuration. */
+/** Returns a name that is derived from the content. So old pods never see new bytes, and a rollback finds the old configuration. */
 export function configMapName(workload: Workload, { id }: Pick<Composed, 'id'>): string {
   return `${workloadName(workload)}-proxy-config-${id}`;
 }

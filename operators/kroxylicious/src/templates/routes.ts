@@ -1,5 +1,5 @@
-// The Routes of OpenShift that lead to a virtual cluster: one for the bootstrap address and one for each broker. TLS passes
-// through them untouched; the proxy identifies brokers by host name.
+// The Routes of OpenShift that lead to a virtual cluster: one for the bootstrap address and one for each broker. They pass TLS through. The
+// proxy identifies brokers by host name.
 import { type AppliedChild, apply } from '@capstan/reconcile';
 import { SNI_PORT } from '../configuration/schema.ts';
 import { OpenShiftRoute } from '../kinds/index.ts';
@@ -36,7 +36,7 @@ function route(
         },
       },
       spec: {
-        // The host is this and the router's domain.
+        // The host consists of the subdomain and the router's domain.
         subdomain: name,
         port: { targetPort: SNI_PORT },
         tls: { termination: 'passthrough' },

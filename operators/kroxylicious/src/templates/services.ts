@@ -1,4 +1,4 @@
-// The Services that clients reach a virtual cluster by.
+// The Services by which clients reach a virtual cluster.
 import { childName, Service } from '@capstan/kube';
 import { type AppliedChild, apply } from '@capstan/reconcile';
 import { SNI_PORT } from '../configuration/schema.ts';
@@ -19,11 +19,11 @@ export interface ServiceParts {
   readonly workload: Workload;
   readonly cluster: string;
   readonly ways: readonly ClusterWay[];
-  /** By ingress. */
+  /** Annotations for Services, by ingress. */
   readonly annotations: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** The Services of a cluster inside the Kubernetes cluster: one by port, or one for each broker by host name. */
+/** Returns the Services of a virtual cluster: one with all ports, or one for each broker by host name. */
 export function clusterServices(parts: ServiceParts): AppliedChild[] {
   return parts.ways.flatMap((way) => {
     if (way.type === 'LoadBalancer') return [];
@@ -51,7 +51,7 @@ function sniServices(parts: ServiceParts, way: ClusterWay): AppliedChild[] {
   ];
 }
 
-/** What the Routes of a cluster lead to. */
+/** Returns the Service that the Routes of a cluster lead to. */
 function routeService(parts: ServiceParts, way: ClusterWay): AppliedChild {
   const ports = [{ name: `${parts.cluster}-${SNI_PORT}`, port: SNI_PORT, targetPort: SNI_PORT, protocol: 'TCP' }];
   return service(parts, way, routeServiceName(parts.cluster, way.ingress), { ports, isBootstrap: true });
@@ -84,7 +84,10 @@ function service(
   );
 }
 
-/** The one load balancer of a workload, for all clusters that it serves by TLS host name from outside; undefined when none is. */
+/**
+ * Returns the load balancer of a workload for all clusters that it serves to the outside by TLS host name. Returns undefined if there are
+ * none.
+ */
 export function loadBalancer(
   namespace: string,
   workload: Workload,
@@ -123,7 +126,7 @@ export function loadBalancerName(workload: Workload): string {
   return childName(workloadName(workload), 'sni');
 }
 
-/** What consoles read: which clusters a Service leads to. */
+/** Returns the annotation from which consoles read the clusters of a Service. */
 export function bootstrapText(served: readonly (readonly [string, ClusterWay])[]): string {
   const bootstrapServers = served
     .map(([clusterName, { ingress, bootstrapServer = '' }]) => ({

@@ -1,9 +1,8 @@
-// What is in certificate Secrets and trust anchors: checked before a proxy starts with it, since one bad file stops all of
-// its virtual clusters.
+// Inspects certificate Secrets and trust anchors before a proxy starts with them, since one bad file stops all its virtual clusters.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import type { StoreType } from '../kinds/index.ts';
 
-/** Netty tries these one after another, and the proxy does not start with any other. */
+/** Netty tries these types one after another. The proxy does not start with any other type. */
 const KEY_TYPES = new Set(['rsa', 'dsa', 'ec']);
 
 export interface Validity {
@@ -12,7 +11,10 @@ export interface Validity {
   readonly until: number;
 }
 
-/** What is wrong with a certificate and its key (PEM), or when the certificate is valid. Never contains any of their content. */
+/**
+ * Returns the problem of a certificate and its key (PEM), or the time in which the certificate is valid. The result contains none of their
+ * content.
+ */
 export function inspectCertificate(certificate: string, key: string): string | Validity {
   const chain = chainOf(certificate);
   const [leaf, ...others] = chain ?? [];
@@ -25,7 +27,7 @@ export function inspectCertificate(certificate: string, key: string): string | V
     return others.some((other) => other?.checkPrivateKey(privateKey))
       ? 'the certificate of tls.key is not the first one in tls.crt; put it before those that signed it'
       : 'tls.key is not the key of the certificate in tls.crt; store the two that belong together';
-  // Netty reads no other form, and the proxy would not start.
+  // Netty supports no other form, and the proxy would not start.
   if (!key.includes('-----BEGIN PRIVATE KEY-----'))
     return 'tls.key is not in the PKCS#8 form, the only one that the proxy reads; convert it with "openssl pkcs8 -topk8 -nocrypt", or set privateKey.encoding to PKCS8 in its Certificate of cert-manager';
   if (!KEY_TYPES.has(privateKey.asymmetricKeyType ?? ''))
@@ -33,7 +35,7 @@ export function inspectCertificate(certificate: string, key: string): string | V
   return { from: leaf.validFromDate.getTime(), until: leaf.validToDate.getTime() };
 }
 
-/** What is wrong with a trust store's bytes; undefined when it looks like what it should be. */
+/** Returns the problem of a trust store's bytes, or undefined if they have the format of its type. */
 export function trustFault(content: Buffer, storeType: StoreType): string | undefined {
   switch (storeType) {
     case 'PEM': {
@@ -50,9 +52,9 @@ export function trustFault(content: Buffer, storeType: StoreType): string | unde
 }
 
 /**
- * Whether the proxy would find no certificate in an otherwise valid trust store, and trust no peer. It is given no
- * password, and without one Java passes over the encrypted certificates of a PKCS#12 store, which those of keytool and openssl
- * are by default, and over those that are not marked as trusted. The certificates of other stores can be read by everybody.
+ * Returns whether the proxy would find no certificate in an otherwise valid trust store, and so trust no peer. The proxy gets no password.
+ * Without one, Java skips the encrypted certificates of a PKCS#12 store (keytool and openssl encrypt them by default) and those that are
+ * not marked as trusted. Other stores are readable without a password.
  */
 export function seemsEmpty(content: Buffer, storeType: StoreType): boolean {
   return storeType === 'PKCS12' && (content.includes(ENCRYPTED_DATA) || !content.includes(TRUSTED_KEY_USAGE));
@@ -60,10 +62,10 @@ export function seemsEmpty(content: Buffer, storeType: StoreType): boolean {
 
 /** The object identifier of PKCS#7's encryptedData. */
 const ENCRYPTED_DATA = Buffer.from('06092a864886f70d010706', 'hex');
-/** The one of the attribute by which Java marks certificates as trusted. */
+/** The object identifier of the attribute with which Java marks certificates as trusted. */
 const TRUSTED_KEY_USAGE = Buffer.from('060c6086480186f966adca7b0101', 'hex');
 
-/** All certificates of a PEM text in their order, undefined for one that cannot be read; undefined when there is none. */
+/** Returns all certificates of a PEM text in their order, with undefined for an unreadable one. Returns undefined if there are none. */
 function chainOf(pem: string): (X509Certificate | undefined)[] | undefined {
   const blocks = pem.match(/-----BEGIN [^-\n]*CERTIFICATE-----[\s\S]*?-----END [^-\n]*CERTIFICATE-----/g);
   return blocks?.map((block) => {
@@ -84,14 +86,14 @@ function keyOf(pem: string): KeyObject | undefined {
 }
 
 const JKS_MAGIC = 0xfe_ed_fe_ed;
-/** SEQUENCE with a length of one, two or three bytes, or none; then the version, INTEGER 3. */
+/** Matches a SEQUENCE with a length of up to four bytes or an indefinite one, and the version INTEGER 3. */
 const PKCS12_HEAD = /^30(80|[0-7].|81..|82.{4}|83.{6}|84.{8})020103/;
 
 function isPkcs12(content: Buffer): boolean {
   return PKCS12_HEAD.test(content.subarray(0, 12).toString('hex'));
 }
 
-/** The store type that a key's ending stands for. */
+/** Returns the store type for the suffix of a key. */
 export function storeTypeOf(key: string): StoreType | undefined {
   if (key.endsWith('.pem')) return 'PEM';
   if (key.endsWith('.p12')) return 'PKCS12';

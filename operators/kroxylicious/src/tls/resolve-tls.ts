@@ -1,5 +1,5 @@
-// From references to certificates and trust anchors to the TLS part of the proxy's configuration, with the mounts that it
-// needs and the content that its hash covers. Used by KafkaService (towards Kafka) and VirtualKafkaCluster (towards clients).
+// Resolves references to certificates and trust anchors to the TLS part of the proxy's configuration, with the mounts and the content that
+// the hash covers. KafkaService uses it towards Kafka, VirtualKafkaCluster towards clients.
 import { isUtf8 } from 'node:buffer';
 import { ConfigMap, Secret } from '@capstan/kube';
 import type { Reader } from '@capstan/reconcile';
@@ -12,7 +12,7 @@ import { inspectCertificate, seemsEmpty, storeTypeOf, trustFault, type Validity 
 export interface Resolved<V> {
   readonly value?: V;
   readonly mounts: readonly Mount[];
-  /** What the files hold, for the hash: strings of Secrets are keyed by the digest. */
+  /** The content of the files, for the hash. The digest applies its key to strings of Secrets. */
   readonly content: readonly unknown[];
   readonly problems: readonly Problem[];
   readonly warnings?: readonly Warning[];
@@ -21,16 +21,16 @@ export interface Resolved<V> {
 interface Place {
   readonly read: Reader;
   readonly namespace: string;
-  /** The field that holds the reference. */
+  /** The field with the reference. */
   readonly path: string;
-  /** Where the source is mounted. */
+  /** Returns the folder at which the source is mounted. */
   readonly mountPath: (name: string) => string;
 }
 
 const secretContent = ({ type, data }: Secret) => ({ type, data });
 const configMapContent = ({ data, binaryData }: ConfigMap) => ({ data, binaryData });
 
-/** A certificate and its key, from a Secret of type kubernetes.io/tls. */
+/** Resolves a certificate and its key from a Secret of type kubernetes.io/tls. */
 export function resolveCertificate(ref: CertificateRef, place: Place): Resolved<NonNullable<TlsConfig['key']>> {
   const { read, namespace, path, mountPath } = place;
   const at = { namespace, name: ref.name };
@@ -61,7 +61,7 @@ export function resolveCertificate(ref: CertificateRef, place: Place): Resolved<
   };
 }
 
-/** The proxy starts with it, and clients refuse it: reported as a warning, and served as it is. */
+/** Returns warnings for a certificate outside its validity. The proxy starts with it and serves it, but clients refuse it. */
 function validityWarnings(valid: Validity, where: string, { read, path }: Place): Warning[] {
   const time = (instant: number) => new Date(instant).toISOString().replace('.000Z', 'Z');
   if (!read.reached(valid.from))
@@ -77,7 +77,7 @@ function validityWarnings(valid: Validity, where: string, { read, path }: Place)
   return [{ reason: 'CertificateExpired', path, message }];
 }
 
-/** A trust store, from one key of a ConfigMap or Secret. */
+/** Resolves a trust store from one key of a ConfigMap or Secret. */
 export function resolveTrust(ref: TrustAnchorRef, place: Place): Resolved<{ storeFile: string; storeType: StoreType }> {
   const { read, namespace, path, mountPath } = place;
   const at = { namespace, name: ref.name };
@@ -118,13 +118,13 @@ export function resolveTrust(ref: TrustAnchorRef, place: Place): Resolved<{ stor
 const EMPTY_STORE =
   'has no certificate that the proxy can read without a password, so no certificate is trusted; create it with "keytool -J-Dkeystore.pkcs12.certProtectionAlgorithm=NONE -importcert", or use PEM';
 
-/** One key's content: the text as the object holds it (for the hash), and its bytes. */
+/** The content of one key: the text in the object (for the hash) and its bytes. */
 export interface KeyContent {
   readonly text: string;
   readonly bytes: Buffer;
 }
 
-/** Looks up keys of a Secret or ConfigMap; undefined when there is no such object. */
+/** Looks up keys of a Secret or ConfigMap. Returns undefined if the object does not exist. */
 export function keysOf(
   read: Reader,
   source: MountSource,
@@ -140,7 +140,7 @@ export function keysOf(
   return (key) => contentOf(found.data?.[key], 'utf8') ?? plainly(contentOf(found.binaryData?.[key], 'base64'));
 }
 
-/** Text is the same content in `data` and in `binaryData`. */
+/** Converts text of `binaryData` to the form that it has in `data`, so that both have the same hash. */
 function plainly(content: KeyContent | undefined): KeyContent | undefined {
   return content !== undefined && isUtf8(content.bytes)
     ? { text: content.bytes.toString('utf8'), bytes: content.bytes }
@@ -151,7 +151,10 @@ function contentOf(text: string | undefined, encoding: 'base64' | 'utf8'): KeyCo
   return text === undefined ? undefined : { text, bytes: Buffer.from(text, encoding) };
 }
 
-/** The proxy's form of an allow and a deny list; undefined when nothing is said. Denials are a set: sorted. */
+/**
+ * Returns the proxy's form of an allow and a deny list, or undefined if both are empty. Denials are sorted, since their order has no
+ * meaning.
+ */
 export function allowedDenied(lists: AllowDeny | undefined): TlsConfig['protocols'] {
   const allowed = lists?.allow ?? [];
   const denied = [...new Set(lists?.deny)].toSorted();
@@ -159,7 +162,7 @@ export function allowedDenied(lists: AllowDeny | undefined): TlsConfig['protocol
   return { ...(allowed.length > 0 ? { allowed } : {}), ...(denied.length > 0 ? { denied } : {}) };
 }
 
-/** Nothing to resolve: no value, and nothing wrong. */
+/** The result if there is nothing to resolve. */
 export const UNRESOLVED: Resolved<never> = { mounts: [], content: [], problems: [] };
 
 function failed(...problems: Problem[]): Resolved<never> {

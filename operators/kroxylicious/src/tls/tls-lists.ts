@@ -1,5 +1,5 @@
-// TLS versions and cipher suites that are allowed or denied. The proxy passes over names that it does not know, with a line in
-// its log; when no version is left it does not start, and with it none of its virtual clusters.
+// Inspects the lists of allowed and denied TLS versions and cipher suites. The proxy ignores names that it does not know and only logs
+// them. If no version is left, it does not start, and all its virtual clusters are down.
 import type { AllowDeny } from '../kinds/index.ts';
 import { type Problem, problem, type Warning } from '../resolution/problem.ts';
 
@@ -8,13 +8,13 @@ export interface TlsLists {
   readonly cipherSuites?: AllowDeny | undefined;
 }
 
-/** As Java names them; only the last two are there by default. */
+/** The names of Java. Only the last two are enabled by default. */
 const VERSIONS = ['SSLv2Hello', 'SSLv3', 'TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3'];
 const DEFAULT_VERSIONS = ['TLSv1.2', 'TLSv1.3'];
-/** Which suites there are only the proxy's Java knows; all of their names look like this, and those of OpenSSL do not. */
+/** Only the proxy's Java knows the list of suites. All of their names match this pattern, and those of OpenSSL do not. */
 const SUITE = /^(TLS|SSL)_[A-Za-z0-9_]+$/;
 
-/** `path` is that of the `tls` that has the lists. */
+/** Inspects the lists of the `tls` at `path`. */
 export function inspectTlsLists(
   { protocols, cipherSuites }: TlsLists,
   path: string,

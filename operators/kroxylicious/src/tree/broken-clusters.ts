@@ -1,5 +1,5 @@
-// Clusters of a proxy that are served with their last good configuration while what pods mount for it is broken or missing:
-// pods that run are not touched by that, and pods that are started would not come up.
+// Finds clusters of a proxy that are served with their last good configuration while files that pods mount for it are broken or missing.
+// This does not affect running pods, but new pods would not start.
 import { Deployment } from '@capstan/kube';
 import { derivation, type Reader } from '@capstan/reconcile';
 import { inForce, parseRunning } from '../hash/running-clusters.ts';
@@ -16,13 +16,13 @@ import { snapshotNames, storedSnapshotsOf } from './snapshots.ts';
 
 export interface BrokenCluster {
   readonly name: string;
-  /** What is broken: `secret/server in namespace edge`. */
+  /** The broken object: `secret/server in namespace edge`. */
   readonly what: string;
 }
 
 export type BrokenClusters = ReturnType<typeof createBrokenClusters>;
 
-/** By the key of the proxy. */
+/** Creates the derivation of a proxy's broken clusters. Its key is the key of the proxy. */
 export function createBrokenClusters(clusterNode: ClusterNodes) {
   return derivation<readonly BrokenCluster[]>({
     name: 'broken clusters of KafkaProxy',
@@ -43,7 +43,7 @@ export function createBrokenClusters(clusterNode: ClusterNodes) {
   });
 }
 
-/** The configuration that runs. Read only while the cluster is broken. */
+/** Returns the configuration that runs. Read only while the cluster is broken. */
 function inForceOf(
   read: Reader,
   proxyKey: string,
@@ -55,7 +55,7 @@ function inForceOf(
   return found === 'unknown' ? undefined : found;
 }
 
-/** Snapshots that a configuration mounts and that are gone: of content that is broken now no other can be taken. */
+/** Returns the snapshots that a configuration mounts and that are gone. They cannot be recreated while the content is broken. */
 function lostSnapshots(fragment: ClusterFragment, read: Reader, { namespace, name }: NamespacedRef): string[] {
   const mounted = snapshotNames(fragment);
   if (mounted.length === 0) return [];
@@ -63,14 +63,14 @@ function lostSnapshots(fragment: ClusterFragment, read: Reader, { namespace, nam
   return mounted.filter((one) => !stored.includes(one)).map((one) => named('Secret', { name: one, namespace }));
 }
 
-/** What of the mounts of a configuration that the cluster had is missing or cannot be used, and is in no snapshot. */
+/** Returns the mounts of an earlier configuration that are missing or unusable and in no snapshot. */
 export function brokenMounts(read: Reader, { namespace, name }: NamespacedRef, { hash }: ClusterFragment): string[] {
   return read.derived(goodMounts, keyIn({ namespace }, name)).find((good) => good.hash === hash)?.broken ?? [];
 }
 
 /**
- * By the key of the cluster, of each configuration that it had. The configurations themselves are checked and not what the
- * cluster names now: that may have changed since, and pods mount what they mounted before.
+ * The broken mounts of each earlier configuration, by the key of the cluster. The earlier configurations are checked, not the present
+ * references: those may have changed, and pods still mount the earlier objects.
  */
 const goodMounts = derivation<readonly { readonly hash: string; readonly broken: string[] }[]>({
   name: 'mounts of VirtualKafkaCluster',
@@ -83,7 +83,7 @@ const goodMounts = derivation<readonly { readonly hash: string; readonly broken:
   },
 });
 
-/** Why a rollout is held, and what to do. */
+/** Returns the reason why a rollout is held, and the remedy. */
 export function heldBecause(broken: readonly BrokenCluster[]): string {
   const causes = broken.map(
     ({ name, what }) => `the virtual cluster ${name}, whose ${what} is missing or cannot be used`,

@@ -1,4 +1,4 @@
-// The files that a configuration names, checked as they are now: whether a proxy would start with them.
+// Checks whether a proxy would start with the present content of the files that a configuration names.
 import type { Reader } from '@capstan/reconcile';
 import type { Mount } from '../resolution/mounts.ts';
 import { named } from '../resolution/problem.ts';
@@ -6,7 +6,7 @@ import { inspectCertificate, trustFault } from '../tls/certificates.ts';
 import { keysOf } from '../tls/resolve-tls.ts';
 import type { ClusterFragment } from './cluster-fragment.ts';
 
-/** Secrets and ConfigMaps whose content is missing or cannot be used. Snapshots do not count: their content never changes. */
+/** Returns the Secrets and ConfigMaps whose content is missing or unusable. Snapshots are skipped, since their content never changes. */
 export function brokenFiles(
   { config, filterDefinitions, mounts }: Pick<ClusterFragment, 'config' | 'filterDefinitions' | 'mounts'>,
   read: Reader,

@@ -1,5 +1,5 @@
-// The node of a VirtualKafkaCluster, leaf and aggregator: it combines its filters, its service and its ingresses, and adds
-// the certificates of its own ways in. Its result is the cluster's fragment of the configuration, checked by the validator.
+// The node of a VirtualKafkaCluster, which is leaf and aggregator. It combines its filters, its service and its ingresses, and adds the
+// certificates of its own gateways. Its result is the validated fragment of the configuration.
 import { type DerivationDefinition, derivation, plainDigest } from '@capstan/reconcile';
 import type { VirtualClusterConfig } from '../configuration/schema.ts';
 import { validateFilterDefinition, validateVirtualCluster } from '../configuration/validate.ts';
@@ -16,16 +16,16 @@ import { serviceNode } from './service-node.ts';
 import { type Snapshot, takeSnapshots, withoutKeys } from './snapshots.ts';
 
 export interface ClusterNode {
-  /** The KafkaProxy that it names. */
+  /** The KafkaProxy that the cluster names. */
   readonly proxy: string;
   readonly problems: readonly Problem[];
-  /** Served all the same. */
+  /** Problems that do not keep the cluster from being served. */
   readonly warnings: readonly Warning[];
-  /** Ways in by Routes, which must be created before it is known what clients call them; also while there are problems. */
+  /** The ingresses by Routes, also while there are problems. Routes must exist before their hosts are known. */
   readonly routes: readonly ClusterWay[];
   /** Absent while there are problems. */
   readonly served?: ServedFragment;
-  /** Copies of what pods mount for it; none unless the proxy asks for them. */
+  /** Copies of the content that pods mount for it. Absent unless the proxy requests them. */
   readonly snapshots?: readonly Snapshot[];
 }
 
@@ -33,7 +33,7 @@ const onStaleInputOf = ({ spec }: KafkaProxy) => spec?.rollout?.onStaleInput ?? 
 
 export type ClusterNodes = DerivationDefinition<ClusterNode | undefined>;
 
-/** Undefined when there is no such cluster. */
+/** Creates the derivation of a cluster's node. It is undefined if the cluster does not exist. */
 export function createClusterNode(settings: Pick<Settings, 'clusterDomain'>): ClusterNodes {
   return derivation<ClusterNode | undefined>({
     name: 'VirtualKafkaCluster',
@@ -122,7 +122,7 @@ export function createClusterNode(settings: Pick<Settings, 'clusterDomain'>): Cl
         { name: `KafkaService ${spec.targetKafkaServiceRef.name}`, hash: service.hash },
         ...[...definitions.values()].map(({ definition, hash }) => ({ name: definition.name, hash })),
         ...ingresses.map(({ name, hash }) => ({ name: `KafkaProxyIngress ${name}`, hash })),
-        // Leaf of its own: the certificates of its ways in.
+        // The certificates of its gateways are a leaf of their own.
         { name: 'certificates', hash: digest(gateways.map(({ content }) => content)) },
       ];
       const sources = distinctMounts([
@@ -149,7 +149,7 @@ export function createClusterNode(settings: Pick<Settings, 'clusterDomain'>): Cl
   });
 }
 
-/** The valid part of a referent; what is wrong with it is reported on the cluster as well. */
+/** Returns the valid part of a referent. Its problems are also reported on the cluster. */
 function usable<V>(
   node: { problems: readonly Problem[]; valid?: V } | undefined,
   kind: string,

@@ -1,5 +1,5 @@
-// The leaf of a KafkaProtocolFilter: its definition with file paths for placeholders, and the hash of that and of every key
-// that the placeholders name.
+// The leaf of a KafkaProtocolFilter: its definition with file paths instead of placeholders, and a hash of it and of every key that a
+// placeholder names.
 import { derivation } from '@capstan/reconcile';
 import type { FilterDefinition } from '../configuration/schema.ts';
 import { interpolate, type Placeholder } from '../interpolation/placeholder.ts';
@@ -19,7 +19,7 @@ export interface FilterNode {
   };
 }
 
-/** Undefined when there is no such filter. */
+/** Undefined if the filter does not exist. */
 export const filterNode = derivation<FilterNode | undefined>({
   name: 'KafkaProtocolFilter',
   compute({ key, read, digest }) {

@@ -1,5 +1,5 @@
-// The ways into a virtual cluster: from the ingresses that it names to addresses inside the proxy and for clients, and the
-// certificates that are shown there.
+// Resolves the ingresses that a virtual cluster names to addresses inside the proxy and for clients, with the certificates that clients
+// see.
 import type { Reader } from '@capstan/reconcile';
 import type { GatewayConfig, TlsConfig } from '../configuration/schema.ts';
 import { SNI_PORT } from '../configuration/schema.ts';
@@ -32,7 +32,7 @@ interface Surroundings {
   readonly domain: string;
 }
 
-/** One way into a cluster, as the proxy's configuration has it. */
+/** One gateway of a cluster, as in the proxy's configuration. */
 export interface Gateway {
   /** Absent while its addresses are not known. */
   readonly config: GatewayConfig | undefined;
@@ -42,7 +42,7 @@ export interface Gateway {
   readonly content: readonly unknown[];
 }
 
-/** The ways into a cluster, one an ingress; what is wrong with one is added to the problems, and it is left out. */
+/** Resolves one gateway for each ingress. It leaves out a faulty one and adds its faults to the problems. */
 export function resolveGateways(ingresses: readonly ClusterIngress[], around: Surroundings): Gateway[] {
   const { ref, proxy, read, problems, warnings } = around;
   const network = read.derived(clusterNetwork, keyIn(ref, ref.name));
@@ -121,7 +121,7 @@ interface Addressing extends Surroundings {
   readonly ports: ClusterWay['ports'];
 }
 
-/** Addresses inside the proxy and for clients; undefined while ports wait for something that is wrong already. */
+/** Returns the addresses inside the proxy and for clients, or undefined while ports wait for another problem to be fixed. */
 function addressesOf(
   way: IngressWay,
   { ref, ingress, path, ranges, ports, domain, read }: Addressing,
@@ -255,7 +255,7 @@ function resolveGatewayTls(
   };
 }
 
-/** As upstream, clients are not asked for a certificate while there is no trust anchor; here this is reported. */
+/** As upstream, clients need no certificate while there is no trust anchor. Here this gives a warning. */
 function clientAuthenticationWarnings(
   { trustAnchorRef, tlsClientAuthentication: asked = 'NONE' }: NonNullable<ClusterIngress['tls']>,
   path: string,

@@ -1,4 +1,4 @@
-// The leaf of a KafkaProxyIngress: what it adds to a cluster's gateway. Annotations for Services are not part of the hash.
+// The leaf of a KafkaProxyIngress: the settings that it adds to a cluster's gateway. The hash does not cover annotations for Services.
 import { derivation } from '@capstan/reconcile';
 import { SNI_PORT } from '../configuration/schema.ts';
 import { validateHostNames } from '../configuration/validate.ts';
@@ -26,13 +26,13 @@ export interface IngressNode {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** All of an ingress that a cluster's configuration depends on. */
+/** Returns the part of an ingress on which a cluster's configuration depends. */
 export const ingressPartOf = (node: IngressNode | undefined) =>
   node && { problems: node.problems, proxy: node.proxy, way: node.way, hash: node.hash };
 export const ingressWayOf = (node: IngressNode | undefined) => node?.way;
 export const ingressAnnotationsOf = (node: IngressNode | undefined) => node?.annotations;
 
-/** Undefined when there is no such ingress. */
+/** Undefined if the ingress does not exist. */
 export const ingressNode = derivation<IngressNode | undefined>({
   name: 'KafkaProxyIngress',
   compute({ key, read, digest }) {
@@ -64,7 +64,7 @@ export const ingressNode = derivation<IngressNode | undefined>({
   },
 });
 
-/** Reported here, where the error is, and not on every cluster that uses the ingress. */
+/** Reports faulty addresses on the ingress itself, not on every cluster that uses it. */
 function addressProblems({
   bootstrapAddress,
   brokerAddress,

@@ -1,4 +1,4 @@
-// Keys of the tree's nodes are keys of objects: `namespace/name`.
+// Keys of the tree's nodes have the form of object keys: `namespace/name`.
 import { type Kind, type KubeObject, keyOfObject, type ObjectRef } from '@capstan/kube';
 import { fields, type Reader } from '@capstan/reconcile';
 
@@ -19,10 +19,10 @@ export const keyOfAny = (object: KubeObject) => keyOfObject(object);
 
 const SPEC = fields('spec') as (object: KubeObject) => Readonly<Record<string, unknown>>;
 
-/** The spec of an object, read so that causes are reported with their paths from the object's root. */
+/** Returns the spec of an object. It reads from the object's root, so that causes have full paths. */
 export function specOf<S>(read: Reader, kind: Kind<KubeObject & { spec: S }>, ref: ObjectRef): S | undefined {
   return read.get(kind, ref, SPEC)?.['spec'] as S | undefined;
 }
 
-/** For reads that only ask whether something is there. */
+/** For reads that only check existence. */
 export const exists = () => true;

@@ -1,5 +1,5 @@
-// The network of a proxy: which ports and host names each of its clusters has. Planned for all clusters of a proxy at once,
-// broken ones included, so that healing moves nothing; who was there first keeps what it has.
+// Plans the network of a proxy: the ports and host names of each cluster. One plan covers all clusters of a proxy, including broken ones,
+// so that a repair moves nothing. Earlier clusters keep their ports and host names.
 import { aside, derivation, index } from '@capstan/reconcile';
 import { MANAGEMENT_PORT, SNI_PORT } from '../configuration/schema.ts';
 import { KafkaProxy, VirtualKafkaCluster } from '../kinds/index.ts';
@@ -12,15 +12,15 @@ export interface NetworkPlan extends PortMemory {
   readonly byCluster: Readonly<Record<string, ClusterNetwork>>;
 }
 
-/** What one cluster has of its proxy's network, by ingress. */
+/** The network of one cluster, by ingress. */
 export interface ClusterNetwork {
   readonly ports: Readonly<Record<string, PortBlock>>;
   readonly refused: Readonly<Record<string, string>>;
 }
 
 /**
- * The clusters of a proxy: those that name it, and those whose last good configuration it serves, since one whose reference
- * was broken by an edit is still served there.
+ * The clusters of a proxy: those that name it, and those whose last good configuration it serves. A cluster whose reference was broken by
+ * an edit is still served there.
  */
 export const clustersOfProxy = index(VirtualKafkaCluster, 'clusters of a proxy', ({ metadata, spec, status }) => {
   const lastGood = status?.memory?.lastGood as { proxy?: string } | undefined;
@@ -28,7 +28,7 @@ export const clustersOfProxy = index(VirtualKafkaCluster, 'clusters of a proxy',
   return [...proxies].map((proxy) => `${metadata.namespace}/${proxy}`);
 });
 
-/** The ports that earlier plans gave out: they follow from other inputs, and are no reason of a rollout. */
+/** The ports that earlier plans allocated. They follow from other inputs, so they are never the reason of a rollout. */
 const portMemoryOf = aside(
   ({ status }: KafkaProxy): PortMemory => ({
     ports: status?.memory?.ports ?? {},
@@ -43,20 +43,20 @@ const namesOf = ({ metadata, spec }: VirtualKafkaCluster) => ({
   ingresses: [...new Set(spec.ingresses.map(({ ingressRef }) => ingressRef.name))],
 });
 
-/** What a cluster asks of its proxy's network. */
+/** The network that a cluster requests from its proxy. */
 interface ClusterDemand {
   readonly name: string;
   readonly created: string;
   readonly ways: readonly {
     readonly ingress: string;
-    /** Undefined while there is no such ingress. */
+    /** Undefined while the ingress does not exist. */
     readonly way: IngressWay | undefined;
-    /** How many ports it needs for nodes; undefined when that is not known, or none are needed. */
+    /** The number of ports for nodes. Undefined if it is unknown or zero. */
     readonly nodes: number | undefined;
   }[];
 }
 
-/** The cluster's own node: the proxy's plan reads no service, only at what clusters ask for. */
+/** The cluster's own node, so that the proxy's plan reads the demand of clusters and no services. */
 const clusterDemand = derivation<ClusterDemand | undefined>({
   name: 'demand of VirtualKafkaCluster',
   compute({ key, read }) {
@@ -90,7 +90,7 @@ export const networkPlan = derivation<NetworkPlan>({
       for (const { ingress, way, nodes } of ways) {
         const id = `${name}/${ingress}`;
         const fixed = way?.type === 'ClusterIP' && way.protocol === 'TCP' ? way.bootstrapPort : undefined;
-        // Who needs no ports now, or whose nodes are not known, keeps those that it has: an edit that is taken back moves nothing.
+        // A cluster that needs no ports now, or whose nodes are unknown, keeps its ports, so that a reverted edit moves nothing.
         requests.push({ name: id, nodes, ...(fixed === undefined ? {} : { fixed }) });
         if (way?.type !== 'LoadBalancer') continue;
         const wanted = [way.bootstrapAddress, way.brokerAddress].map((address) =>
@@ -114,7 +114,7 @@ export const networkPlan = derivation<NetworkPlan>({
 
 const proxyNameOf = ({ spec }: VirtualKafkaCluster) => spec.proxyRef.name;
 
-/** One cluster's part, so that a change for one is no change for the others. */
+/** The part of one cluster, so that a change for one cluster does not trigger the others. */
 export const clusterNetwork = derivation<ClusterNetwork>({
   name: 'network of VirtualKafkaCluster',
   compute({ key, read }) {

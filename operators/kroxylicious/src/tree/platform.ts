@@ -2,8 +2,8 @@ import { derivation } from '@capstan/reconcile';
 import { SecurityContextConstraints } from '../kinds/index.ts';
 
 /**
- * Whether the cluster is one of OpenShift, which gives pods their groups; always under the key ''. Its security context
- * constraints are what does so: Routes are installed on other clusters too.
+ * Whether the cluster is OpenShift, which assigns groups to pods. The key is always ''. Its security context constraints are the sign,
+ * since Routes are also installed on other clusters.
  */
 export const isOpenShift = derivation<boolean>({
   name: 'platform',

@@ -1,6 +1,6 @@
-// A way in by Routes of OpenShift. Which host a Route gets is the router's choice and known only afterwards, from the status:
-// until then the gateway is left out of the configuration, so that no proxy starts with an address that means nothing. A
-// domain that was known once is kept while a Route is being created again; only another domain counts as a change.
+// An ingress by Routes of OpenShift. The router chooses the host of a Route and reports it in the status. Until then the gateway is left
+// out of the configuration, so that no proxy starts with a meaningless address. A known domain is kept while a Route is being recreated.
+// Only another domain is a change.
 import type { Reader } from '@capstan/reconcile';
 import type { GatewayConfig } from '../configuration/schema.ts';
 import { SNI_PORT } from '../configuration/schema.ts';
@@ -10,7 +10,7 @@ import { type ClusterWay, ROUTE_PORT, type RouteDomains, routeName } from './clu
 import type { NamespacedRef } from './keys.ts';
 
 export interface RouteWay {
-  /** Absent while no host is known. */
+  /** Absent while the host is unknown. */
   readonly config?: Omit<GatewayConfig, 'name' | 'tls'>;
   readonly way: ClusterWay;
   readonly warnings: readonly Warning[];
@@ -67,7 +67,7 @@ export function resolveRouteWay(
   };
 }
 
-/** Hosts in a stable order, and why a router refused, if one did. */
+/** Returns the hosts in a stable order, and the reason if a router refused the Route. */
 const routeStateOf = ({ status }: OpenShiftRoute) => {
   const ingresses = status?.ingress ?? [];
   const refused = ingresses.flatMap(({ conditions = [] }) =>
@@ -83,7 +83,7 @@ const routeStateOf = ({ status }: OpenShiftRoute) => {
   };
 };
 
-/** The domains of the configuration that is in force, by ingress. */
+/** Returns the domains of the configuration in force, by ingress. */
 const knownDomainsOf = ({ status }: VirtualKafkaCluster): Record<string, RouteDomains> => {
   const { ways = [] } = (status?.memory?.lastGood ?? {}) as { ways?: ClusterWay[] };
   return Object.fromEntries(ways.flatMap(({ ingress, domains }) => (domains ? [[ingress, domains]] : [])));

@@ -1,4 +1,4 @@
-// Which fragments a proxy serves: the present one of each of its clusters, or the last good one of a cluster that has a fault.
+// The fragments that a proxy serves: the present one of each cluster, or the last good one of a cluster with a fault.
 import type { Reader } from '@capstan/reconcile';
 import { inForce, parseRunning } from '../hash/running-clusters.ts';
 import { VirtualKafkaCluster } from '../kinds/index.ts';
@@ -10,32 +10,34 @@ import { clustersOfProxy } from './network-plan.ts';
 import { snapshotNames } from './snapshots.ts';
 
 export interface ServedClusters {
-  /** In the order of their names. */
+  /** Sorted by name. */
   readonly served: readonly ServedFragment[];
-  /** Clusters that are not served as they ask. */
+  /** Clusters that are not served with their present spec. */
   readonly faulty: readonly FaultyCluster[];
-  /** How many clusters name the proxy or are served by it. */
+  /** The number of clusters that name the proxy or are served by it. */
   readonly count: number;
 }
 
 export interface FaultyCluster {
   readonly name: string;
   readonly problems: readonly Problem[];
-  /** Of the last good configuration, where there is one: it stays in force. */
+  /** The hash of the last good configuration, which stays in force. Undefined if there is none. */
   readonly lastGood: string | undefined;
-  /** Something of it runs, and it is not known any more what: nothing may be rolled until it is fixed. */
+  /** Whether pods run a configuration of this cluster that is no longer known. Nothing may be rolled until the cluster is fixed. */
   readonly isLost: boolean;
-  /** What pods mount for it is in snapshots. */
+  /** Whether snapshots hold the content that pods mount for it. */
   readonly hasSnapshots: boolean;
 }
 
-/** The configurations that a cluster had, newest first. */
+/** Returns the good configurations of a cluster, newest first. */
 export const goodOf = ({ status }: VirtualKafkaCluster): readonly ClusterFragment[] =>
   [status?.memory?.lastGood, status?.memory?.previousGood].flatMap((good) =>
     good === undefined ? [] : [good as unknown as ClusterFragment],
   );
 
-/** `runs` is what the proxy's Deployment says that it runs; undefined without one. */
+/**
+ * Returns the fragments to serve. `runs` lists the configurations that the proxy's Deployment runs, and is undefined without a Deployment.
+ */
 export function servedClusters(
   read: Reader,
   clusterNode: ClusterNodes,

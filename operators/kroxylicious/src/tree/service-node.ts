@@ -1,5 +1,5 @@
-// The leaf of a KafkaService: where the Kafka cluster is and how it is spoken to, and the hash of that and of every file that
-// is mounted for it. Of a Strimzi Kafka only the listener's address counts, so nothing else of it restarts a proxy.
+// The leaf of a KafkaService: the address and the TLS settings of the Kafka cluster, and a hash of these and of every mounted file. Only
+// the listener's address of a Strimzi Kafka counts, so that its other fields never restart a proxy.
 import { childNameWithin } from '@capstan/kube';
 import { type Digest, derivation, type Reader } from '@capstan/reconcile';
 import type { TargetClusterConfig, TlsConfig } from '../configuration/schema.ts';
@@ -28,31 +28,31 @@ export interface NamedRange {
 export interface ServiceNode {
   readonly problems: readonly Problem[];
   readonly warnings?: readonly Warning[];
-  /** Known even while something else is wrong: ports depend on it. */
+  /** Known even while there are problems, since ports depend on it. */
   readonly nodeIdRanges: readonly NamedRange[];
   /** Absent while there are problems. */
   readonly valid?: {
     readonly target: TargetClusterConfig;
     readonly mounts: readonly Mount[];
     readonly hash: string;
-    /** As reported in `status.tls`. */
+    /** The content of `status.tls`. */
     readonly tls: ServiceTls | undefined;
-    /** Certificates of another namespace, to be copied into this one: a pod can mount no other. */
+    /** Certificates of another namespace to copy into this one, since a pod can mount only Secrets of its own namespace. */
     readonly copy: { readonly name: string; readonly data: Readonly<Record<string, string>> } | undefined;
   };
 }
 
 export const nodeIdRangesOf = (node: ServiceNode | undefined) => node?.nodeIdRanges;
 
-/** More brokers than any Kafka cluster has; each may need a port or a Service of its own. */
+/** More brokers than any Kafka cluster has. Each may need a port or a Service. */
 const MAX_NODES = 1000;
 const STRIMZI_CA_KEY = 'ca.crt';
-/** Short enough for a volume of the same name, with its prefix. */
+/** Short enough for a volume of the same name with its prefix. */
 const MAX_COPY_NAME = 63 - 'configmaps-'.length;
 
 type Spec = KafkaService['spec'];
 
-/** Undefined when there is no such service. */
+/** Undefined if the service does not exist. */
 export const serviceNode = derivation<ServiceNode | undefined>({
   name: 'KafkaService',
   compute({ key, read, digest }) {
@@ -205,12 +205,12 @@ function strimziBootstrap(ref: StrimziRef, own: string, read: Reader): { servers
 }
 
 interface ServerTrust extends Resolved<NonNullable<TlsConfig['trust']>> {
-  /** As reported in the status. */
+  /** The reference to report in the status. */
   readonly shown?: NonNullable<ServiceTls['trustAnchorRef']>;
   readonly copy?: { name: string; data: Record<string, string> };
 }
 
-/** What the user names wins over the certificates of Strimzi. */
+/** Resolves the trust for Kafka's certificate. A trust anchor from the user has precedence over Strimzi's certificates. */
 function resolveServerTrust(spec: Spec, ref: NamespacedRef, read: Reader): ServerTrust {
   const { namespace } = ref;
   const explicit = spec.tls?.trustAnchorRef;

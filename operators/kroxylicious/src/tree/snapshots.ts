@@ -1,10 +1,10 @@
-// Snapshots: Secrets of our own with copies of the content that pods mount for a cluster, where its proxy asks for them
-// (`rollout.onStaleInput: Snapshot`). Pods mount the copies and never the sources, so a source that is broken or deleted later
-// keeps no pod from starting.
+// Snapshots are our own Secrets with copies of the content that pods mount for a cluster, if its proxy requests them
+// (`rollout.onStaleInput: Snapshot`). Pods mount the copies and never the sources, so a source that is broken or deleted later does not
+// keep a pod from starting.
 //
-// A snapshot holds the keys that the configuration names and no others. Its name follows from its content by the keyed digest,
-// so it never changes; and no digest of a secret that could be guessed is in a name. Under a new digest key the name stays as
-// long as what is stored is equal.
+// A snapshot holds only the keys that the configuration names. Its name is derived from its content by the keyed digest. So a snapshot
+// never changes, and no name reveals a digest from which a secret could be guessed. Under a new digest key the name stays while the stored
+// content is equal.
 import { equal, Secret } from '@capstan/kube';
 import { aside, type Digest, plainDigest, type Reader } from '@capstan/reconcile';
 import { shortHash } from '../hash/combine-hashes.ts';
@@ -16,9 +16,9 @@ import type { NamespacedRef } from './keys.ts';
 
 export interface Snapshot {
   readonly name: string;
-  /** What it is a copy of: `Secret kms`. */
+  /** The copied object: `Secret kms`. */
   readonly of: string;
-  /** In base64. */
+  /** Base64. */
   readonly data: Readonly<Record<string, string>>;
 }
 
@@ -27,7 +27,7 @@ export interface Snapshots {
   readonly snapshots: readonly Snapshot[];
 }
 
-/** The mounts with a snapshot for each source; those of content that is not there stay as they are. */
+/** Returns the mounts with a snapshot for each source. Mounts without content stay unchanged. */
 export function takeSnapshots(
   mounts: readonly Mount[],
   { ref, read, digest }: { ref: NamespacedRef; read: Reader; digest: Digest },
@@ -43,7 +43,7 @@ export function takeSnapshots(
     const from = origin ?? { source, namespace: ref.namespace, name };
     const data = contentOf(read, from, keys);
     if (data === undefined) return [];
-    // Of a Secret nothing but its values is keyed, of a ConfigMap nothing at all: the name depends on no other read.
+    // The digest covers only the values: keyed for a Secret, plain for a ConfigMap. So the name depends on no other read.
     const content = from.source === 'Secret' ? digest(Object.values(data)) : plainDigest(Object.values(data));
     const wanted = `${ref.name}-snapshot-${shortHash(plainDigest(of, keys, content))}`;
     const last = before.get(of);
@@ -63,31 +63,31 @@ export function takeSnapshots(
   };
 }
 
-/** A mount as pods have it that mount the source itself: all of its keys. */
+/** Returns a mount of the source itself, with all of its keys. */
 export function withoutKeys({ keys: _keys, origin: _origin, ...mount }: Mount): Mount {
   return mount;
 }
 
-/** Names of the snapshots that configurations mount. */
+/** Returns the names of the snapshots that configurations mount. */
 export function snapshotNames(...fragments: readonly (ClusterFragment | undefined)[]): string[] {
   const mounts = fragments.flatMap((fragment) => fragment?.mounts ?? []);
   return [...new Set(mounts.flatMap(({ snapshot }) => snapshot ?? []))];
 }
 
-/** Names of the snapshots of a cluster that are there. */
+/** The names of a cluster's snapshots that exist. */
 export const storedSnapshotsOf = aside(
   ({ status }: VirtualKafkaCluster): readonly string[] => status?.memory?.snapshots ?? [],
 );
 
-/** For reads that only ask whether a snapshot is there. */
+/** For reads that only check whether a snapshot exists. */
 export const isStored = aside((_snapshot: Secret) => true);
 
-/** What a rollout waits for until its snapshots are there. */
+/** Returns the reason for a rollout that waits for its snapshots. */
 export function snapshotsAwaited(names: readonly string[]): string {
   return `the snapshots ${names.join(', ')} are being stored; see the conditions of their virtual cluster if that takes long`;
 }
 
-/** Reported where snapshots were asked for after the content broke: broken content cannot be copied. */
+/** Reported if snapshots were requested after the content broke: broken content cannot be copied. */
 export const NO_SNAPSHOT_YET =
   'there is no snapshot of the last good content yet: the first one is taken when the content is usable again';
 

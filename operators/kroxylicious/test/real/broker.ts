@@ -9,7 +9,7 @@ export interface Broker {
   readonly program: Program;
 }
 
-/** A Kafka of one node, broker and controller in one (KRaft), with its data in the folder. */
+/** Starts a Kafka of one node, broker and controller in one (KRaft), with its data in the folder. */
 export async function startBroker(folder: string): Promise<Broker> {
   const [port = 0, controller = 0] = await freePorts(2);
   const bootstrap = `127.0.0.1:${port}`;

@@ -1,5 +1,5 @@
-// The whole way: a real Kafka broker, the operator on the embedded cluster, the real proxy in its pods, and clients that
-// produce and consume through two virtual clusters, one of them with TLS, while the certificate is renewed.
+// The end-to-end test: a real Kafka broker, the operator on the embedded cluster, and the real proxy in its pods. Clients produce and
+// consume through two virtual clusters, one of them with TLS, while the certificate is renewed.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -99,7 +99,7 @@ test('a renewed certificate rolls the real proxy once, and its clients lose noth
   assert.notEqual(second.status?.podIP, first.status?.podIP);
   assert.notEqual(await serialNumber(secureAddress, ca.certificate), served, 'the new certificate is served');
 
-  // The old proxy is gone, so whatever is read from now on came through the new one.
+  // The old proxy is gone, so all records that are read from now on came through the new one.
   const { one = 0, two = 0 } = readSoFar(traffic);
   await haveRead(traffic, local, { one: one + 100, two: two + 100 });
   traffic.input.end();
@@ -135,7 +135,7 @@ function issue(ca: CertificateAndKey, validity: { notBefore: number; notAfter: n
   return issueCertificate({ ca, commonName: 'proxy', dnsNames, usages: ['server'], ...validity });
 }
 
-/** The only pod, once the Deployment is rolled out completely; another one than `old`. */
+/** Returns the only pod once the Deployment is rolled out completely. It must differ from `old`. */
 async function settledPod(client: Client, old?: Pod): Promise<Pod | undefined> {
   const { items: deployments } = await client.list(Deployment, { namespace: NAMESPACE });
   const [deployment] = deployments;
@@ -145,7 +145,7 @@ async function settledPod(client: Client, old?: Pod): Promise<Pod | undefined> {
   return pods.length === 1 && pods[0]?.metadata.uid !== old?.metadata.uid ? pods[0] : undefined;
 }
 
-/** Addresses of the Services of both clusters by name; undefined until all have one. */
+/** Returns the addresses of the Services of both clusters by name, or undefined until all have one. */
 async function serviceAddresses(client: Client): Promise<Map<string, string> | undefined> {
   const { items } = await client.list(Service, { namespace: NAMESPACE });
   const addresses = new Map(
@@ -190,7 +190,7 @@ async function serialNumber(host: string, ca: string): Promise<string> {
   }
 }
 
-/** What the pods say, for the message of a test that did not get what it waited for. */
+/** Returns the logs of the pods, for the message of a test that timed out. */
 async function story({ client, node }: LocalCluster): Promise<string> {
   const { items } = await client.list(Pod, { namespace: NAMESPACE });
   const parts = items.map(async ({ metadata: { name = '' }, status }) => {

@@ -1,4 +1,4 @@
-// The embedded cluster with the operator, on the machine's own clock, whose node runs the proxy's image as the real proxy.
+// The embedded cluster with the operator, on the system clock. Its node runs the proxy's image as the real proxy.
 import { type Client, silentLogger, systemClock } from '@capstan/kube';
 import { createAddressPool, createControllers, createForwarder, createNode, type LocalNode } from '@capstan/node';
 import { createRandom, createTestCluster, startIncarnation } from '@capstan/testing';
@@ -9,13 +9,13 @@ import { folder } from './programs.ts';
 export interface LocalCluster {
   readonly client: Client;
   readonly node: LocalNode;
-  /** Settles when no process is left. */
+  /** Settles once all processes have ended. */
   stop(): Promise<void>;
 }
 
 export async function startLocalCluster(dataDir: string): Promise<LocalCluster> {
   const operator = createKroxylicious();
-  // Clusters of test files that run at the same time have other addresses.
+  // Clusters of other test files run at the same time and must have other addresses.
   const random = createRandom(process.pid);
   const clock = systemClock;
   const cluster = await createTestCluster({ clock, random, operators: [operator] });

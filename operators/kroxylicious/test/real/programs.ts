@@ -1,4 +1,4 @@
-// The real programs of the end-to-end tests: what setup:real brought, started so that nothing of it is left behind.
+// The real programs of the end-to-end tests, which setup:real installed. None is left running after a test.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -9,10 +9,10 @@ import type { Readable, Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { realProxyIn } from '../../src/local/proxy-image.ts';
 
-/** Where setup:real puts things. */
+/** The folder of setup:real. */
 export const folder = join(process.env['CAPSTAN_REAL'] ?? join(homedir(), '.cache', 'capstan', 'real'), 'kroxylicious');
 export const realProxy = realProxyIn(folder);
-/** Why a test is left out, or false. */
+/** The reason why a test is skipped, or false. */
 export const skip =
   realProxy === undefined ? 'the real proxy and broker are not there: npm run setup:real -- kroxylicious' : false;
 
@@ -20,11 +20,11 @@ export interface Program {
   /** All lines of its standard output so far. */
   readonly lines: readonly string[];
   readonly input: Writable;
-  /** What it wrote to its standard error, for messages. */
+  /** Returns its standard error, for messages. */
   errors(): string;
   /** Resolves with the exit code. */
   readonly ended: Promise<number | null>;
-  /** Ends it, by force after some seconds. */
+  /** Ends it, with SIGKILL after some seconds. */
   stop(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export function java(jars: string, args: readonly string[]): Program {
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
   createInterface({ input: child.stderr }).on('line', (line) => errors.push(line));
   child.stdin.on('error', () => {});
-  // The runner may end this process before it has cleaned up.
+  // The test runner may end this process before it has cleaned up.
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   const ended = once(child, 'close').then(([code]) => {
@@ -65,7 +65,7 @@ export function java(jars: string, args: readonly string[]): Program {
   };
 }
 
-/** Waits until it is so; after the deadline the error shows what it waited for, and what is there to see instead. */
+/** Waits for a condition. After the deadline the error contains the condition and the present state. */
 export async function until<T>(
   what: string,
   check: () => Promise<T | undefined | false> | T | undefined | false,
@@ -80,7 +80,7 @@ export async function until<T>(
   }
 }
 
-/** Ports of 127.0.0.1 that nothing listens on. */
+/** Returns free ports of 127.0.0.1. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {

@@ -1,4 +1,4 @@
-// The table of the seed document: one reconciler a kind, each with its role.
+// The table of the seed document: one reconciler for each kind, each with its role.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ interface Row {
 
 const rows = JSON.parse(readFileSync(new URL('reconcilers.json', import.meta.url), 'utf8')) as Row[];
 
-/** Sidecars are no part of the seed: they have a group of their own. */
+/** Sidecars are not part of the seed. They have their own group. */
 const isOfSeed = ({ group }: { group: string }) => group === GROUP;
 
 test('every row of the seed’s table is one reconciler of one kind, and there are no others', () => {

@@ -10,7 +10,7 @@ export const cluster = (more: object = {}) => ({
   ...more,
 });
 
-/** As the server has it, defaults filled in. */
+/** Returns a spec as the server stores it, with defaults. */
 export function spec(more: object = {}): SidecarSpec {
   return { virtualClusters: [cluster()], managementPort: 9082, setBootstrapEnvVar: true, ...more };
 }
@@ -33,7 +33,7 @@ export function pod(more: { metadata?: object; spec?: object } = {}): Pod {
   };
 }
 
-/** The pod as the server makes it of an answer. */
+/** Returns the pod to which the server has applied an answer. */
 export function admitted(given: Pod, { patch }: AdmissionResponse): Pod {
   if (patch === undefined) return given;
   return applyJsonPatch(given, JSON.parse(Buffer.from(patch, 'base64').toString('utf8'))) as Pod;

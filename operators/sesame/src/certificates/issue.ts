@@ -4,7 +4,7 @@ import { XDS_CLUSTER } from '../bootstrap/bootstrap.ts';
 
 export interface CertificateOptions {
   readonly namespace: string;
-  /** The Service of Sesame: what Envoy dials. */
+  /** The Service of Sesame, which Envoy connects to. */
   readonly sesameService: string;
   readonly envoyService: string;
   /** Milliseconds since the epoch. */

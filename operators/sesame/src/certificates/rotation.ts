@@ -22,7 +22,7 @@ export const CERTIFICATE_LIFE_MS = 365 * DAY_MS;
 /** The next authority is in the bundles for so long before it signs. */
 export const OVERLAP_MS = DAY_MS;
 
-/** What the Secret is built from; nothing secret. */
+/** The inputs of the Secret; nothing secret. */
 export interface PkiInputs {
   readonly namespace: string;
   readonly sesameService: string;
@@ -70,7 +70,7 @@ export function createPkiMinter({ now }: { now(): number }): PkiMinter {
 
 type Step = 'none' | 'publish next' | 'promote next' | 'drop previous' | 'renew sides';
 
-/** What is due. The order matters: a promotion renews the sides as well. */
+/** Returns the step that is due. The order matters: a promotion renews the sides as well. */
 function step(pki: Pki, inputs: PkiInputs, { reached }: Time): Step {
   if (pki.next === undefined) {
     if (reached(renewalTime(certificateValidity(pki.authority.certificate)).getTime())) return 'publish next';
@@ -157,7 +157,7 @@ export interface SideSecret {
   readonly 'tls.key': string;
 }
 
-/** What the Secret of each side holds, in base64: its pair, and every authority that the other side may be signed by. */
+/** Returns the content of each side's Secret, in base64: its pair, and every authority that may have signed the other side. */
 export function sideSecrets(secret: Pick<Secret, 'data'>): { sesame: SideSecret; envoy: SideSecret } | undefined {
   const pki = pkiIn(secret);
   if (pki === undefined) return undefined;

@@ -41,7 +41,7 @@ const HELP = {
   options: OPTIONS,
 };
 
-/** The flags of `sesame serve` are all accepted: the answer is what a serve with these flags would use. */
+/** Accepts all flags of `sesame serve`: the answer is the configuration of a serve with these flags. */
 export default {
   async forward(argv, io) {
     const { own, serve } = splitServeFlags(argv);
@@ -74,7 +74,7 @@ export default {
 
 interface Loaded {
   readonly effective: Effective;
-  /** Of the resource; undefined for a file. */
+  /** The name of the resource; undefined for a file. */
   readonly name: string | undefined;
   readonly problems: readonly string[];
   readonly isValid: boolean;

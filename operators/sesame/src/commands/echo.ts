@@ -1,4 +1,4 @@
-// `sesame echo`: a backend for demonstrations. It answers every request with a text of its own and what it was asked for.
+// `sesame echo`: a backend for demonstrations. It answers every request with a text of its own and a description of the request.
 import { createServer } from 'node:http';
 import { untilAborted } from '@capstan/kube';
 import { command, wholeNumber } from '@capstan/reconcile/command-line';

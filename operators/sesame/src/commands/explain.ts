@@ -1,4 +1,4 @@
-// `sesame explain HOST[/PATH]`: reads the cluster as Sesame does, and computes what it serves for one host.
+// `sesame explain HOST[/PATH]`: reads the cluster as Sesame does, and computes the routes of one host.
 import { randomBytes } from 'node:crypto';
 import { isNotFound, silentLogger, systemClock } from '@capstan/kube';
 import { alwaysLeader, createRuntime, type Derived, derivation, operator, sink } from '@capstan/reconcile';

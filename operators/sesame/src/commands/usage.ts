@@ -1,4 +1,4 @@
-// What is wrong with a command line of Sesame besides what every command line can have wrong.
+// The errors of a command line that only Sesame's commands have.
 import { errorMakers } from '@capstan/kube/values';
 import { UsageError } from '@capstan/reconcile/command-line';
 

@@ -1,4 +1,4 @@
-// `sesame cli`: asks a running Sesame what it serves to Envoys, and prints it.
+// `sesame cli`: requests the resources that a running Sesame serves to Envoys, and prints them.
 import { reasonOf } from '@capstan/kube/values';
 import {
   command,

@@ -1,6 +1,6 @@
 import { accept, type Result, refuse } from '../result.ts';
 
-// Formats of Envoy's access log: which operators there are, and what the short names of JSON fields stand for.
+// Formats of Envoy's access log: the operators, and the meaning of the short names of JSON fields.
 
 /** Operators without arguments. */
 const PLAIN = new Set(
@@ -97,7 +97,7 @@ const NAMED: Readonly<Record<string, string>> = {
   contour_config_name: '%METADATA(ROUTE:envoy.access_loggers.file:io.projectsesame.name)%',
 };
 
-/** What is wrong with a format, in words that follow its path; undefined when nothing is. */
+/** Returns the problem of a format, in words that follow its path, or undefined. */
 export function formatProblem(format: string): string | undefined {
   let rest = format;
   for (let at = rest.indexOf('%'); at !== -1; at = rest.indexOf('%')) {

@@ -1,5 +1,5 @@
-// What an edit of each field costs. The classes are the vocabulary of `capstan plan`, of the Applied condition and of the
-// documentation; every leaf of the configuration has at least one.
+// The effect of an edit of each field. The classes are the vocabulary of `capstan plan`, of the Applied condition and of the documentation;
+// every leaf of the configuration has at least one.
 
 export type ChangeClass =
   /** One of Sesame's own sockets is closed and reopened. */
@@ -73,7 +73,7 @@ const CHANGES: readonly (readonly [prefix: string, ...classes: ChangeClass[]])[]
   ['featureFlags', 'Restart'],
 ];
 
-/** What an edit of the field costs; nothing for a path that is no field. */
+/** Returns the effects of an edit of the field; none for a path that is no field. */
 export function changeClassesOf(path: string): readonly ChangeClass[] {
   const [, ...classes] = CHANGES.find(([prefix]) => path === prefix || path.startsWith(`${prefix}.`)) ?? [''];
   return classes;
@@ -87,7 +87,7 @@ export function serverOf(path: string): ServerName | undefined {
   return path.startsWith('metrics.') ? 'metrics' : undefined;
 }
 
-/** What an edit disturbs, in words for a plan. */
+/** Describes the disturbance of an edit, for a plan. */
 export function disturbanceOf(change: ChangeClass): string {
   switch (change) {
     case 'Rebind':

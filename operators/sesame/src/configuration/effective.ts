@@ -1,5 +1,5 @@
-// The effective configuration: defaults, then the resource (or the file), then flags. One immutable value, with the origin of each
-// leaf and everything that is wrong with it; what uses the configuration sees the value and nothing else.
+// The effective configuration: defaults, then the resource (or the file), then flags. One immutable value, with the origin of each leaf and
+// all its problems. The rest of Sesame reads only this value.
 import { applyDefaults, isJsonObject, type JsonObject } from '@capstan/kube/values';
 import { type ConfigurationSpec, configurationSchema, type FullConfiguration } from '../kinds/configuration-spec.ts';
 import { deepFreeze, givenLeaves, LEAVES, overlay, valueAt } from './fields.ts';
@@ -30,9 +30,9 @@ export interface FlagValue {
 }
 
 export interface EffectiveInput {
-  /** SesameConfiguration.spec, or what a file says in the same form; undefined when there is neither. */
+  /** SesameConfiguration.spec, or a file's content in the same form; undefined when there is neither. */
   readonly given?: unknown;
-  /** What `given` is. */
+  /** The origin of `given`. */
   readonly source?:
     | { readonly from: 'resource'; readonly name: string }
     | { readonly from: 'file'; readonly path: string };

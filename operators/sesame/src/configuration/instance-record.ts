@@ -1,4 +1,4 @@
-// What each replica reports about itself, in an annotation of its own Lease.
+// The report of each replica about itself, in an annotation of its own Lease.
 import { type Lease, parseTime } from '@capstan/kube/cluster';
 import type { Version } from '../program/in-force.ts';
 import type { Problem } from './problem.ts';
@@ -17,14 +17,14 @@ export interface InstanceRecord {
   readonly configuration: string;
   readonly state: 'Running' | 'Starting' | 'Stopped' | 'Failed';
   readonly source: 'resource' | 'defaults' | 'file';
-  /** What is in force everywhere in the process. */
+  /** The version that is in force everywhere in the process. */
   readonly version?: Version | undefined;
-  /** What stands in the way, for people. */
+  /** The obstacle, for people. */
   readonly problem?: string | undefined;
   readonly nacks: readonly Nack[];
-  /** What its configuration refers to and cannot be used. */
+  /** References of its configuration that cannot be used. */
   readonly warnings?: readonly Problem[];
-  /** What only a running replica can find out: a lock that the server refuses. */
+  /** Errors that only a running replica can find: a lock that the server refuses. */
   readonly errors?: readonly Problem[];
 }
 

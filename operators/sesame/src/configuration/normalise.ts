@@ -1,5 +1,5 @@
-// One form for every accepted spelling. The user's object is never rewritten: this form exists in memory only. What differs from what
-// the user wrote is a warning; two spellings of one field that contradict each other are an error.
+// One form for every accepted spelling. The user's object is never rewritten: this form exists in memory only. A difference from the user's
+// spelling is a warning; two spellings of one field that contradict each other are an error.
 import { equal, isJsonObject, type JsonObject } from '@capstan/kube/values';
 import type { ConfigurationSpec } from '../kinds/configuration-spec.ts';
 import { schemaAt, valueAt, withValueAt } from './fields.ts';

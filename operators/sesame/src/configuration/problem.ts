@@ -1,4 +1,4 @@
-// What is wrong with a configuration: one entry for each field, in the order of the fields.
+// The problems of a configuration: one entry for each field, in the order of the fields.
 
 /** The kind of a problem: the `type` of its entry in a condition's `errors` or `warnings`. */
 export type ProblemType =
@@ -48,7 +48,7 @@ export interface Problem {
   readonly reason: ProblemReason;
   /** From the root of the configuration: `envoy.http.port`. */
   readonly path: string;
-  /** What is wrong, with the value in parentheses, and what to do; the path is not part of it. */
+  /** The problem, with the value in parentheses, and the remedy; the path is not part of it. */
   readonly message: string;
 }
 

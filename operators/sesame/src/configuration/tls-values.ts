@@ -1,4 +1,4 @@
-// What Envoy (BoringSSL) accepts for TLS parameters.
+// The TLS parameters that Envoy (BoringSSL) accepts.
 
 export const CIPHERS: ReadonlySet<string> = new Set([
   'ECDHE-ECDSA-CHACHA20-POLY1305',

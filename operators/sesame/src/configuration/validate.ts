@@ -1,5 +1,5 @@
-// All that can be wrong with a configuration, at once. The rules look at the effective value, so that a default or a flag that
-// contradicts the user's value is found too; "both or neither" counts what the user gave.
+// Finds all problems of a configuration at once. The rules check the effective value, so that a default or a flag that contradicts the
+// user's value is found too; "both or neither" counts the user's values.
 import { compileValidator, type FieldError } from '@capstan/kube/values';
 import { type ConfigurationSpec, configurationSchema, type FullConfiguration } from '../kinds/configuration-spec.ts';
 import { crdSchema } from '../kinds/crd-schema.ts';
@@ -11,11 +11,11 @@ import { Findings } from './rules/findings.ts';
 import { policyRules } from './rules/policy-rules.ts';
 
 export interface ValidationInput {
-  /** What the user gave, in its normal form. */
+  /** The user's values, in their normal form. */
   readonly given: ConfigurationSpec;
   /** With flags and defaults. */
   readonly value: FullConfiguration;
-  /** Of --watch-namespaces; undefined watches all. */
+  /** The namespaces of --watch-namespaces; undefined watches all. */
   readonly watchNamespaces?: readonly string[] | undefined;
   /** The configuration is the one of a SesameDeployment, whose operator acts on `envoy.managed`. */
   readonly isManaged?: boolean | undefined;
@@ -26,7 +26,7 @@ const validateTypes = compileValidator(crdSchema(configurationSchema.json));
 /** Fields of a wrong type: the other rules need the types to be right. */
 export function typeProblems(spec: unknown): Problem[] {
   const found = validateTypes(spec).map(problemOfType);
-  // What is wrong with a field is not also reported for the whole.
+  // The problem of a field is not also reported for the whole.
   const ofFields = found.filter(({ path }) => path !== '');
   return ofFields.length > 0 ? ofFields : found;
 }

@@ -1,4 +1,4 @@
-// What an edit of a SesameConfiguration disturbs, field by field: shown by `capstan plan` before the edit, and in the operator's log
+// The disturbances of an edit of a SesameConfiguration, field by field: shown by `capstan plan` before the edit, and in the operator's log
 // after it. Edits of a SesameDeployment reach it through the SesameConfiguration that they change.
 import { derivation, type Sink, sink } from '@capstan/reconcile';
 import {
@@ -13,7 +13,7 @@ import { SesameConfiguration } from '../kinds/index.ts';
 
 interface Meaning {
   readonly configuration: EffectiveConfiguration;
-  /** Of an invalid one. */
+  /** The errors of an invalid one. */
   readonly errors: readonly string[];
 }
 

@@ -1,9 +1,9 @@
-// The SesameConfiguration of an instance: what the SesameDeployment says, and what follows from its names.
+// The SesameConfiguration of an instance: the settings of the SesameDeployment, and those that follow from its names.
 import { withoutNulls } from '../configuration/normalise.ts';
 import type { ConfigurationSpec } from '../kinds/index.ts';
 import { type InstanceId, names } from './instance.ts';
 
-/** The configuration as the instance's Sesame reads it. What the user gives wins over what the instance would choose. */
+/** The configuration as the instance's Sesame reads it. The user's values win over the instance's own choices. */
 export function instanceConfiguration(given: ConfigurationSpec | undefined, id: InstanceId): ConfigurationSpec {
   const { envoy, leaderElection, ...rest } = withoutNulls(given ?? {}) as ConfigurationSpec;
   // The operator acts on it; Sesame would report it as ignored.

@@ -1,4 +1,4 @@
-// What the pods of Sesame and of Envoy have in common.
+// The common parts of the pods of Sesame and of Envoy.
 import type { Affinity, EnvVar, PodSpec } from '@capstan/kube';
 
 /** Runs as the user nobody. */

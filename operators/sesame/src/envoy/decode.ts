@@ -10,8 +10,8 @@ export { WireError as DecodeError } from '@capstan/kube/protobuf';
 type Decoded = { [field: string]: unknown };
 
 /**
- * Protobuf's own libraries have the same limit of messages within messages. Of fields and items: a request for 250,000 names with
- * their versions has a million.
+ * Protobuf's own libraries have the same limit of nested messages. The limit of fields and items is our own: a request for 250,000 names
+ * with their versions has a million.
  */
 const LIMITS = { depth: 100, fields: 4_000_000 };
 
@@ -148,7 +148,7 @@ const SPECIAL: Readonly<Record<string, (reader: WireReader) => unknown>> = {
   'google.protobuf.Struct': readStruct,
   'google.protobuf.Value': readJson,
   'google.protobuf.ListValue': readJsonList,
-  // Only shown to people: what else a node reports about itself is not read.
+  // Only people see it: other information of a node about itself is not read.
   'google.protobuf.Timestamp'(reader) {
     const time = new Date((readNumbers(reader).get(1) ?? 0) * 1000);
     if (Number.isNaN(time.getTime())) throw new WireError('a time is out of range');

@@ -12,8 +12,8 @@ import { withWriter, withWritten } from './writer.ts';
 type Fields = { readonly [field: string]: unknown };
 
 /**
- * How a client fetches what a resource refers to (routes, endpoints, secrets): over streams of their own, state of the world
- * or delta, or over the aggregated stream. The same resource is encoded differently for each.
+ * The way in which a client fetches the references of a resource (routes, endpoints, secrets): over streams of their own, state of the
+ * world or delta, or over the aggregated stream. The same resource is encoded differently for each.
  */
 export type Delivery = 'grpc' | 'delta' | 'ads';
 
@@ -21,7 +21,7 @@ export type Delivery = 'grpc' | 'delta' | 'ads';
 // Its only field is not one of the message: the encoder compares by identity.
 export const CONFIG_SOURCE = Object.freeze({ '@source': true }) as ConfigSource;
 
-/** A part of a resource that is composed of many. What is the same for every delivery is encoded once. */
+/** A part of a composed resource. A part that is the same for every delivery is encoded once. */
 export class Fragment<Name extends MessageName = MessageName> {
   readonly type: Name;
   #value: Messages[Name] | undefined;
@@ -42,7 +42,7 @@ export class Fragment<Name extends MessageName = MessageName> {
     return this.#value ?? decode(this.type, this.bytes('grpc'));
   }
 
-  /** Of its content. */
+  /** The hash of its content. */
   hash(): string {
     this.#hash ??= withWritten(
       (writer) => this.write(writer, 'grpc'),
@@ -123,7 +123,7 @@ export class FragmentChunk<Name extends MessageName = MessageName> {
 
   /** `number`: of the field whose list it is part of; always the same one. */
   entries(number: number, delivery: Delivery): Uint8Array {
-    // What is the same for every delivery is kept once.
+    // A form that is the same for every delivery is kept once.
     const form = this.fragments.every(({ isFixed }) => isFixed) ? 'grpc' : delivery;
     this.#entries ??= {};
     return (this.#entries[form] ??= withWriter((writer) => {
@@ -153,7 +153,7 @@ export function hexHash(bytes: Uint8Array | string, length = 16): string {
   return hash('sha256', bytes, 'buffer').toString('hex', 0, length);
 }
 
-/** Of a resource's version. */
+/** The bytes of a resource's version. */
 export const VERSION_BYTES = 8;
 
 /** A value that is no message of its type: a bug in the code that built it. */
@@ -287,7 +287,7 @@ function writeFields(writer: WireWriter, table: MessageTable, value: Fields, del
   }
 }
 
-/** Of a message an empty object is no default: that it is set has a meaning. */
+/** An empty message is not a default: its presence has a meaning. */
 function isDefault(value: unknown): boolean {
   return value === '' || value === 0 || value === false || (value instanceof Uint8Array && value.length === 0);
 }

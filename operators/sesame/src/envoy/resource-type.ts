@@ -5,7 +5,7 @@ import { TYPE_URL_PREFIX } from './tables.ts';
 /** The short names by which the discovery services are known. */
 export type ResourceType = 'cds' | 'eds' | 'lds' | 'rds' | 'vhds' | 'sds' | 'rtds';
 
-/** The message of each type, in the order in which changes are sent: what is referred to before what refers to it. */
+/** The message of each type, in the order in which changes are sent: references before the resources that use them. */
 export const RESOURCE_MESSAGES = {
   rtds: 'envoy.service.runtime.v3.Runtime',
   sds: 'envoy.extensions.transport_sockets.tls.v3.Secret',

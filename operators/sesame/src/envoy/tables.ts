@@ -8,7 +8,7 @@ export interface Field {
   /** A scalar, or the full name of a message or enum. */
   readonly type: string;
   readonly label: 'one' | 'list' | 'map';
-  /** Of a map. */
+  /** The type of a map's keys. */
   readonly keyType: string;
   /** Its value is written even when it is the default, because being set has a meaning. */
   readonly hasPresence: boolean;

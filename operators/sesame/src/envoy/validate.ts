@@ -1,5 +1,5 @@
-// The constraints in Envoy's .proto files, checked before a resource is sent: Envoy refuses what breaks one of them, and with
-// it, on some types, everything else in the response. Regular expressions are checked too, as RE2 reads them.
+// The constraints in Envoy's .proto files, checked before a resource is sent: Envoy refuses a violation and, for some types, everything
+// else in the response with it. Regular expressions are checked too, as RE2 reads them.
 import { compileRegexp } from '@capstan/kube';
 import { CONFIG_SOURCE, Fragment, FragmentChunk } from './encode.ts';
 import type { Any, Messages, StatusCode, WeightedCluster } from './gen/types.ts';
@@ -13,7 +13,7 @@ export interface Violation {
   readonly problem: string;
 }
 
-/** What Envoy would refuse in the value; empty when it is valid. */
+/** Returns the violations that Envoy would refuse; empty when the value is valid. */
 export function validate<Name extends MessageName>(type: Name, value: Messages[Name] | Fragment<Name>): Violation[] {
   const found: Violation[] = [];
   checkMessage(type, value, '', found);
@@ -170,7 +170,7 @@ function checkField(field: Field, value: unknown, parent: string, found: Violati
     Number.parseFloat(value) > DURATION_MAX_SECONDS
   )
     report(`is ${value}; it must be at most ${DURATION_MAX_SECONDS}s`);
-  // No constraint says so of most durations: Envoy refuses them when it uses them, some with a message that names no resource.
+  // Most durations have no such constraint: Envoy refuses negative ones when it uses them, sometimes with a message that names no resource.
   else if (field.type === 'google.protobuf.Duration' && typeof value === 'string' && Number.parseFloat(value) < 0)
     report(`is ${value}; it must not be negative`);
   else if (rules) checkValue(field, value, rules, report);

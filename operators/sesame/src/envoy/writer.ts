@@ -7,7 +7,7 @@ const SMALL = 4096;
 let slab = Buffer.alloc(0);
 let used = 0;
 
-/** A buffer of a slab that has nothing in it but what is kept: those that Node.js shares are mostly full of what is not. */
+/** Allocates from a slab that holds only kept bytes: the slabs that Node.js shares are mostly full of temporary ones. */
 function allocateKept(length: number): Buffer {
   if (length > SMALL) return Buffer.allocUnsafeSlow(length);
   if (used + length > slab.length) {

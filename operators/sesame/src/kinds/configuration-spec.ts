@@ -1,6 +1,6 @@
 // The configuration of Sesame, field by field, with its defaults: SesameConfiguration.spec and SesameDeployment.spec.configuration.
 //
-// The schema below is the one of the effective configuration: what has a default is always there. The CRD's schema is derived from it
+// The schema below is the one of the effective configuration: fields with a default are always present. The CRD's schema is derived from it
 // (`crd-schema.ts`): without defaults, because a server that fills them in rewrites the user's spec, and permissive on values, because
 // an invalid value is reported on the status of the resource, where the user sees all of them at once.
 import { array, boolean, type InputOf, integer, map, object, string, type TypeOf } from '@capstan/kube/values';

@@ -2,7 +2,7 @@
 export const GROUP = 'projectsesame.io';
 export const VERSION = 'v1alpha1';
 
-/** Where Sesame is installed when nothing else is said. */
+/** The namespace of Sesame if no other is given. */
 export const DEFAULT_NAMESPACE = 'projectsesame';
 
 /** `kubectl get sesame` lists both kinds. */

@@ -13,8 +13,8 @@ export function localEnvoyImages(folder: string): readonly KnownImage[] {
       match: 'envoyproxy/envoy',
       entrypoint: [...PIPED, envoy],
       programs: { envoy: [...PIPED, envoy] },
-      // Envoys of one machine would share their memory by the base id, and each would start a thread per core. The listeners bind
-      // the pod's address by what `sesame bootstrap` writes into the bootstrap.
+      // Envoys of one machine would share their memory by the base id, and each would start a thread per core. The bootstrap of `sesame
+      // bootstrap` makes the listeners bind the pod's address.
       extraArgs: ['--disable-hot-restart', '--concurrency', '2'],
     },
   ];

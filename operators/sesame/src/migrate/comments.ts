@@ -1,5 +1,5 @@
-// Comments of the file, carried to where their keys went. A comment belongs to the key or list item below it or on its line; one of a section goes
-// to the first field of that section that is written; what has no place left stands at the end.
+// Comments of the file, carried to the new places of their keys. A comment belongs to the key or list item below it or on its line; one of
+// a section goes to the first written field of that section; comments without a place stand at the end.
 import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument } from 'yaml';
 import type { FileContent } from '../configuration/file/index.ts';
 

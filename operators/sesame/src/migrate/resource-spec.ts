@@ -1,5 +1,5 @@
-// The spec of the resource that means the same as a file with flags: only what differs from the resource's defaults, so that a later
-// change of a default is not frozen, and everything where a default of the file differs.
+// The spec of the resource with the same meaning as a file with flags: only the differences from the resource's defaults, so that a later
+// change of a default takes effect, and every field where a default of the file differs.
 import { equal, type JsonObject } from '@capstan/kube/values';
 import { type EffectiveConfiguration, effectiveConfiguration } from '../configuration/effective.ts';
 import { LEAVES, valueAt, withValueAt } from '../configuration/fields.ts';

@@ -1,4 +1,4 @@
-// What Sesame controls (routes, listeners, xDS) as a sink: started with a valid configuration, stopped while it is invalid, and moved
+// The controllers of Sesame (routes, listeners, xDS) as a sink: started with a valid configuration, stopped while it is invalid, and moved
 // from one configuration to the next by the smallest action.
 import { reasonOf, sleep } from '@capstan/kube';
 import { type Derived, derivation, type Sink, type SinkContext, sink } from '@capstan/reconcile';
@@ -13,7 +13,7 @@ export interface DataPath {
 
 export interface DataPathReport {
   readonly nacks: readonly Nack[];
-  /** What the configuration refers to and cannot be used. */
+  /** References of the configuration that cannot be used. */
   readonly warnings: readonly Problem[];
   /** Why xDS is not served as configured: a port in use, say. It is tried again. */
   readonly problem: string | undefined;
@@ -24,7 +24,7 @@ export interface RunningDataPath {
   configure(configuration: EffectiveConfiguration): Promise<void>;
   /** Stops in order; streams and sockets are closed. */
   stop(): Promise<void>;
-  /** True once caches are full and xDS is served; otherwise what it waits for. */
+  /** True once caches are full and xDS is served; otherwise the event that it waits for. */
   readiness(): true | string;
 }
 
@@ -165,7 +165,7 @@ class Controllers {
     });
   }
 
-  /** Reports when it serves, and what it waits for meanwhile. */
+  /** Reports when it serves, and until then the event that it waits for. */
   async #becomeReady(path: RunningDataPath, signal: AbortSignal): Promise<void> {
     for (;;) {
       const readiness = path.readiness();

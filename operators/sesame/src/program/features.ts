@@ -1,4 +1,4 @@
-// What --disable-feature leaves out: kinds that are neither watched nor served, as if the cluster did not have them.
+// The kinds that --disable-feature leaves out: they are neither watched nor served, as if the cluster did not have them.
 import { ApiError, type Client, type Kind } from '@capstan/kube';
 import type { Feature } from '../configuration/serve-flags.ts';
 

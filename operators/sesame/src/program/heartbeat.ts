@@ -33,7 +33,7 @@ export interface HeartbeatOptions {
   readonly process: Sink<InForce, ProcessReport>;
 }
 
-/** What the process says of itself: in force is what every part of it has. */
+/** The report of the process about itself: a version is in force when every part of it has it. */
 export function recordDerivation(
   options: Omit<HeartbeatOptions, 'client' | 'namespace' | 'pod'>,
 ): Derived<InstanceRecord> {

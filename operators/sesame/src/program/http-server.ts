@@ -33,7 +33,7 @@ export interface ServerPlace {
 
 const GRACE_MS = 1000;
 
-/** Resolves when it listens; rejects with a message that names the socket and what to do. */
+/** Resolves when it listens; rejects with a message that names the socket and the remedy. */
 export async function bindServer(
   place: ServerPlace,
   answer: (request: Request) => Promise<Answer | undefined>,

@@ -1,5 +1,5 @@
-// Which configuration is in force: the state machine of one replica, as a pure function of the resource, the flags and what was in
-// force before. Everything that acts (sockets, controllers, status, the heartbeat) reads this one value.
+// The configuration in force: the state machine of one replica, as a pure function of the resource, the flags and the former configuration.
+// Every acting part (sockets, controllers, status, the heartbeat) reads this one value.
 import { isJsonObject } from '@capstan/kube';
 import { type DerivationDefinition, derivation, type ReadDeclaration } from '@capstan/reconcile';
 import { changesBetween } from '../configuration/changes.ts';
@@ -21,7 +21,7 @@ export interface Version {
 export interface InForce {
   /** stopped: the newest configuration is invalid, and nothing is served. */
   readonly state: 'running' | 'stopped';
-  /** While stopped: the last valid one, or the defaults; sockets and the lease stay as it says. */
+  /** While stopped: the last valid one, or the defaults; sockets and the lease stay as it defines. */
   readonly configuration: EffectiveConfiguration;
   readonly source: 'resource' | 'defaults' | 'file';
   /** The version of the resource whose spec is in force; undefined for defaults and the file. */
@@ -32,11 +32,11 @@ export interface InForce {
   readonly isDeleting: boolean;
   readonly errors: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** What was in force when the process started: Envoys may have been started with it. */
+  /** The configuration in force when the process started: Envoys may have been started with it. */
   readonly first: EffectiveConfiguration;
 }
 
-/** What sinks declare that follow the configuration. */
+/** The reads of sinks that follow the configuration. */
 export type Reads = readonly ReadDeclaration[];
 
 export interface ConfigurationChoice {
@@ -67,7 +67,7 @@ export function inForceOf(choice: ConfigurationChoice): DerivationDefinition<InF
   });
 }
 
-/** What counts of the resource. */
+/** The parts of the resource that count. */
 const contentOf = ({ metadata, spec }: SesameConfiguration) => ({
   spec,
   version: { uid: metadata.uid ?? '', generation: metadata.generation ?? 0 },

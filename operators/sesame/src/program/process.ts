@@ -1,4 +1,4 @@
-// What an edit changes in the process itself: the log, its level, the Lease that is contended for, and, in two modes, its end.
+// The effects of an edit on the process itself: the log, its level, the Lease that it contends for, and, in two modes, its end.
 import { type Logger } from '@capstan/kube';
 import { type Derived, derivation, type Sink, sink } from '@capstan/reconcile';
 import { changesBetween, type EffectiveConfiguration, type Problem, problemText } from '../configuration/index.ts';
@@ -17,16 +17,16 @@ export interface ProcessOptions {
   /** `namespace/name` of the resource. */
   readonly resource: string;
   setLogLevel(level: string): void;
-  /** Of the API client: 0 is silent, 1 logs what it retries, 6 every request. */
+  /** The log level of the API client: 0 is silent, 1 logs retries, 6 every request. */
   setKubernetesLogLevel(level: number): void;
-  /** What is in force, for the debug server. */
+  /** The configuration in force, for the debug server. */
   show(inForce: InForce): void;
   useElection(settings: EffectiveConfiguration['leaderElection']): void;
   /** Calls back with the problem of the lock, and with undefined when it is solved. */
   onLockProblem(listener: (problem: Problem | undefined) => void): void;
 }
 
-/** Logs what is in force and why, and follows it. */
+/** Logs the configuration in force and the reason, and follows it. */
 export function processSink({
   inForce,
   reads,
@@ -139,7 +139,7 @@ export function exitSink({
   });
 }
 
-/** Keeps what the process says of itself, for its readiness. */
+/** Keeps the report of the process about itself, for its readiness. */
 export function readinessSink(
   of: Derived<InstanceRecord>,
   reads: Reads,

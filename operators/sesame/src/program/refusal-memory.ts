@@ -1,6 +1,6 @@
-// What Envoys refuse, kept in annotations of a Lease beside those of the replicas, so that it outlives Sesame: an Envoy that comes back
-// after a restart keeps the last version of what it refuses, and all else is sent to it without a search. Each resource has an
-// annotation of its own, so that replicas do not overwrite what others know.
+// The refusals of Envoys, kept in annotations of a Lease beside those of the replicas, so that they outlive Sesame: an Envoy that
+// reconnects after a restart keeps the last version of a refused resource, and all others are sent to it without a search. Each resource
+// has an annotation of its own, so that replicas do not overwrite each other's findings.
 import {
   type Client,
   type Clock,
@@ -19,14 +19,14 @@ export interface RefusalMemoryOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly namespace: string;
-  /** Of the SesameConfiguration. */
+  /** The name of the SesameConfiguration. */
   readonly configuration: string;
 }
 
 export interface RefusalMemory {
-  /** Reads what is known, once. Without an answer of the server nothing is known. */
+  /** Reads the known refusals, once. Without an answer of the server none are known. */
   load(): Promise<Refused>;
-  /** Resolves when what was found meanwhile is written. */
+  /** Resolves when the new refusals are written. */
   close(): Promise<void>;
 }
 

@@ -81,7 +81,7 @@ export function socketsSink({ inForce, reads, answer, bindAddress }: SocketsOpti
           const gone = changes.filter(({ after }) => after === undefined).map(({ key }) => key);
           for (const { key, after } of changes) {
             if (after === undefined) continue;
-            // What is served on it, or its certificates, changed: the socket itself may stay open only with the same TLS.
+            // The handlers of the socket, or its certificates, changed: the socket itself may stay open only with the same TLS.
             if (bound.has(key)) await close(key);
             // An old socket of the same port would be in the way of the new one.
             for (const other of gone) if (bound.get(other)?.socket.port === after.port) await close(other);

@@ -1,5 +1,5 @@
 // The status of the SesameConfiguration in use: whether it is valid, and whether every replica has it in force. Written by the leader
-// alone, from what each replica says in its Lease. The finalizer holds a deletion until no replica uses the configuration any more.
+// alone, from the report of each replica in its Lease. The finalizer holds a deletion until no replica uses the configuration any more.
 import { Lease } from '@capstan/kube';
 import {
   type ConditionInput,

@@ -1,5 +1,5 @@
-// What each served HTTPProxy is, in one word and by the host that it serves: for metrics, which ask when they are read. Its status says it
-// already, so that nothing is kept for them.
+// The state of each served HTTPProxy in one word, by its host: for metrics, which are computed when they are read. Its status has it
+// already, so nothing is kept for them.
 import { keyOfObject } from '@capstan/kube';
 import type { Runtime } from '@capstan/reconcile';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
@@ -7,7 +7,7 @@ import { HTTP_PROXY_STATUS } from '../reconcilers/http-proxy-status.ts';
 
 export interface ProxyState {
   readonly namespace: string;
-  /** Of a root. */
+  /** The host of a root. */
   readonly vhost: string | undefined;
   /** valid, invalid or orphaned. */
   readonly status: string;

@@ -1,4 +1,4 @@
-// The xDS server as a sink: every replica serves. Pieces come in, resources go out, and what Envoys accepted is read back.
+// The xDS server as a sink: every replica serves. Pieces come in, resources go out, and the acknowledgements of Envoys are read back.
 import type { Clock } from '@capstan/kube';
 import { type ReadDeclaration, type Sink, type SinkContext, type SinkResult, sink } from '@capstan/reconcile';
 import { type Assembly, createAssembly } from '../routing/assembly/assembly.ts';
@@ -21,17 +21,17 @@ export interface XdsSinkOptions {
   readonly graph: RouteGraph;
   /** Kinds that the graph reads besides those of HTTPProxies and Ingresses. */
   readonly reads?: readonly ReadDeclaration[];
-  /** Takes the place of what the configuration says, for tests and for `capstan up`. */
+  /** Replaces the address of the configuration, for tests and for `capstan up`. */
   readonly listen?: { readonly address: string; readonly port: number };
   /** The address that a wildcard or loopback address of the configuration means on this machine. */
   readonly bindAddress?: string | undefined;
-  /** Of the server; by default that of the runtime. Tests with a real Envoy need real time here. */
+  /** The clock of the server; by default that of the runtime. Tests with a real Envoy need real time here. */
   readonly clock?: Clock;
-  /** What Envoys refused before; nothing by default. */
+  /** Returns the earlier refusals of Envoys; none by default. */
   refused?(): Promise<Refused>;
   /** Called when the server listens, also after it was moved. */
   onListening?(server: XdsServer, store: ResourceStore): void;
-  /** Called after each change of what is served, with the time that it took. */
+  /** Called after each change of the served resources, with the time that it took. */
   onUpdated?(ms: number): void;
 }
 
@@ -81,7 +81,7 @@ class Server {
       if (configured) await this.#serve(configured);
       return undefined;
     } catch (error) {
-      // What is served is in place; only the socket is not.
+      // The resources are in place; only the socket is not.
       return { failed: new Map([[SETTINGS, error]]) };
     }
   }

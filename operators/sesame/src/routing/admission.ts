@@ -1,6 +1,6 @@
-// What can be said about an HTTPProxy before it is stored: what its status would report, less what depends on Services, Secrets
-// and other objects that may come later. Hosts of other proxies and chains of includes are checked: an edit that takes a host
-// from another proxy would take both down.
+// The checks of an HTTPProxy before it is stored: the problems of its status, except those that depend on Services, Secrets and other
+// objects that may come later. Hosts of other proxies and chains of includes are checked: an edit that takes a host from another proxy
+// would take both down.
 import { type AdmissionCheck, admissionCheck } from '@capstan/reconcile';
 import { defaultConfiguration } from '../configuration/effective.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
@@ -29,7 +29,7 @@ const OWN_REASONS = new Set([
   'TLSConfigNotValid',
   'TLSIncompatibleFeatures',
 ]);
-/** Of a proxy that others include: its routes are checked below a host of no one. */
+/** The host of a proxy that others include: its routes are checked below a name that no host has. */
 const NO_HOST = 'included.invalid';
 
 export const HTTP_PROXY_ADMISSION: AdmissionCheck = admissionCheck({

@@ -1,5 +1,5 @@
-// What the translation looks up. A derivation gives tracked reads, so that a change reaches exactly what looked at it; tests give
-// maps.
+// The look-ups of the translation. A derivation passes tracked reads, so that a change reaches exactly the readers of the changed object;
+// tests pass maps.
 import type { ExtensionService } from '../kinds/extension-service.ts';
 import type { HTTPProxy } from '../kinds/http-proxy.ts';
 
@@ -12,7 +12,7 @@ export interface Lookup {
   delegations(namespace: string, secretName: string): readonly string[];
 }
 
-/** Of a Service, what routes depend on. */
+/** The parts of a Service that routes depend on. */
 export interface ServiceView {
   readonly namespace: string;
   readonly name: string;

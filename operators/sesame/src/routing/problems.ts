@@ -1,4 +1,4 @@
-// What is wrong with an object, as its status reports it: a type, a reason, a message.
+// The problems of an object, as its status reports them: a type, a reason, a message.
 import type { ObjectRef } from '@capstan/kube';
 
 export interface RouteProblem {
@@ -31,7 +31,7 @@ export interface Findings {
   readonly warnings: RouteProblem[];
 }
 
-/** Collects what is found about the objects that one root consists of. */
+/** Collects the problems of the objects that one root consists of. */
 export class ProblemLog {
   readonly #findings = new Map<string, Findings>();
 

@@ -1,4 +1,5 @@
-// What of Sesame's configuration decides about routes: the effective configuration has all of it, under the same names.
+// The part of Sesame's configuration that decides about routes: the effective configuration has all of it, under the same names.
+import type { ServedClasses } from './classes.ts';
 
 export interface RoutingSettings {
   readonly xdsServer: {
@@ -7,7 +8,7 @@ export interface RoutingSettings {
     readonly insecure: boolean;
     readonly tls: { readonly caFile: string; readonly certFile: string; readonly keyFile: string };
   };
-  readonly ingress: { readonly className?: string | undefined };
+  readonly ingress: ServedClasses;
   readonly envoy: EnvoySettings;
   readonly httpproxy: {
     readonly disablePermitInsecure: boolean;

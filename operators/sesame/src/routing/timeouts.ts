@@ -16,7 +16,7 @@ export function envoyTimeout(text: string | undefined): Result<EnvoyTimeout> {
   return accept(ms === 0 ? undefined : seconds(ms));
 }
 
-/** Of the configuration, whose durations are valid. */
+/** Returns a timeout of the configuration, whose durations are valid. */
 export function settingTimeout(text: string | undefined): EnvoyTimeout {
   if (text === undefined) return undefined;
   const known = settingTimeouts.get(text);

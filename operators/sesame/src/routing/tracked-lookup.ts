@@ -1,4 +1,4 @@
-// The translation's look-ups as tracked reads: what looked at an object is evaluated again when what it saw has changed.
+// The translation's look-ups as tracked reads: a reader of an object is evaluated again when the part that it read has changed.
 import { EndpointSlice, equal, Ingress, Secret, Service } from '@capstan/kube';
 import { derivation, index, type Reader, reading } from '@capstan/reconcile';
 import { ExtensionService } from '../kinds/extension-service.ts';
@@ -8,7 +8,7 @@ import { type Lookup, type SecretView, type ServiceView, secretView, serviceView
 import { SERVICE_NAME_LABEL } from './upstream/endpoints.ts';
 import { expiryOf } from './upstream/tls-secret.ts';
 
-/** What is read of a Service: the rest of it is not kept in memory. */
+/** The fields of a Service that are read: the others are not kept in memory. */
 export const SERVICE_READ = reading(Service, 'everywhere', {
   fields: ['metadata.annotations', 'spec.type', 'spec.externalName', 'spec.ports', 'status.loadBalancer'],
 });

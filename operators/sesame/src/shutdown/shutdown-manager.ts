@@ -56,8 +56,8 @@ export async function serveShutdownManager(
 }
 
 /**
- * A container that starts is not one that ends: what an earlier run of it left (the ready file, Envoy's failed health checks) is
- * undone, or an Envoy whose neighbour was restarted would drain for ever.
+ * Undoes the marks of an earlier run of the container (the ready file, Envoy's failed health checks), or an Envoy whose neighbour was
+ * restarted would drain for ever.
  */
 async function undoDraining(
   { readyFile, adminAddress }: ShutdownManagerOptions,

@@ -1,6 +1,6 @@
 import { isAbsolute, relative } from 'node:path';
 
-/** What the kernel takes, without the zero at the end. */
+/** The kernel's limit, without the zero at the end. */
 const MAX_BYTES = process.platform === 'linux' ? 107 : 103;
 
 /**

@@ -1,6 +1,6 @@
-// Resources that clients refuse. A client is sent such a resource last and alone, so that a refusal concerns nothing else, and a client
-// for which it is good gets it all the same. What is known here is kept across restarts of Sesame: an Envoy that comes back keeps the
-// version that it accepted last, and the others are not held up by a search.
+// Resources that clients refuse. A client gets such a resource last and alone, so that a refusal concerns nothing else, and a client that
+// accepts it gets it all the same. The refusals are kept across restarts of Sesame: an Envoy that reconnects keeps its last accepted
+// version, and no search delays the others.
 import type { Resource, ResourceKey } from './resource.ts';
 
 export interface RefusedResource {

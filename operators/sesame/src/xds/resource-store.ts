@@ -1,4 +1,4 @@
-// What is served now, and who wants to know of changes. It is the sink's state: a new stream is answered from it.
+// The resources that are served now, and the listeners for changes. It is the sink's state: a new stream is answered from it.
 import type { Delivery, ResourceType } from '../envoy/index.ts';
 import { isSameResource, type Resource, type ResourceKey, type Shape } from './resource.ts';
 import { VersionSum } from './version-sum.ts';
@@ -14,7 +14,7 @@ export interface ResourceStore {
   readonly isComplete: boolean;
   get(key: ResourceKey): Resource | undefined;
   ofType(type: ResourceType): ReadonlyMap<string, Resource>;
-  /** Replaces what has changed; what is equal to what is there is left out of the notification. */
+  /** Replaces changed resources; equal ones are left out of the notification. */
   take(changes: Iterable<readonly [ResourceKey, Resource | undefined]>): readonly ResourceChange[];
   /** The whole type as buffers of a state-of-the-world response, shared by the streams that send it until the type changes. */
   buffers(type: ResourceType, delivery: Delivery): readonly Uint8Array[];

@@ -108,7 +108,7 @@ export async function createXdsStage(context: TestContext, options: Partial<XdsS
 
 export interface SlowConnection {
   readonly port: number;
-  /** What the server sends waits until `resume`. */
+  /** The server's messages wait until `resume`. */
   halt(): void;
   resume(): void;
 }

@@ -1,9 +1,9 @@
-// One row for each field of SesameConfiguration: an edit, and what it changes. Rows with `shows` are searched for in what is served to
-// Envoys after the edit and must not be there before; others are checked where their effect is.
+// One row for each field of SesameConfiguration: an edit, and its effect. The texts in `shows` must be in the resources for Envoys after
+// the edit and not before; other effects are checked in their place.
 import type { ConfigurationSpec } from '../../src/kinds/index.ts';
 
 export interface Row {
-  /** Laid under both sides of the edit: what the field needs to matter. */
+  /** Laid under both sides of the edit: the settings that the field needs to have an effect. */
   readonly base?: ConfigurationSpec;
   readonly edit: ConfigurationSpec;
   /** In the resources that changed. */

@@ -11,18 +11,18 @@ import { CONTROLLER } from '../gateway/controller.ts';
 export const CLASS = 'sesame';
 
 export interface StageOptions {
-  /** For what is gone afterwards. */
+  /** The folder for temporary files. */
   readonly folder: string;
   /** For logs that are checked afterwards; undefined: none are kept. */
   readonly logs: string | undefined;
-  /** Of `npm run setup:real -- gateway-conformance`. */
+  /** The folder of `npm run setup:real -- gateway-conformance`. */
   readonly peer: string;
 }
 
 export interface Stage {
   readonly kubeconfig: string;
   readonly client: Client;
-  /** What Envoys refused, as far as it is known here. */
+  /** Returns the resources that Envoys refused, as far as they are known here. */
   refused(): string[];
   end(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Of the suite's log: one line a test, with what failed. */
+/** Summarises the suite's log: one line for each test, with its failures. */
 export function summary(log: string): string {
   const tests = new Map<string, { result: string; seconds: string }>();
   const failed: string[] = [];

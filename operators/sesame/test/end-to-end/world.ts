@@ -94,7 +94,7 @@ export async function startWorld(namespaces: readonly string[]): Promise<World> 
 }
 
 export interface RunningProgram {
-  /** What it has printed. */
+  /** Returns its output. */
   output(): string;
   /** Ends it in order; its exit code. */
   stop(): Promise<number | null>;
@@ -151,7 +151,7 @@ export function get(address: string, port: number, host: string): Promise<string
   });
 }
 
-/** Looks again until it is so; fails with what it saw last. */
+/** Repeats the check until it passes; fails with the last value. */
 export async function eventually<V>(
   check: () => Promise<V>,
   isSo: (value: V) => boolean,

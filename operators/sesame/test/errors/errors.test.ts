@@ -1,5 +1,5 @@
-// What is wrong with an object is reported on it with its type, reason, path and remedy, Envoy gets none of it, and everything else
-// is served. The fixtures are in the YAML files beside; each file shows what its entries are.
+// The problem of an object is reported on it with type, reason, path and remedy, Envoy gets none of it, and everything else is served. The
+// fixtures are in the YAML files beside; each file describes its entries.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { before, suite, test } from 'node:test';
@@ -15,7 +15,7 @@ interface Fixture {
   /** Put beside the route /still-here of the host bad.test. */
   readonly route?: object;
   readonly routes?: readonly object[];
-  /** Of HTTPProxy default/bad. */
+  /** The virtual host of HTTPProxy default/bad. */
   readonly virtualhost?: object;
   readonly spec?: object;
   readonly objects?: readonly KubeObject[];
@@ -29,7 +29,7 @@ const FILES = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.
 const load = (name: string): unknown =>
   parse(readFileSync(`${import.meta.dirname}/${name}`, 'utf8'), { merge: true, maxAliasCount: -1 });
 
-/** What a message is about and what to do: `spec.routes[1].FIELD: WHAT; REMEDY`. */
+/** The subject of a message and the remedy: `spec.routes[1].FIELD: PROBLEM; REMEDY`. */
 const SHAPE = /^(warning |listener \S+ )?[A-Za-z]+\/[A-Za-z]+ [^;]+: .+; .+/;
 
 suite('errors of objects', () => {

@@ -1,2 +1,2 @@
-/** Of the GatewayClasses that tests have. */
+/** The controller name of the tests' GatewayClasses. */
 export const CONTROLLER = 'projectsesame.io/gateway-controller';

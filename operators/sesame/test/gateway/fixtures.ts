@@ -20,7 +20,7 @@ export const UDPRoute = other('UDPRoute');
 export const ListenerSet = other('ListenerSet');
 export const unsupported = (kind: string) => ({ apiVersion, kind, metadata: at('dns') });
 
-/** Everything is allowed in them: what the real schemas refuse is not what these tests are about. */
+/** The schemas allow everything: these tests are not about the refusals of the real schemas. */
 export async function installKinds(client: Client): Promise<void> {
   const own: readonly Kind[] = Object.values(kinds);
   for (const { kind, plural, scope, hasStatus = false } of [...own, UDPRoute, ListenerSet])

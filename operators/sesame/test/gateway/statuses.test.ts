@@ -1,4 +1,4 @@
-// What Gateways and their routes come to on an API server, and what the xDS server sends because of it.
+// The statuses of Gateways and their routes on an API server, and the messages that the xDS server sends because of them.
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { type Client, type KubeObject, Service } from '@capstan/kube';

@@ -6,7 +6,7 @@ export interface Changed {
   readonly client: Client;
   readonly addresses: readonly string[];
   readonly services: readonly string[];
-  /** Of one length of validity: the renewals that there are. */
+  /** The certificates of one length of validity: the possible renewals. */
   readonly certificates: readonly CertificateAndKey[];
   /** Puts other settings of listeners in force. */
   configure(spec: object): Promise<void>;
@@ -15,10 +15,10 @@ export interface Changed {
 export const HOST = 'load.test';
 const NAMESPACE = 'default';
 
-/** What the change was about. */
+/** The kind of the changed object. */
 export type ChangeKind = 'route' | 'endpoints' | 'certificate' | 'listener' | 'host';
 
-/** Of ten changes four are of routes, three of endpoints, and one each of certificates, listeners and other hosts. */
+/** Among ten changes four are of routes, three of endpoints, and one each of certificates, listeners and other hosts. */
 const ORDER: readonly ChangeKind[] = [
   'route',
   'endpoints',

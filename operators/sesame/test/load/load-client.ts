@@ -8,12 +8,12 @@ export interface LoadOptions {
   readonly httpPort: number;
   readonly httpsPort: number;
   readonly ca: string;
-  /** What has just been changed, for the report of a failure. */
+  /** Returns the last change, for the report of a failure. */
   during(): string;
 }
 
 export interface LoadClient {
-  /** Of the answers so far, how many were what. `200` is the only good one. */
+  /** The number of answers so far by status. `200` is the only good one. */
   readonly answers: ReadonlyMap<string, number>;
   readonly sent: () => number;
   /** Ends after the last answer. */
@@ -26,9 +26,9 @@ export interface LoadCount {
   readonly failures: number;
   /** Sent a second time, because the connection that was kept had been closed. */
   readonly repeated: number;
-  /** Of requests that failed, `WHAT: COUNT`. */
+  /** The number of failed requests, as `ERROR: COUNT`. */
   readonly failed: readonly string[];
-  /** The first ten that failed, with what was changed then. */
+  /** The first ten that failed, with the change at that time. */
   readonly firstFailed: readonly string[];
 }
 

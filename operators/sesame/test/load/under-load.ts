@@ -30,7 +30,7 @@ export interface UnderLoadOptions {
 export interface UnderLoadResult extends LoadCount {
   readonly changes: Readonly<Record<ChangeKind, number>>;
   readonly seconds: number;
-  /** What Envoy refused. */
+  /** The refusals of Envoy. */
   readonly refusals: readonly string[];
 }
 
@@ -117,7 +117,7 @@ export async function runUnderLoad({
       const before = load.sent();
       await waitFor(() => load.sent() >= before + REQUESTS_BETWEEN, 'requests');
     }
-    // What the last changes do to requests shows while old listeners drain.
+    // The effects of the last changes on requests show while old listeners drain.
     const settled = load.sent() + requestsPerSecond * 3;
     await waitFor(() => load.sent() >= settled, 'the last requests');
     const count = await load.stop();

@@ -1,4 +1,4 @@
-// Certificates of one test: an authority, and what it issues.
+// Certificates of one test: an authority, and the certificates that it issues.
 import { type CertificateAndKey, createCa, issueCertificate } from '@capstan/kube';
 
 export interface Authority {

@@ -19,7 +19,7 @@ export interface EnvoyOptions {
 export interface RunningEnvoy {
   /** The text of a page of the admin interface. */
   admin(path: string): Promise<string>;
-  /** Of its log, lines of level warning and above. */
+  /** Lines of its log of level warning and above. */
   warnings(): string[];
   log(): string;
   /** Takes the processor from it. */
@@ -39,7 +39,7 @@ function envoyBinary(): string {
   return join(realFolder(), 'envoy', 'envoy');
 }
 
-/** Where `npm run setup:real` puts what it brings. */
+/** The folder of the peers that `npm run setup:real` fetches. */
 export function realFolder(): string {
   return process.env['CAPSTAN_REAL'] ?? join(homedir(), '.cache', 'capstan', 'real');
 }

@@ -1,4 +1,4 @@
-// Services that Envoy calls itself, over gRPC: what they get and answer is a few fields, written and read by hand.
+// Services that Envoy calls itself, over gRPC: their requests and answers have a few fields, written and read by hand.
 import type { TestContext } from 'node:test';
 import { status as GrpcStatus, Server, ServerCredentials, type ServerUnaryCall } from '@grpc/grpc-js';
 import { BACKENDS } from './ingress-stage.ts';

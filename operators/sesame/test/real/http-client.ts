@@ -16,7 +16,7 @@ export interface RequestOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** With TLS: what is trusted, and the certificate that is shown. */
+  /** With TLS: the trusted authority, and the client's certificate. */
   readonly tls?: { readonly ca: string; readonly cert?: string; readonly key?: string; readonly servername?: string };
 }
 

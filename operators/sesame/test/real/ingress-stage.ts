@@ -46,7 +46,7 @@ export interface IngressStage {
   create<T extends KubeObject>(kind: Kind<T>, object: T): Promise<void>;
   secret(name: string, data: Readonly<Record<string, string>>, type?: string, namespace?: string): Promise<void>;
   proxy(name: string, spec: HTTPProxy['spec']): Promise<void>;
-  /** What Envoy has refused so far. */
+  /** The refusals of Envoy so far. */
   refusals(): string[];
 }
 

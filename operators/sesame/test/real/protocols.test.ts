@@ -269,7 +269,7 @@ function unary(client: Client, path: string, text: string): Promise<string> {
   );
 }
 
-/** The status of a refused upgrade; else what comes back through the open socket. */
+/** Returns the status of a refused upgrade; else the echo through the open socket. */
 function upgrade(stage: IngressStage, path: string): Promise<string | number | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { host: 'socket.test', connection: 'Upgrade', upgrade: 'websocket' };

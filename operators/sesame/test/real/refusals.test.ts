@@ -25,10 +25,10 @@ const MODES = ['grpc', 'delta', 'ads', 'delta-ads'] as const satisfies EnvoyMode
 
 interface Case {
   readonly name: string;
-  /** What Envoy refuses, and the same resource with a value that it takes; a number makes two versions. */
+  /** A resource that Envoy refuses, and the same resource with a valid value; a number makes two versions. */
   bad(version: number): Resource;
   good(version: number): Resource;
-  /** What refers to it: Envoy asks for no other endpoints, routes and secrets. */
+  /** The resources that refer to it: Envoy requests no other endpoints, routes and secrets. */
   users(port: number): Resource[];
   /** Looks into the dump of Envoy's configuration for the good version. */
   isThere(dump: string, version: number): boolean;
@@ -257,7 +257,7 @@ suite('a resource that a real Envoy refuses', { skip: missingEnvoy() }, () => {
 
 async function dumpOf(envoy: RunningEnvoy): Promise<string> {
   const { configs = [] } = JSON.parse(await envoy.admin('/config_dump?include_eds')) as { configs?: object[] };
-  // What was refused is listed beside what is in force.
+  // The dump lists refused values beside those in force.
   return JSON.stringify(configs, (name, value: unknown) => (name === 'error_state' ? undefined : value), 1);
 }
 
@@ -303,7 +303,7 @@ async function served(context: TestContext, mode: EnvoyMode, { bad, users }: Cas
       serve,
       answers: async (name: string) => (await send({ port, host: `${name}.test`, path: '/' })).status === 200,
     },
-    /** What changes while no server runs. */
+    /** The change happens while no server runs. */
     async restart(change: () => void) {
       const { port: xdsPort } = server;
       await server.close();

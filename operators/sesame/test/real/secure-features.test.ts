@@ -1,4 +1,4 @@
-// What needs TLS or a service that Envoy calls itself: accepted by a real Envoy, all at once.
+// Features that need TLS or a service that Envoy calls itself: a real Envoy accepts all of them at once.
 // On the embedded server only: the backends are on loopback, which a real server refuses in endpoints.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';

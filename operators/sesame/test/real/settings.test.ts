@@ -86,7 +86,7 @@ suite('settings through a real Envoy', { skip: missingEnvoy() }, () => {
       '',
       'without the PROXY line',
     );
-    // Two requests and no more; Envoy says so with the second.
+    // Envoy permits two requests, and announces the end with the second.
     const twice = await talk(stage.httpPort, GET.replace('connection: close\r\n', '').repeat(2));
     assert.equal(twice.match(/HTTP\/1\.1 200/g)?.length, 2);
     assert.match(twice, /connection: close/);

@@ -1,4 +1,4 @@
-// What an instance's Sesame is granted covers what its operators need: the generated rules are the measure.
+// The grants of an instance's Sesame cover the needs of its operators, as the generated rules define them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PolicyRule } from '@capstan/kube';

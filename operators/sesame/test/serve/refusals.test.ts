@@ -1,4 +1,4 @@
-// What an Envoy refuses is shown on the object that it comes from, and is known after a restart.
+// A refusal of an Envoy is shown on the object of its origin, and is known after a restart.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { EndpointSlice, Ingress, type KubeObject, Lease, Service, silentLogger, systemClock } from '@capstan/kube';

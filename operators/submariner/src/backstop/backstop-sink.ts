@@ -1,5 +1,5 @@
-// The backstop as a sink without a lease: a passive gateway keeps the networks of encrypted pairs closed as well, so its node
-// sends nothing in clear before it takes over, nor after another gateway did.
+// The backstop as a sink without a lease. A passive gateway also keeps the networks of encrypted pairs closed, so that its node never sends
+// clear text, before or after it is the active one.
 import { ConfigMap } from '@capstan/kube';
 import { reading, type Sink, type SinkBatch, sink } from '@capstan/reconcile';
 import { type Backstop, FOUND } from '../drivers/backstop.ts';
@@ -44,7 +44,7 @@ export async function takeProtections(
   }
   const all = [...protections.values()];
   const closed = closedNetworks(all);
-  // A cluster that is there, of which no network is known now, keeps what it had: its gateway is just being replaced.
+  // Keep the networks of a cluster that exists but has no known networks now: its gateway is being replaced.
   const isKept = ({ state, networks }: Protection) =>
     state === 'unknown' || (state === 'closed' && networks.length === 0);
   const kept = new Set(all.filter(isKept).map(({ cluster }) => cluster));

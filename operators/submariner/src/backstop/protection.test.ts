@@ -1,4 +1,4 @@
-// The networks that must never be reached in clear, by what the cluster knows of a pair.
+// The networks that must never be reached in clear text, from the objects about a pair.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, type KubeObject } from '@capstan/kube';

@@ -1,6 +1,6 @@
-// The networks of other clusters whose packets must be encrypted, also while there is no cable: a derivation by the key of the
-// other cluster. It is wider than the cables themselves: a pair whose driver is missing, whose options differ or whose gateway
-// just changes is still one that encrypts. Only a policy opens it.
+// Derives the networks of other clusters whose packets must be encrypted, also while there is no cable. The key is that of the other
+// cluster. It covers more than the cables: a pair with a missing driver, different options or a changing gateway still counts as encrypted.
+// Only a policy opens it.
 import { type DerivationDefinition, derivation, type Reader } from '@capstan/reconcile';
 import { canonicalCidr, contains, isCidr, overlaps, rangeOf } from '../drivers/addresses.ts';
 import type { LocalEnd } from '../drivers/driver.ts';
@@ -23,7 +23,7 @@ export interface ProtectedGateway {
 
 export interface Protection {
   readonly cluster: string;
-  /** `unknown` while a Cluster is missing: what was decided before stays. */
+  /** `unknown` while a Cluster is missing: the earlier decision stays. */
   readonly state: 'closed' | 'open' | 'unknown';
   readonly networks: readonly string[];
 }
@@ -65,7 +65,7 @@ export function createProtection({
       const declared = read.get(Cluster, { namespace, name: cluster }, networksOf);
       if (declared === undefined && endpoints.length === 0) return undefined;
       const named = (declared ?? []).filter(isCidr);
-      // A gateway that announces networks which its cluster does not declare closes none of them.
+      // Do not close networks that a gateway announces and its cluster does not declare.
       const announced = endpoints
         .flatMap(({ spec }) => spec.subnets.filter(isCidr))
         .filter((subnet) => named.length === 0 || named.some((each) => overlaps(each, subnet)));
@@ -87,11 +87,11 @@ function stateOf(read: Reader, namespace: string, local: string, remote: string)
   const decide = (offerOf: (id: string) => Offer | undefined) =>
     decideFor(own, [other], { ranking, offerOf, onConflict }).get(remote);
   const decision = decide((id) => offers.get(id));
-  // A driver that cannot be used now still says whether the policy asks for encryption.
+  // A driver that is unavailable now still shows whether the policy requires encryption.
   const wanted =
     decision?.reason === 'NotEncrypted' ? undefined : (decision?.driver ?? decide(() => undefined)?.driver);
   if (decision === undefined || wanted === undefined || isEncrypted(wanted)) return 'closed';
-  // The other end does not agree to packets in clear: then none are sent, with a cable or without.
+  // The other end does not agree to clear text. Then send none, with or without a cable.
   const published = read
     .by(endpointsByCluster, `${namespace}/${remote}`, endpointOf)
     .map(({ resolved }) => publishedFor(resolved, local))
@@ -101,8 +101,8 @@ function stateOf(read: Reader, namespace: string, local: string, remote: string)
 }
 
 /**
- * The networks to close for each cluster. Where two clusters claim a network, it is the one's with the smaller id, as for cables:
- * closing it for the other would cut off a pair that may be open.
+ * Returns the networks to close for each cluster. If two clusters claim a network, the one with the smaller id has it, as for cables.
+ * Closing it for the other one could cut off an open pair.
  */
 export function closedNetworks(protections: readonly Protection[]): Map<string, readonly string[]> {
   const claims = protections

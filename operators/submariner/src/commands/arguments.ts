@@ -1,4 +1,4 @@
-// The arguments of subctl: flags as the design's tables have them, and those of today's subctl.
+// The arguments of subctl: the flags in the design's tables, and those of the present subctl.
 import { parseArgs } from 'node:util';
 import { nearest, REPORT_FORMATS } from '@capstan/reconcile/command-line';
 import { CommandErrors } from './errors.ts';
@@ -7,7 +7,7 @@ import type { Flags } from './io.ts';
 export interface FlagDefinition {
   readonly value?: string;
   readonly help: string;
-  /** May be given several times, and holds commas. */
+  /** The flag may be repeated and its value may contain commas. */
   readonly many?: boolean;
   readonly short?: string;
 }
@@ -65,7 +65,7 @@ export function parseFlags(
   };
 }
 
-/** Paths of kubeconfig files: separated by commas or colons, or given several times. */
+/** Returns the paths of kubeconfig files: separated by commas or colons, or from repeated flags. */
 export function kubeconfigPaths(flags: Flags): string[] {
   return flags
     .list('kubeconfig')
@@ -73,7 +73,7 @@ export function kubeconfigPaths(flags: Flags): string[] {
     .filter((path) => path !== '');
 }
 
-/** --kubecontext and --context are the same; two different names are refused. */
+/** Returns the context. --kubecontext and --context are synonyms. Two different names are refused. */
 export function contextOf(flags: Flags): string | undefined {
   const [one, other] = [flags.text('kubecontext'), flags.text('context')];
   if (one !== undefined && other !== undefined && one !== other)

@@ -1,18 +1,19 @@
-// broker-info.subm: what a cluster needs to join. The format of the original: base64url of JSON, readable by its owner only.
+// broker-info.subm: the data that a cluster needs to join. It has the format of the original: base64url of JSON, readable by its owner
+// only.
 import { isJsonObject } from '@capstan/kube';
 import { CommandErrors } from './errors.ts';
 
 export interface BrokerInfo {
   readonly brokerURL: string;
   readonly namespace: string;
-  /** Of the broker's administrator: used once, to create the account of the cluster that joins. */
+  /** The token of the broker's administrator, used once to create the account of the new member. */
   readonly token: string;
   /** PEM. */
   readonly ca: string | undefined;
   /** The raw bytes in base64. */
   readonly psk: string;
   readonly components: readonly string[];
-  /** What clusters offer that join without naming a driver; the original does not know it. */
+  /** The driver of clusters that join without naming one. The original does not have this field. */
   readonly cableDriver?: string | undefined;
 }
 

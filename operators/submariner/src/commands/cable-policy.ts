@@ -35,7 +35,7 @@ export async function addPolicies(context: CommandContext): Promise<number> {
   const now = new Date(io.clock.now()).toISOString();
   const objects = given.policies.map((object) => completed(object, view, now));
   const configs = given.configs.map((config) => placedConfig(config, view, say));
-  // The options of a ConfigMap are part of the policy: an error in them is reported here, where the policy is written.
+  // Options in a ConfigMap belong to the policy, so report their errors where the policy is written.
   const options = new Map([...(await optionsOf(context, objects)), ...configs.map(optionsEntry)]);
   const complete = objects.map((object) => ({ ...object, spec: withOptions(object, options) }));
   const problems = [
@@ -86,7 +86,7 @@ export async function addPolicies(context: CommandContext): Promise<number> {
   return 0;
 }
 
-/** With -o, what was created and which pairs change; progress is on stderr in every format. */
+/** Prints the created policies and the changed pairs with -o. Progress goes to stderr in every format. */
 async function printAdded(
   context: CommandContext,
   result: {
@@ -109,7 +109,7 @@ async function printAdded(
   await print(context, report, 'cable-policy add');
 }
 
-/** Checked before anything is written: of several policies none is created when one cannot be. */
+/** Checks all names before anything is written, so that either all policies are created or none. */
 function nameProblems(objects: readonly NewPolicy[]): string[] {
   const seen = new Set<string>();
   return objects.flatMap(({ metadata: { name } }) => {
@@ -225,13 +225,13 @@ export async function listPolicies(context: CommandContext): Promise<number> {
   return 0;
 }
 
-/** The ConfigMap that a rule names; its options are those of the rule already. */
+/** Returns the ConfigMap that a rule names. The rule already contains its options. */
 function configOf(object: CablePolicies | undefined, index: number): { config?: string } {
   const name = object === undefined ? undefined : readPolicy(object).rules[index]?.options.configMapRef?.name;
   return name === undefined ? {} : { config: name };
 }
 
-/** What is wrong with a policy: by itself, or as the operator reports it. */
+/** Returns the problems of a policy: its own ones, or those that the operator reports. */
 export function acceptanceOf(
   { problems }: Policy,
   object: CablePolicies | undefined,
@@ -247,7 +247,7 @@ export function acceptanceOf(
     : { status: first.reason, problems: [first.message] };
 }
 
-/** The two clusters to explain. */
+/** Returns the two clusters to explain. */
 export function checkExplained(flags: Flags): readonly [string, string] {
   const [one, other, ...more] = [...flags.list('cluster'), ...flags.positionals];
   if (one === undefined || other === undefined || more.length > 0)
@@ -295,7 +295,7 @@ function policyName(name: string): string {
   return objectName(`${CablePolicies.kind}.${CablePolicies.group}`, name);
 }
 
-/** Without the index of the rule. */
+/** Removes the index of the rule. */
 function policyOf(label: string): string {
   return label.replace(/\[\d+\]$/, '');
 }
@@ -365,7 +365,7 @@ async function readPolicyFile({ flags, io }: CommandContext): Promise<PolicyFile
   };
 }
 
-/** With what the sync and the order of policies need. */
+/** Adds the metadata that the sync and the order of policies need. */
 function completed(object: NewPolicy, { namespace, isBroker }: ClusterView, now: string): NewPolicy {
   const { annotations = {}, labels = {} } = object.metadata;
   return {
@@ -384,11 +384,11 @@ interface PairChange {
   readonly right: string;
   readonly before: string | null;
   readonly after: string | null;
-  /** Why the pair would not be connected. */
+  /** The reason why the pair would not be connected. */
   readonly reason?: string;
 }
 
-/** The pairs that would change their driver. */
+/** Returns the pairs whose driver would change. */
 function effectsOf(view: ClusterView, added: readonly NewPolicy[]): PairChange[] {
   const policies = added.map((object) => readPolicy(object));
   const after = rankRules(withAdded(view, policies), view.requiresEncryption);
@@ -426,7 +426,7 @@ function shownChanges(changes: readonly PairChange[]): string[] {
   ];
 }
 
-/** The policies as they will be: a new one takes the place of that of its name. */
+/** Returns the future policies: a new one replaces the present one of its name. */
 function withAdded({ policies }: ClusterView, added: readonly Policy[]): Policy[] {
   const names = new Set(added.map(({ name }) => name));
   return [...policies.filter(({ name }) => !names.has(name)), ...added];

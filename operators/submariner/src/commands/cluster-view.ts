@@ -1,4 +1,4 @@
-// What a cluster knows of the set it belongs to, as the commands need it.
+// The state of the cluster set as one cluster knows it, for the commands.
 import { type Client, ConfigMap, isNotFound, type Kind, type KubeObject } from '@capstan/kube';
 import {
   BROKER_NAMESPACE,
@@ -25,15 +25,15 @@ export interface Place {
   readonly namespace: string;
   /** Whether it is the broker's own namespace. */
   readonly isBroker: boolean;
-  /** Of the member that it is. */
+  /** The id of the member. */
   readonly clusterID?: string;
 }
 
 export interface ClusterView extends Place {
   readonly objects: readonly CablePolicies[];
-  /** The rules in force of all objects, in their order; the rules of the spec where none is in force. */
+  /** All objects in their order, with their rules in force. If none are in force, they have the rules of the spec. */
   readonly all: readonly Policy[];
-  /** Those that are in force, with the options of their ConfigMaps. */
+  /** The policies in force, with the options of their ConfigMaps. */
   readonly policies: readonly Policy[];
   readonly clusters: readonly ClusterFacts[];
   readonly clusterObjects: readonly Cluster[];
@@ -43,7 +43,7 @@ export interface ClusterView extends Place {
   offerOf(cluster: string): Offer | undefined;
 }
 
-/** Where Submariner's objects are: on a member, in the operator's namespace; otherwise in the broker's. */
+/** Returns the namespace of Submariner's objects: the operator's on a member, otherwise the broker's. */
 export async function findPlace({ client, flags, io: { signal } }: CommandContext): Promise<Place> {
   const given = flags.text('namespace');
   if (given !== undefined) return { namespace: given, isBroker: given === BROKER_NAMESPACE };
@@ -77,7 +77,7 @@ export async function readView(context: CommandContext): Promise<ClusterView> {
   const policies = objects.map((object) => {
     const complete = { ...object, spec: withOptions(object, options) };
     const policy = policyInForce(complete, { isMember });
-    // On a member its own policies carry no origin.
+    // A member's own policies have no origin label.
     const isOwn = place.clusterID !== undefined && object.metadata.labels?.[ORIGIN_LABEL] === undefined;
     const origin = isOwn ? (place.clusterID ?? '') : policy.origin;
     const isInForce = policy.rules.length > 0 && !isSuperseded(object);
@@ -109,7 +109,7 @@ export async function readGateways({ client, io }: CommandContext, namespace: st
   return (await all(client, Gateway, namespace, io.signal)) ?? [];
 }
 
-/** The data of the ConfigMaps that policies of this cluster name, by namespace and name. */
+/** Returns the data of the ConfigMaps that policies of this cluster name, by namespace and name. */
 export async function optionsOf(
   { client, io: { signal } }: CommandContext,
   objects: readonly CablePolicies[],
@@ -139,7 +139,7 @@ export function withOptions(
     .spec;
 }
 
-/** All objects of a kind; undefined where it is not installed. */
+/** Lists all objects of a kind. Returns undefined if the kind is not installed. */
 async function all<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,

@@ -6,7 +6,7 @@ import type { ClusterView } from './cluster-view.ts';
 import { CommandErrors } from './errors.ts';
 import type { CommandContext, progress } from './io.ts';
 
-/** The ConfigMap in the namespace of Submariner: options are found beside the policies that name them. */
+/** Returns the ConfigMap in the namespace of Submariner, since policies find options only beside themselves. */
 export function placedConfig(
   config: ConfigMap,
   { namespace }: Pick<ClusterView, 'namespace'>,
@@ -20,7 +20,7 @@ export function placedConfig(
   return { ...config, metadata: { ...config.metadata, namespace } };
 }
 
-/** Everything that is wrong with the options, by key and value. */
+/** Returns all problems of the options, by key and value. */
 export function configProblems({ metadata: { name = '' }, data = {} }: ConfigMap): string[] {
   if (name === '') return ['ConfigMap: metadata.name: Required value'];
   const { data: options, problem } = optionsOfConfigMap(data);
@@ -28,12 +28,12 @@ export function configProblems({ metadata: { name = '' }, data = {} }: ConfigMap
   return wrong.map((text) => `ConfigMap "${name}": ${text}`);
 }
 
-/** The data under the key by which policies find it. */
+/** Returns the data under the key by which policies find it. */
 export function optionsEntry({ metadata: { namespace = '', name = '' }, data = {} }: ConfigMap) {
   return [`${namespace}/${name}`, data] as const;
 }
 
-/** Creates the ConfigMap, or replaces its data where that is allowed. */
+/** Creates the ConfigMap, or replaces its data if that is allowed. */
 export async function writeConfig(
   { client, io: { signal } }: CommandContext,
   config: ConfigMap,

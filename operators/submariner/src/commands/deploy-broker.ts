@@ -1,4 +1,4 @@
-// subctl deploy-broker: kinds, namespace, accounts with least rights, the default policy and those of a file.
+// subctl deploy-broker: creates kinds, namespace, accounts with least privilege, the default policy and those of a file.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type JsonObject, loadKubeconfig, type ObjectMeta, Secret, selectContext } from '@capstan/kube';
@@ -68,9 +68,9 @@ export async function deployBroker(context: CommandContext): Promise<number> {
 
 export interface BrokerParts {
   readonly namespace: string;
-  /** Of the Broker resource, which is created once. */
+  /** The spec of the Broker resource, which is created once. */
   readonly spec: Partial<Broker['spec']>;
-  /** Created once, and then left to users. */
+  /** Policies that are created once and then belong to the user. */
   readonly policies: readonly { readonly metadata: ObjectMeta; readonly spec: unknown }[];
   readonly onDone?: (text: string) => void;
 }
@@ -101,7 +101,7 @@ export async function ensureBroker(steps: Steps, { namespace, spec, policies, on
     const isCreated = await createOnce(() => client.create(CablePolicies, object, { signal }));
     done(`${isCreated ? 'Created' : 'Kept'} cable policy "${metadata.name}"`);
   }
-  // After the policies: an operator that runs here already would create the default one first.
+  // Write this after the policies: a running operator would create the default policy first.
   const object = { apiVersion: Broker.apiVersion, kind: 'Broker', metadata: { namespace, name: 'submariner-broker' } };
   const broker = { ...object, spec: Broker.withDefaults({ ...object, spec }).spec };
   await createOnce(() => client.create(Broker, broker, { signal }));
@@ -123,13 +123,13 @@ async function initialPolicies({ flags, io }: CommandContext): Promise<{ metadat
   return policies;
 }
 
-/** Of the Submariner configuration in the same cluster, where there is one. */
+/** Returns the driver of the Submariner configuration in the same cluster, if there is one. */
 async function deducedDriver({ client, io }: CommandContext): Promise<string> {
   const { items } = await client.list(Submariner, { signal: io.signal });
   return driverNameOf(items[0]?.spec.cableDriver ?? '') ?? BUILT_IN_DRIVER;
 }
 
-/** What clusters need to join; the pre-shared key is created where there is none. */
+/** Returns the data that clusters need to join. Creates the pre-shared key if there is none. */
 export async function brokerInfoOf(
   { client, signal }: Steps,
   { namespace, address, ca, cableDriver }: Pick<BrokerInfo, 'namespace' | 'ca' | 'cableDriver'> & { address: string },
@@ -151,7 +151,7 @@ export async function brokerInfoOf(
   };
 }
 
-/** Where the server is and how it is recognised, from the kubeconfig. */
+/** Returns the address and the CA of the server from the kubeconfig. */
 async function serverOf({ io, flags }: CommandContext): Promise<{ address: string; ca: string | undefined }> {
   const paths = kubeconfigPaths(flags);
   const env = paths.length === 0 ? io.env : { ...io.env, KUBECONFIG: paths.join(':') };

@@ -1,6 +1,6 @@
 import type { Client, Clock, Connection, ConnectOptions } from '@capstan/kube';
 
-/** What the commands need from the machine. */
+/** The machine's functions that the commands use. */
 export interface SubctlIo {
   stdout(text: string): void;
   stderr(text: string): void;
@@ -8,18 +8,18 @@ export interface SubctlIo {
   readonly cwd: string;
   readonly files: {
     read(path: string): Promise<string>;
-    /** With mode 0600. */
+    /** Writes a file with mode 0600. */
     write(path: string, text: string): Promise<void>;
     stdin(): Promise<string>;
   };
   readonly clock: Clock;
   readonly signal: AbortSignal;
   connect(options: ConnectOptions): Promise<Connection>;
-  /** Asks the user; absent where there is no terminal. */
+  /** Asks the user. Absent without a terminal. */
   confirm?(question: string): Promise<boolean>;
 }
 
-/** One command line in a cluster. */
+/** The context of one command line in a cluster. */
 export interface CommandContext {
   readonly io: SubctlIo;
   readonly client: Client;
@@ -34,7 +34,7 @@ export interface Flags {
   readonly positionals: readonly string[];
 }
 
-/** Progress for people, on stderr, as subctl has it. */
+/** Prints progress for users on stderr, as subctl does. */
 export function progress({ stderr }: SubctlIo) {
   return {
     done: (text: string) => stderr(` ✓ ${text}\n`),

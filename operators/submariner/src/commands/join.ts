@@ -1,4 +1,4 @@
-// subctl join: an account on the broker, and on the member the kinds, the Secrets and the Submariner resource.
+// subctl join: creates an account on the broker, and the kinds, the Secrets and the Submariner resource on the member.
 import {
   type Client,
   isForbidden,
@@ -74,7 +74,7 @@ export async function join(context: CommandContext): Promise<number> {
     ...(flags.text('clustercidr') !== undefined && { clusterCIDR: flags.text('clustercidr') }),
     ...(flags.text('servicecidr') !== undefined && { serviceCIDR: flags.text('servicecidr') }),
     natEnabled: !flags.isSet('no-natt') && flags.text('natt') !== 'false',
-    // The driver of the broker's default policy, so that a cluster that names none can be connected.
+    // Use the driver of the broker's default policy, so that a cluster that names none can be connected.
     ...(Object.keys(drivers).length === 0 && info.cableDriver !== undefined && { cableDriver: info.cableDriver }),
     ...drivers,
     ...(configName !== undefined && {
@@ -110,7 +110,7 @@ export async function join(context: CommandContext): Promise<number> {
   return 0;
 }
 
-/** The text of the broker information file; an error explains where the file comes from. */
+/** Returns the text of the broker information file. Its error explains how to get the file. */
 async function readBrokerInfo({ files }: CommandContext['io'], file: string): Promise<string> {
   try {
     return await files.read(file);
@@ -120,7 +120,7 @@ async function readBrokerInfo({ files }: CommandContext['io'], file: string): Pr
   }
 }
 
-/** What is wrong with the values of flags, before anything is touched. */
+/** Returns the problems of the flags' values before anything is changed. */
 function flagProblems(flags: Flags): string[] {
   const check = (names: readonly string[], isValid: (value: string) => boolean, wanted: string) =>
     names.flatMap((name) => {
@@ -144,7 +144,7 @@ function flagProblems(flags: Flags): string[] {
 
 type MemberSpec = Omit<Partial<Submariner['spec']>, 'clusterID'> & { readonly clusterID: string };
 
-/** Joins a cluster: its account on the broker, and here the kinds, the Secrets and the Submariner resource. */
+/** Joins a cluster: creates its account on the broker, and the kinds, the Secrets and the Submariner resource here. */
 export async function joinCluster(
   steps: Steps,
   info: BrokerInfo,
@@ -160,7 +160,7 @@ export async function joinCluster(
   const isMove = memberships.some((each) => !isSameMembership(each, next));
   const existing = memberships.length > 0 && !isMove ? 'keep' : isForced ? 'replace' : 'refuse';
   const token = await accountOnBroker(steps, info, given.clusterID, existing, async () => {
-    // The old membership goes first: afterwards the token for it is gone.
+    // End the old membership first: its token is lost afterwards.
     if (isMove && here !== undefined) await leaveOldBroker(steps, here);
   });
   onAccount();
@@ -197,7 +197,7 @@ function isDefined<T>(value: T | undefined): value is T {
   return value !== undefined;
 }
 
-/** A member that moves leaves its old broker and forgets what it synced with it. Its own policies go with it. */
+/** Leaves the old broker of a member that moves, and removes the objects that were synced with it. Its own policies move with it. */
 async function leaveOldBroker({ client, signal }: Steps, member: Submariner): Promise<void> {
   const { namespace = MEMBER_NAMESPACE, name = '' } = member.metadata;
   const mark = (value: string | null) =>
@@ -217,7 +217,7 @@ async function leaveOldBroker({ client, signal }: Steps, member: Submariner): Pr
   await clearMember({ client, namespace, signal });
 }
 
-/** The labels of --label, checked before anything is touched. */
+/** Returns the labels of --label. They are checked before anything is changed. */
 export function labelsOf(flags: Flags): Record<string, string> {
   const labels: Record<string, string> = {};
   for (const given of flags.list('label')) {
@@ -231,7 +231,7 @@ export function labelsOf(flags: Flags): Record<string, string> {
   return labels;
 }
 
-/** As the broker's administrator: the account cluster-ID with the members' role, and its token. */
+/** Creates the account cluster-ID with the members' role, as the broker's administrator. Returns its token. */
 async function accountOnBroker(
   { signal }: Steps,
   info: BrokerInfo,
@@ -242,7 +242,7 @@ async function accountOnBroker(
   const { namespace } = info;
   const client = await connectToBroker({ ...info, server: info.brokerURL });
   try {
-    // Two clusters of one id would each overwrite what the other announces.
+    // Two clusters with one id would overwrite each other's announcements.
     const isKnown = await hasJoined(client, { namespace, name: clusterID }, signal);
     if (isKnown && existing === 'refuse') throw CommandErrors.ClusterExists(clusterID);
     await onAccepted();
@@ -260,7 +260,7 @@ async function accountOnBroker(
   }
 }
 
-/** Removes what an earlier installation of the cluster left; the broker of an earlier version does not allow it. */
+/** Removes the objects of an earlier installation of the cluster. A broker of an earlier version does not allow it. */
 async function replaceMember(departure: Departure): Promise<void> {
   try {
     await leaveBroker(departure);
@@ -277,13 +277,13 @@ async function hasJoined(
   try {
     return (await client.find(Cluster, ref, { signal })) !== undefined;
   } catch (error) {
-    // The broker of an earlier version does not let it be read.
+    // A broker of an earlier version does not allow this read.
     if (isForbidden(error)) return false;
     throw error;
   }
 }
 
-/** One node must be a gateway: the first, unless the user has chosen one. The node that was labelled. */
+/** Labels a node as gateway unless the user has chosen one. Returns the name of the labelled node. */
 export async function labelGateway({ client, signal }: Steps): Promise<string | undefined> {
   const { items } = await client.list(Node, { signal });
   const [first] = items;

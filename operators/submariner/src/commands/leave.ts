@@ -1,4 +1,4 @@
-// subctl leave (uninstall) and subctl remove-member: a cluster goes from its set, and leaves nothing behind.
+// subctl leave (uninstall) and subctl remove-member: removes a cluster and all its objects from its set.
 import { type Client, isNotFound, reasonOf, Secret, sleep } from '@capstan/kube';
 import { gatewayConfiguration } from '../deployment/configuration.ts';
 import { Broker, Cluster, MEMBER_NAMESPACE, Submariner } from '../kinds/index.ts';
@@ -11,7 +11,7 @@ import { LEAVE_FINALIZER } from '../membership/names.ts';
 import { CommandErrors } from './errors.ts';
 import { type CommandContext, type Flags, progress } from './io.ts';
 
-/** How long the operator may take to let the resource go before the command does it. */
+/** The time that the operator gets to remove its finalizer before the command removes it. */
 const OPERATOR_MS = 10_000;
 const BROKER_MS = 20_000;
 
@@ -29,7 +29,7 @@ export async function leave({ io, client, flags }: CommandContext): Promise<numb
   }
   const { clusterID } = member.spec;
   const departure = await departureFrom({ client, signal }, member);
-  // From now on the gateways of this cluster neither publish nor take anything.
+  // From now on the gateways of this cluster neither publish nor receive anything.
   await client.delete(Submariner, ref, { signal });
   const left = await endAll(departure, signal);
   if (left.hasLeft) say.done(`Removed cluster "${clusterID}" from the broker`);
@@ -49,7 +49,7 @@ export function checkRemoved({ positionals }: Flags): void {
   if (positionals.length !== 1) throw CommandErrors.Usage('the id of one cluster must be given', 'remove-member');
 }
 
-/** For the administrator of the broker: a member that vanished without leaving. */
+/** Removes a member that disappeared without leaving, for the administrator of the broker. */
 export async function removeMember({ io, client, flags }: CommandContext): Promise<number> {
   const { signal } = io;
   const [clusterID = ''] = flags.positionals;
@@ -76,7 +76,7 @@ export async function leaveBrokersOf(
   return endAll(await departureFrom({ client, signal }, member), signal);
 }
 
-/** The memberships that end with a Submariner; undefined where it has none. */
+/** Returns the memberships that end with a Submariner, or undefined if it has none. */
 async function departureFrom(
   { client, signal }: { readonly client: Client; readonly signal: AbortSignal },
   member: Submariner,
@@ -92,7 +92,7 @@ async function departureFrom(
   return departureOf(member, (name) => secrets.get(name), true);
 }
 
-/** Ends the memberships of a cluster. A broker that cannot be reached is a result. */
+/** Ends the memberships of a cluster. An unreachable broker is a result, not an error. */
 async function endAll(departure: PendingDeparture | undefined, signal: AbortSignal): Promise<EndResult> {
   if (departure === undefined) return { hasLeft: true, message: '' };
   const { owner, ends } = departure;
@@ -111,7 +111,7 @@ async function endAll(departure: PendingDeparture | undefined, signal: AbortSign
   return { hasLeft: messages.length === 0, message: messages.join('; ') };
 }
 
-/** Waits until the resource is gone; where no operator runs, its finalizer is removed here. */
+/** Waits until the resource is gone. Without an operator it removes the finalizer itself. */
 async function letGo({ client, io }: CommandContext, ref: { namespace: string; name: string }): Promise<void> {
   const { clock, signal } = io;
   const until = clock.now() + OPERATOR_MS;
@@ -131,7 +131,7 @@ async function find(client: Client, ref: { namespace: string; name: string }, si
   return quietly(client.find(Submariner, ref, { signal }), undefined);
 }
 
-/** Where a kind or an object is not there, the other value. */
+/** Returns the other value if a kind or an object does not exist. */
 async function quietly<T, U>(work: Promise<T>, otherwise: U): Promise<T | U> {
   try {
     return await work;

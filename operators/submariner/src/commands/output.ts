@@ -3,13 +3,13 @@ import { CommandErrors } from './errors.ts';
 import type { CommandContext, Flags } from './io.ts';
 
 export interface TableOptions {
-  /** The longest text of each column; longer ones are cut. */
+  /** The longest text of each column. Longer texts are cut. */
   readonly limits?: readonly number[];
-  /** Nothing is cut. */
+  /** Whether no text is cut. */
   readonly isWide?: boolean;
 }
 
-/** A table as subctl prints it: upper-case headings, columns three spaces apart. */
+/** Formats a table as subctl does: upper-case headings, columns three spaces apart. */
 export function formatTable(
   heading: readonly string[],
   rows: readonly (readonly string[])[],
@@ -32,7 +32,7 @@ export function formatTable(
     .join('');
 }
 
-/** The format that -o asks for; text is an earlier name of table. */
+/** Returns the format of -o. `text` is an earlier name of `table`. */
 export function formatOf(flags: Flags, command: string): ReportFormat {
   const given = flags.text('output') ?? 'table';
   const format = given === 'text' ? 'table' : given;
@@ -41,7 +41,7 @@ export function formatOf(flags: Flags, command: string): ReportFormat {
   throw CommandErrors.Usage(`--output: "${given}" is not a format; use one of ${REPORT_FORMATS.join(', ')}`, command);
 }
 
-/** Prints a report as -o asks for; a table by default. */
+/** Prints a report in the format of -o. Default: a table. */
 export async function print(context: CommandContext, report: Report, command: string): Promise<void> {
   context.io.stdout(await formatReport(formatOf(context.flags, command), report));
 }

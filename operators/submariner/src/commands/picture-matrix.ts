@@ -1,8 +1,8 @@
-// Many clusters as a matrix: a cell for each pair, in the colour of its driver. Neighbouring cells of one colour are one
-// stroke, so the size of the picture follows the changes along a row and not the number of pairs.
+// Draws many clusters as a matrix: a cell for each pair, in the colour of its driver. Neighbouring cells of one colour are one stroke, so
+// that the size of the picture depends on the changes along a row, not on the number of pairs.
 import { colourOf, isDashed, type Picture, svgDocument, svgLegend, svgText } from './picture-style.ts';
 
-/** The most clusters that are drawn as a web of lines. */
+/** The largest number of clusters that are drawn as a web of lines. */
 export const MAX_WEB = 40;
 
 const CELL = 12;
@@ -49,7 +49,7 @@ export function svgMatrix({ clusters, cables }: Picture): string {
   });
 }
 
-/** Neighbouring columns as first and length. */
+/** Returns runs of neighbouring columns as first column and length. */
 function runsOf(columns: readonly number[]): [number, number][] {
   const runs: [number, number][] = [];
   for (const column of columns.toSorted((a, b) => a - b)) {

@@ -4,7 +4,7 @@ import type { ConnectionState } from '../kinds/index.ts';
 export interface PictureCable {
   readonly left: string;
   readonly right: string;
-  /** Null where the two must not be connected. */
+  /** Null if the two clusters must not be connected. */
   readonly driver: string | null;
   readonly state: ConnectionState | 'planned';
 }
@@ -28,7 +28,7 @@ const COLOURS: Readonly<Record<string, string>> = {
 const PROBLEM = '#c62828';
 const UNKNOWN = '#757575';
 
-/** The colour of the driver, unless something is wrong with the cable. */
+/** Returns the colour of the driver, or the one for problems. */
 export function colourOf({ driver, state }: Pick<PictureCable, 'driver' | 'state'>): string {
   return state === 'error' || state === 'conflict' ? PROBLEM : (COLOURS[driver ?? ''] ?? UNKNOWN);
 }
@@ -37,7 +37,7 @@ export function isDashed({ state }: Pick<PictureCable, 'state'>): boolean {
   return state !== 'connected';
 }
 
-/** The meaning of every colour and line style, one below the other. */
+/** Draws the meaning of every colour and line style in a column. */
 export function svgLegend(
   cables: readonly PictureCable[],
   x: number,

@@ -40,7 +40,7 @@ export function dotPicture({ clusters, cables }: Picture): string {
   return `graph cables {\n  node [shape=box, style=rounded];\n${[...nodes, ...edges].join('\n')}\n}\n`;
 }
 
-/** A web of boxes and lines; above MAX_WEB clusters a matrix, as lines would cover each other. */
+/** Draws a web of boxes and lines. Above MAX_WEB clusters it draws a matrix, since lines would cover each other. */
 export function svgPicture(picture: Picture): string {
   return picture.clusters.length > MAX_WEB ? svgMatrix(picture) : svgWeb(picture);
 }
@@ -128,7 +128,7 @@ interface Point {
 
 const LABEL_HEIGHT = 16;
 
-/** A place on the line where the text covers no box and no other text; undefined where there is none: the line has a title. */
+/** Returns a place on the line where the text covers no box and no other text. Returns undefined if there is none: the line has a title. */
 function freePlace(text: string, from: Point, to: Point, taken: readonly Rectangle[]): Rectangle | undefined {
   const width = text.length * 6.6 + 6;
   for (const part of [0.5, 0.4, 0.6, 0.33, 0.67, 0.27, 0.73, 0.45, 0.55, 0.22, 0.78]) {
@@ -152,7 +152,7 @@ function labelLines(labels: Readonly<Record<string, string>>): string[] {
   return Object.entries(labels).map(([key, value]) => `${key}=${value}`);
 }
 
-/** The box of a cluster: one line a label, so that it neither leaves the picture nor covers the cables. */
+/** Returns the box of a cluster with one line for each label, so that it stays in the picture and does not cover cables. */
 function boxOf({ id, labels }: PictureCluster): { lines: string[]; width: number; height: number } {
   const all = labelLines(labels);
   const lines = (

@@ -1,14 +1,17 @@
-// subctl diagnose cables: whether packets of encrypted cables could leave a gateway in clear.
+// subctl diagnose cables: checks whether packets of encrypted cables could leave a gateway in clear text.
 import type { Connection } from '../kinds/index.ts';
 import { driverNameOf, isEncrypted } from '../policy/driver-names.ts';
 
 export interface ProtectionReport {
   readonly unprotected: readonly { readonly cluster: string; readonly message: string }[];
-  /** Encrypted cables with a backstop. */
+  /** The number of encrypted cables with a backstop. */
   readonly count: number;
 }
 
-/** Connections that do not report it are simulated, or of an older gateway: nothing is known of them. */
+/**
+ * Returns the protection of connections. Connections without this field are simulated or come from an older gateway, and their protection
+ * is unknown.
+ */
 export function protectionOf(gateway: string, connections: readonly Connection[]): ProtectionReport {
   const encrypted = connections.filter(({ usingCableDriver = '', protected: isProtected }) => {
     const driver = driverNameOf(usingCableDriver);

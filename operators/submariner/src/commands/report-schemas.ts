@@ -1,4 +1,4 @@
-// What subctl prints with -o json and -o yaml. Fields are only ever added.
+// The schemas of subctl's output with -o json and -o yaml. Fields are only ever added.
 import { array, boolean, enumOf, integer, map, object, type Schema, string } from '@capstan/kube';
 import { CONNECTION_FIELDS, CONNECTION_STATES, endpointFields } from '../kinds/index.ts';
 

@@ -115,7 +115,7 @@ async function gatewaysHere(context: CommandContext): Promise<readonly Gateway[]
   throw isBroker ? CommandErrors.OnlyBroker() : CommandErrors.NoGateways();
 }
 
-/** On stderr, so that what is printed stays the same. */
+/** Prints a note on stderr, so that stdout stays the same. */
 function noteSimulated(context: CommandContext, gateways: readonly Gateway[]): void {
   const names = gateways.flatMap(({ metadata, status }) => (status?.simulated ? [metadata.name ?? ''] : []));
   if (names.length > 0)
@@ -141,9 +141,9 @@ function nameOf({ kind, group }: { readonly kind: string; readonly group: string
   return objectName(`${kind}.${group}`, name);
 }
 
-/** Everything that is wrong with policies, pairs and connections; exit code 1 when something is. */
+/** Reports all problems of policies, pairs and connections. The exit code is 1 if there is one. */
 export async function diagnoseCables(context: CommandContext): Promise<number> {
-  // The table is what progress shows; other formats are for programs, which read stdout.
+  // In the table format, progress is the output. Programs use the other formats and read stdout.
   const isTable = ['table', 'wide'].includes(formatOf(context.flags, 'diagnose cables'));
   const shown = progress(context.io);
   const view = await readView(context);
@@ -222,7 +222,7 @@ function diagnoseConnection(
   reported: readonly string[],
 ): void {
   const id = endpoint.cluster_id;
-  // The policies of both ends say the same.
+  // The policies of both ends report the same message.
   if (statusMessage !== undefined && reported.includes(statusMessage)) return;
   if (status === 'connecting') say.warning(`Connection to cluster "${id}" is in progress`);
   if (status === 'error' || status === 'conflict')

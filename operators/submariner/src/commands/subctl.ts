@@ -25,7 +25,7 @@ interface Command {
   readonly summary: string;
   readonly usage: string;
   readonly flags: Readonly<Record<string, FlagDefinition>>;
-  /** What can be wrong with the arguments alone: reported before a cluster is needed. */
+  /** Checks the arguments alone, before a cluster is needed. */
   check?(flags: Flags): void;
   run(context: CommandContext): Promise<number>;
 }
@@ -172,7 +172,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   uninstall: 'leave',
 };
 
-/** Never throws: what goes wrong is a sentence on stderr and exit code 1. */
+/** Never throws: it reports an error as a sentence on stderr with exit code 1. */
 export async function runSubctl(argv: readonly string[], io: SubctlIo): Promise<number> {
   try {
     return await dispatch(argv, io);

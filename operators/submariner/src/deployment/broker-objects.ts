@@ -1,4 +1,4 @@
-// What a broker consists of, and what a member gets on it: rights in one namespace, and no more.
+// The objects of a broker, and those of a member on it. A member has rights in one namespace only.
 import {
   type Client,
   type Clock,
@@ -24,7 +24,7 @@ const IDENTITY_ROLE = 'submariner-identity';
 export const CLIENT_ROLE = 'submariner-k8s-broker-cluster';
 const FIELD_MANAGER = 'subctl';
 
-/** What a member may do on the broker. */
+/** The rights of a member on the broker. */
 export const CLIENT_RULES = [
   {
     apiGroups: [GROUP],
@@ -32,9 +32,9 @@ export const CLIENT_RULES = [
     verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
   },
   { apiGroups: [GROUP], resources: ['brokers'], verbs: ['get', 'list', 'watch'] },
-  // Options of drivers that policies of the broker name.
+  // The options of drivers that policies of the broker name.
   { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] },
-  // The heartbeat of the member, by which the broker knows that it is alive (memberTimeout).
+  // The heartbeat of the member, which shows the broker that it is alive (memberTimeout).
   {
     apiGroups: ['coordination.k8s.io'],
     resources: ['leases'],
@@ -63,8 +63,8 @@ const ADMIN_RULES = [
 ];
 
 /**
- * A member renews its own token and removes its own account, and no other. The role and its binding are owned by the account:
- * they go with it.
+ * Lets a member renew its own token and remove its own account, and no other. The account owns the role and its binding, so they are
+ * deleted with it.
  */
 export async function allowSelfService(
   { client, signal }: Pick<Steps, 'client' | 'signal'>,
@@ -123,7 +123,7 @@ export async function ensureBrokerRoles({ client, signal }: Steps, namespace: st
     await client.apply(Role, role, options);
   }
   await bind({ client, signal }, namespace, ADMIN, ADMIN);
-  // A member recognises a cluster by the uid of kube-system, and may read nothing else outside the broker's namespace.
+  // A member identifies a cluster by the uid of kube-system. It may read nothing else outside the broker's namespace.
   const identity = `${IDENTITY_ROLE}-${namespace}`;
   const rules = [{ apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] }];
   await client.apply(
@@ -161,7 +161,7 @@ export async function bind(
   await client.apply(RoleBinding, binding, { fieldManager: FIELD_MANAGER, force: true, signal });
 }
 
-/** A token of an account, for a year; the gateway renews it before it ends. */
+/** Creates a token of an account for a year. The gateway renews it before it expires. */
 export async function tokenOf(
   { client, signal }: Pick<Steps, 'client' | 'signal'>,
   namespace: string,
@@ -183,7 +183,7 @@ export async function tokenOf(
   return status?.token ?? '';
 }
 
-/** Creates an object that is then left to users; false when it was there already. */
+/** Creates an object that then belongs to the user. Returns false if it exists already. */
 export async function createOnce(create: () => Promise<unknown>): Promise<boolean> {
   try {
     await create();

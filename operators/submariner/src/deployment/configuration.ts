@@ -1,30 +1,30 @@
-// A Submariner's spec as gateways need it: names of drivers, the ConfigMap of driver options, the Secrets, and everything
-// that is wrong with it or not acted on.
+// Reads a Submariner's spec for gateways: names of drivers, the ConfigMap of driver options, the Secrets, and all problems and unused
+// fields.
 import { isJsonObject } from '@capstan/kube';
 import type { SubmarinerSpec } from '../kinds/index.ts';
 import { BUILT_IN_DRIVER, DRIVER_NAMES, type DriverName, driverNameOf } from '../policy/driver-names.ts';
 
 export interface GatewayConfiguration {
-  /** The driver of the default policy, first, and all others that gateways offer. */
+  /** All drivers that gateways offer. The one of the default policy is the first. */
   readonly drivers: readonly DriverName[];
   readonly customConfig: { readonly name: string; readonly namespace: string | undefined } | undefined;
   readonly customConfigPath: string;
   readonly pskSecret: string | undefined;
   readonly brokerSecret: string | undefined;
-  /** Secrets that the resource carries in clear: they are moved into Secret objects. */
+  /** Secrets in clear text in the resource. They are moved into Secret objects. */
   readonly inline: { readonly psk: string | undefined; readonly brokerToken: string | undefined };
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }
 
-/** Folders in which the Secrets of a gateway are mounted, each under its name. */
+/** Folders at which the Secrets of a gateway are mounted, each under its name. */
 export const PSK_MOUNT = '/var/run/secrets/submariner.io';
 export const BROKER_MOUNT = '/run/secrets/submariner.io';
 export const PSK_SECRET = 'submariner-gateway-psk';
 export const BROKER_SECRET = 'submariner-gateway-broker';
 const CUSTOM_CONFIG_PATH = '/etc/submariner/cable-driver-config';
 
-/** Fields of parts that are not built here. */
+/** Fields of components that are not part of this operator. */
 const NOT_ACTED_ON = [
   'colorCodes',
   'loadBalancerEnabled',
@@ -69,7 +69,7 @@ export function gatewayConfiguration(spec: SubmarinerSpec): GatewayConfiguration
   };
 }
 
-/** cableDriver alone is today's behaviour: one driver. The others are offered beside it. */
+/** Returns the drivers. cableDriver alone gives one driver, as in the present release. Other drivers are offered in addition. */
 export function driversOf(
   {
     cableDriver,

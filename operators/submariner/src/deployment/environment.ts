@@ -32,7 +32,7 @@ export function gatewayEnvironment(
     SUBMARINER_HALT_ON_CERT_ERROR: spec.haltOnCertificateError,
     AIR_GAPPED_DEPLOYMENT: spec.airGappedDeployment,
     CE_IPSEC_PSKSECRET: configuration.pskSecret,
-    // Where the two Secrets are mounted.
+    // The folders at which the two Secrets are mounted.
     CE_IPSEC_PSKSECRET_DIR: configuration.pskSecret && `${PSK_MOUNT}/${configuration.pskSecret}`,
     BROKER_K8S_SECRET_DIR: configuration.brokerSecret && `${BROKER_MOUNT}/${configuration.brokerSecret}`,
     CE_IPSEC_DEBUG: spec.ceIPSecDebug,

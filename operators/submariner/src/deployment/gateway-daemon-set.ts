@@ -33,7 +33,7 @@ export function gatewayDaemonSet({ spec, namespace, configuration, image }: Daem
           dnsPolicy: 'ClusterFirstWithHostNet',
           nodeSelector: { [GATEWAY_NODE_LABEL]: 'true', ...spec.nodeSelector },
           tolerations: spec.tolerations ?? [{ operator: 'Exists' }],
-          // Time to give the Lease back, or to remove everything where Submariner is uninstalled.
+          // The time to release the Lease, or to remove everything if Submariner is uninstalled.
           terminationGracePeriodSeconds: 10,
           ...(spec.imagePullSecrets !== undefined && { imagePullSecrets: spec.imagePullSecrets }),
           containers: [
@@ -64,8 +64,8 @@ export function gatewayDaemonSet({ spec, namespace, configuration, image }: Daem
 }
 
 function mounts({ pskSecret, brokerSecret, customConfig, customConfigPath }: GatewayConfiguration) {
-  // A privileged container has the devices of its host, /dev/net/tun among them.
-  // On the node: the next pod takes over what the last one left, and after a reboot the backstop is restored from a file.
+  // A privileged container has the devices of its host, including /dev/net/tun.
+  // These folders are on the node: the next pod adopts the state of the last one, and a file restores the backstop after a reboot.
   const folders = [
     ['run', '/run/submariner'],
     ['state', '/var/lib/submariner'],
@@ -82,7 +82,7 @@ function mounts({ pskSecret, brokerSecret, customConfig, customConfigPath }: Gat
     volumeMounts.push({ name, mountPath: `${folder}/${secretName}`, readOnly: true });
   }
   if (customConfig !== undefined) {
-    // Optional: a gateway starts without it, and takes it up when it comes.
+    // The ConfigMap is optional: a gateway starts without it and reads it once it exists.
     volumes.push({ name: 'cable-driver-config', configMap: { name: customConfig.name, optional: true } });
     volumeMounts.push({ name: 'cable-driver-config', mountPath: customConfigPath, readOnly: true });
   }

@@ -1,5 +1,5 @@
-// What a gateway may do in its own cluster: the objects of its namespace that it syncs and reports, its lease, its node. The rules are
-// written out, so that the operator need not load the program; a test compares them with what the program declares.
+// The rights of a gateway in its own cluster: the objects that it syncs and reports, its lease, its node. The rules are constants, so that
+// the operator need not load the program. A test compares them with those that the program declares.
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding, ServiceAccount } from '@capstan/kube';
 import { apply, type Child } from '@capstan/reconcile';
 import { GROUP } from '../kinds/index.ts';
@@ -8,16 +8,16 @@ import { GATEWAY, GATEWAY_LABELS } from './gateway-daemon-set.ts';
 const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'patch', 'delete'];
 
-/** In the namespace of the member. */
+/** Rights in the namespace of the member. */
 export const GATEWAY_RULES = [
-  // A Broker here is a copy of the broker's settings.
+  // A Broker in this namespace is a copy of the broker's settings.
   {
     apiGroups: [GROUP],
     resources: ['brokers', 'cablepolicies', 'clusters', 'endpoints'],
     verbs: [...READ, ...WRITE],
   },
   { apiGroups: [GROUP], resources: ['cablepolicies/status', 'clusters/status'], verbs: ['patch'] },
-  // Its Endpoint is owned by its Cluster.
+  // Its Cluster owns its Endpoint.
   { apiGroups: [GROUP], resources: ['clusters/finalizers'], verbs: ['update'] },
   { apiGroups: [GROUP], resources: ['gateways'], verbs: ['get', 'list', ...WRITE] },
   { apiGroups: [GROUP], resources: ['submariners'], verbs: ['list', 'watch'] },
@@ -26,22 +26,19 @@ export const GATEWAY_RULES = [
   { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
-/**
- * Node labels and annotations carry settings of a gateway (gateway.submariner.io/…); the uid of kube-system distinguishes its
- * cluster from others.
- */
+/** Labels and annotations of Nodes hold settings of a gateway (gateway.submariner.io/…). The uid of kube-system identifies its cluster. */
 export const NODE_RULES = [
   { apiGroups: [''], resources: ['nodes'], verbs: ['get'] },
   { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
 ];
 
-/** The most that the Role of a gateway holds; which Secret it may renew depends on its Submariner. */
+/** The largest set of rights of a gateway's Role. The Secret that it may renew depends on its Submariner. */
 export const GRANTED_TO_GATEWAYS = [
   ...GATEWAY_RULES,
   { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'patch'] },
 ];
 
-/** The token for the broker is renewed in its Secret; a gateway may touch no other. */
+/** Returns the rights to renew the token for the broker in its Secret, and in no other Secret. */
 function secretRules(brokerSecret: string | undefined) {
   if (brokerSecret === undefined) return [];
   return [{ apiGroups: [''], resources: ['secrets'], resourceNames: [brokerSecret], verbs: ['get', 'patch'] }];

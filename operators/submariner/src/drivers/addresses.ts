@@ -1,36 +1,36 @@
-// Addresses that both ends derive from the private address of a gateway, so that nothing has to be exchanged. 240/8 to 243/8
-// are upstream's (intra-cluster VTEPs, cable VTEPs, Globalnet, ClustersetIP); 244/8 to 246/8 are ours, and fd53:7562::/32.
+// Addresses that both ends derive from the private address of a gateway, so that nothing has to be exchanged. Upstream uses 240/8 to 243/8
+// (intra-cluster VTEPs, cable VTEPs, Globalnet, ClustersetIP). We use 244/8 to 246/8 and fd53:7562::/32.
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** The address of a gateway on its VXLAN link. */
+/** Returns the address of a gateway on its VXLAN link. */
 export function vtepOf(privateIP: string): string {
   return inNetwork(241, privateIP);
 }
 
-/** Its address inside the IPsec tunnel of a combined cable. */
+/** Returns the address of a gateway inside the IPsec tunnel of a combined cable. */
 export function transitOf(privateIP: string): string {
   return inNetwork(244, privateIP);
 }
 
-/** Its address on the VXLAN link of a combined cable. */
+/** Returns the address of a gateway on the VXLAN link of a combined cable. */
 export function combinedVtepOf(privateIP: string): string {
   return inNetwork(245, privateIP);
 }
 
-/** The IPv6 address on a VXLAN link that goes with an IPv4 one: the next hop of IPv6 subnets. */
+/** Returns the IPv6 address on a VXLAN link for an IPv4 one. It is the next hop of IPv6 subnets. */
 export function vtep6Of(vtep: string): string {
   const [a = 0, b = 0, c = 0, d = 0] = vtep.split('.').map(Number);
   const group = (high: number, low: number) => (high * 256 + low).toString(16);
   return `fd53:7562::${group(a, b)}:${group(c, d)}`;
 }
 
-/** The MAC address of its VXLAN link: no two gateways have the same, or the kernel drops packets without an error. */
+/** Returns the MAC address of a gateway's VXLAN link. It must be unique, or the kernel drops packets without an error. */
 export function macOf(privateIP: string): string {
   const octets = privateIP.split('.').map((octet) => Number(octet).toString(16).padStart(2, '0'));
   return ['02', ...octets, '00'].join(':');
 }
 
-/** The gateway that has this MAC address; undefined when it is none of ours. */
+/** Returns the private address of the gateway with this MAC address, or undefined if it is not one of ours. */
 export function privateIPOfMac(mac: string): string | undefined {
   const [first, ...rest] = mac.split(':');
   if (first !== '02' || rest.length !== 5 || rest[4] !== '00') return undefined;
@@ -44,20 +44,20 @@ function inNetwork(first: number, privateIP: string): string {
   return [first, ...privateIP.split('.').slice(1)].join('.');
 }
 
-/** The highest address of a subnet that is not its broadcast address. */
+/** Returns the highest address of a subnet except its broadcast address. */
 export function lastAddressOf(cidr: string): string {
   const { base, bits, family } = parseCidr(cidr);
   const size = 1n << BigInt(widthOf(family) - bits);
   return formatAddress(base + (size > 2n ? size - 2n : size - 1n), family);
 }
 
-/** The first address of a subnet for a host, with the length of the subnet: 10.1.0.1/16. */
+/** Returns the first host address of a subnet, with the length of the subnet: 10.1.0.1/16. */
 export function firstAddressOf(cidr: string): string {
   const { base, bits, family } = parseCidr(cidr);
   return `${formatAddress(bits < widthOf(family) ? base + 1n : base, family)}/${bits}`;
 }
 
-/** The first and the last address of a subnet, as numbers. */
+/** Returns the first and the last address of a subnet as numbers. */
 export function rangeOf(cidr: string): { readonly family: 4 | 6; readonly first: bigint; readonly last: bigint } {
   const { base, bits, family } = parseCidr(cidr);
   return { family, first: base, last: base + (1n << BigInt(widthOf(family) - bits)) - 1n };
@@ -75,13 +75,13 @@ export function overlaps(one: string, other: string): boolean {
   return a.family === b.family && a.first <= b.last && b.first <= a.last;
 }
 
-/** The one way to write a subnet: without bits beyond its length, IPv6 in its short form. */
+/** Returns the canonical form of a subnet: without bits beyond its length, and IPv6 in its short form. */
 export function canonicalCidr(cidr: string): string {
   const { base, bits, family } = parseCidr(cidr);
   return `${formatAddress(base, family)}/${bits}`;
 }
 
-/** Whether a text is a subnet of IPv4 or IPv6. */
+/** Returns whether a text is a subnet of IPv4 or IPv6. */
 export function isCidr(text: string): boolean {
   return isIPv4Cidr(text) || isIPv6Cidr(text);
 }
@@ -138,7 +138,7 @@ function parseAddress(text: string): bigint {
   );
 }
 
-/** The last group of an IPv6 address may be an IPv4 one, which counts for two. */
+/** Returns the values of a group. The last group of an IPv6 address may be an IPv4 address, which counts for two. */
 function groupValues(group: string): number[] {
   if (!group.includes('.')) return [Number.parseInt(group, 16)];
   const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number);
@@ -148,6 +148,6 @@ function groupValues(group: string): number[] {
 function formatAddress(value: bigint, family: 4 | 6): string {
   if (family === 4) return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 255n).join('.');
   const groups = Array.from({ length: 8 }, (_, index) => ((value >> BigInt(112 - index * 16)) & 0xffffn).toString(16));
-  // The first longest run of zeros, as everywhere.
+  // URL shortens the first longest run of zeros, as RFC 5952 requires.
   return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1);
 }

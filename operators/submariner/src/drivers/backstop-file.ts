@@ -1,12 +1,12 @@
-// The networks of the backstop on disk, by holder: names of clusters and networks, no secret. It is replaced as a whole and
-// written through to the disk, so an unclean end of the machine leaves the old or the new list.
+// Stores the networks of the backstop on disk, by holder: names of clusters and networks, no secrets. The file is replaced as a whole and
+// flushed to the disk, so that a crash of the machine leaves the old or the new list.
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { isJsonObject } from '@capstan/kube';
 import { canonicalCidr, isCidr } from './addresses.ts';
 
 export interface BackstopFile {
-  /** Empty where there is none, or it cannot be understood. */
+  /** Returns the stored networks. The map is empty if the file is missing or unreadable. */
   read(): Map<string, readonly string[]>;
   write(holders: ReadonlyMap<string, readonly string[]>): void;
   remove(): void;
@@ -63,7 +63,7 @@ function parse(text: string): Map<string, readonly string[]> {
   );
 }
 
-/** A rename is on the disk when its folder is. */
+/** Flushes a folder, since a rename is on the disk only once its folder is. */
 function syncFolder(folder: string): void {
   const file = openSync(folder, 'r');
   try {

@@ -70,7 +70,7 @@ describe('the backstop', { skip }, () => {
 
   test('is restored from its file after a reboot, with nothing but the host', async () => {
     await open().hold('cluster west', ['10.12.0.0/16', 'fd10:2::/64']);
-    // A reboot takes routes and rules with it.
+    // A reboot removes routes and rules.
     await removeRoutes(host);
     const next = open();
     await next.restore();

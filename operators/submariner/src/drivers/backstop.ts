@@ -1,7 +1,7 @@
-// The backstop: packets to the networks of an encrypted pair leave through its cable or not at all. Each network has a route
-// that rejects its packets, of the worst metric in the table of the cables. It names no device and belongs to no daemon, so it
-// stays when a cable, a device, a daemon or this process goes. A file lists the networks: after a reboot they are rejected
-// again before anything else is known. See docs/decisions for the alternatives that were tried.
+// The backstop ensures that packets to the networks of an encrypted pair leave only through its cable. Each network has a route that
+// rejects its packets, with the worst metric in the table of the cables. The route names no device and belongs to no daemon, so it stays
+// when a cable, a device, a daemon or this process ends. A file lists the networks, so that they are rejected again after a reboot before
+// anything else is known. See docs/decisions for the alternatives that were tried.
 import { type Host, lenient } from '../host/index.ts';
 import { canonicalCidr, isCidr } from './addresses.ts';
 import { type BackstopFile, createBackstopFile } from './backstop-file.ts';
@@ -9,35 +9,37 @@ import { DriverErrors } from './errors.ts';
 import { ensureRule, readRejected, rejectStep, unrejectStep } from './routes.ts';
 
 export interface Backstop {
-  /** Rejects what the file lists; needs nothing but the host. To be called before everything else. */
+  /** Rejects the networks in the file. It needs only the host and must be called before everything else. */
   restore(): Promise<void>;
   /**
-   * The networks that a holder (a cluster or a cable) keeps closed, all of them. They are rejected when it resolves. A network
-   * is open again when no holder keeps it closed.
+   * Sets all networks that a holder (a cluster or a cable) keeps closed. They are rejected once it resolves. A network opens when no holder
+   * keeps it closed.
    */
   hold(holder: string, networks: readonly string[]): Promise<void>;
   holders(): readonly string[];
-  /** Closes again what was opened by hand; true when something was missing. What the host rejects may be given. */
+  /**
+   * Closes networks again that were opened by hand. Returns true if one was missing. `found` may give the networks that the host rejects.
+   */
   verify(found?: ReadonlySet<string>): Promise<boolean>;
   /** Returns whether all of these networks were rejected on the host when it was last read. */
   isInForce(networks: readonly string[]): boolean;
-  /** Opens everything, and forgets it. */
+  /** Opens all networks and removes the file. */
   remove(): Promise<void>;
 }
 
 export interface BackstopOptions {
   readonly host: Host;
-  /** Folder of the file; survives a reboot. By default the run directory of the host. */
+  /** The folder of the file, which must survive a reboot. Default: the run directory of the host. */
   readonly stateDir?: string;
 }
 
 export function createBackstop({ host, stateDir = host.runDir }: BackstopOptions): Backstop {
   const file: BackstopFile = createBackstopFile(stateDir);
   const holders = new Map<string, readonly string[]>();
-  /** As on the host, as far as known. */
+  /** The networks that the host rejects, as far as known. */
   let rejected: ReadonlySet<string> = new Set();
   let restored: Promise<void> | undefined;
-  /** Work on the host, one after the other; holds that wait for the same turn share it. */
+  /** Work on the host runs in sequence. Holds that wait for the same turn share it. */
   let last: Promise<unknown> = Promise.resolve();
   let waiting: Promise<void> | undefined;
 
@@ -52,9 +54,9 @@ export function createBackstop({ host, stateDir = host.runDir }: BackstopOptions
     const closed = wanted();
     const missing = [...closed].filter((network) => !rejected.has(network));
     if (missing.length > 0) {
-      // In the file first: a machine that ends in between closes them when it is back.
+      // Write the file first: a machine that crashes in between closes the networks when it restarts.
       file.write(holders);
-      // One that the host refuses, as IPv6 where there is none, does not hold up the others.
+      // A network that the host refuses (IPv6 on a host without it) does not block the others.
       await host.apply(missing.map((network) => lenient(rejectStep(network))));
       rejected = await readRejected(host);
     }
@@ -76,7 +78,7 @@ export function createBackstop({ host, stateDir = host.runDir }: BackstopOptions
     await ensureRule(host);
     rejected = await readRejected(host);
     const found = [...rejected].filter((network) => !wanted().has(network));
-    // Routes of an earlier process whose file is lost: they stay until the pairs are known.
+    // Keep routes of an earlier process whose file is lost until the pairs are known.
     if (found.length > 0) holders.set(FOUND, found);
     await brought();
   };
@@ -126,5 +128,5 @@ export function createBackstop({ host, stateDir = host.runDir }: BackstopOptions
   };
 }
 
-/** The holder of networks that were found on the host alone. */
+/** The holder of networks that were found only on the host. */
 export const FOUND = 'found';

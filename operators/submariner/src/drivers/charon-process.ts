@@ -1,4 +1,4 @@
-// The process of strongSwan's charon: how it is configured, started, found again and ended.
+// Configures, starts, finds and ends the process of strongSwan's charon.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, sleep } from '@capstan/kube';
@@ -6,20 +6,20 @@ import { type Host, HostErrors, ip } from '../host/index.ts';
 import { DriverErrors } from './errors.ts';
 import { openVici } from './vici.ts';
 
-/** Where packets to be encrypted are routed with kernel ESP. */
+/** The device to which packets are routed for encryption by kernel ESP. */
 export const XFRM_DEVICE = 'subm-xfrm';
 export const XFRM_ID = '4510';
-/** Opening a connection takes one until it is done; the others must be left for everything else. */
+/** Each connection that is being opened occupies a thread. The rest must suffice for all other work. */
 const THREADS = 32;
 
-/** Whether the kernel can encrypt: it takes an ESP state, and has the device through which packets are routed to it. */
+/** Returns whether the kernel can encrypt: it accepts an ESP state and supports the device to which packets are routed. */
 export async function hasKernelEsp(host: Host): Promise<boolean> {
   if (!(await takesEspState(host))) return false;
   await ensureXfrmDevice(host).catch(() => {});
   return (await host.query('ip', 'link', 'show', 'dev', XFRM_DEVICE)).length > 0;
 }
 
-/** Tried on the loopback address with a key that protects nothing. */
+/** Tries to add a state on the loopback address, with a key that protects nothing. */
 async function takesEspState(host: Host): Promise<boolean> {
   const id = ['src', '127.0.0.1', 'dst', '127.0.0.1', 'proto', 'esp', 'spi', '0x5ab'];
   const key = `0x${'00'.repeat(20)}`;
@@ -53,11 +53,11 @@ export async function startCharon(
   const kernel = usesKernel ? 'kernel-netlink' : 'kernel-libipsec kernel-netlink';
   const settings = [
     `load = random nonce aes sha1 sha2 hmac kdf gmp openssl gcm ${kernel} socket-default vici updown`,
-    // Of the two ports only this one is used: IKE begins on it too.
+    // Only this one of the two ports is used. IKE starts on it too.
     'port = 0',
     `port_nat_t = ${port}`,
     `threads = ${THREADS}`,
-    // Many connections of one host are opened at once when a gateway starts: by default five of them may be under way.
+    // A gateway opens many connections from one host when it starts. The default limit is five half-open ones.
     'block_threshold = 100',
     'cookie_threshold = 200',
     'install_virtual_ip = no',
@@ -68,7 +68,7 @@ export async function startCharon(
     'filelog { stderr { default = 0 } }',
     'journal { default = -1 }',
     'syslog { daemon { default = -1 } }',
-    // Routes change with every cable; charon would look at all its paths each time.
+    // Routes change with every cable, and charon would check all its paths each time.
     `plugins { vici { socket = unix://${socket} } kernel-netlink { roam_events = no } }`,
   ].join('\n  ');
   const configuration = join(host.runDir, 'strongswan.conf');
@@ -104,7 +104,7 @@ export async function isAnswering(socket: string): Promise<boolean> {
   }
 }
 
-/** Ends the daemon of the file, if the process is still the one that was started. */
+/** Ends the daemon of the file if the process is still the one that was started. */
 export async function endDaemon(pidFile: string, clock: Clock): Promise<void> {
   if (!existsSync(pidFile)) return;
   const [first, started] = readFileSync(pidFile, 'utf8').split(' ');
@@ -116,7 +116,9 @@ export async function endDaemon(pidFile: string, clock: Clock): Promise<void> {
   rmSync(pidFile, { force: true });
 }
 
-/** When a process was started, in ticks since the machine was: with the pid it names a process for good. Empty when it is over. */
+/**
+ * Returns the start time of a process in ticks since boot. Together with the pid it identifies a process. Empty if the process has ended.
+ */
 function startTimeOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

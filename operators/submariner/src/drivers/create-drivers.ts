@@ -16,14 +16,14 @@ export interface CreateDriversOptions {
   readonly local: LocalEnd;
   readonly clock: Clock;
   readonly keys: PreSharedKeys;
-  /** Options of this gateway, of all its drivers, as they are now. */
+  /** Returns the present options of all drivers of this gateway. */
   readonly options?: () => Readonly<Record<string, string>>;
   readonly wireguardDevice?: string;
-  /** How long a new key of WireGuard is announced before it is used. */
+  /** The time for which a new WireGuard key is announced before it is used. */
   readonly announceMs?: number;
 }
 
-/** The drivers of a gateway; those that need charon share one. */
+/** Creates the drivers of a gateway. Those that need charon share one. */
 export function createDrivers(given: CreateDriversOptions): Map<DriverName, CableDriver> {
   const { names, host, local, clock, keys, options = () => ({}), wireguardDevice } = given;
   const settingsOf = (name: DriverName) => () => ownOptionsOf(name, options());
@@ -60,7 +60,7 @@ export function createDrivers(given: CreateDriversOptions): Map<DriverName, Cabl
   return new Map(names.flatMap((name) => (name === 'none' ? [] : [[name, withPrograms(create[name](), host)]])));
 }
 
-/** The driver, which starts only where the programs that it calls are installed. */
+/** Returns a driver that starts only if the programs that it calls are installed. */
 function withPrograms(driver: CableDriver, { programs }: Host): CableDriver {
   return {
     ...driver,

@@ -1,4 +1,4 @@
-// One IPsec connection: how it is defined for charon, and what charon reports of it.
+// One IPsec connection: its definition for charon, and its state from charon's report.
 import { XFRM_ID } from './charon-process.ts';
 import type { WayState } from './driver.ts';
 import { sectionOf, textOf, type ViciAnswer } from './vici.ts';
@@ -8,12 +8,12 @@ export interface IpsecConnection {
   readonly cluster: string;
   readonly localIP: string;
   readonly remoteIP: string;
-  /** The private addresses, by which both ends identify themselves. */
+  /** The private addresses identify both ends. */
   readonly localID: string;
   readonly remoteID: string;
   /** `transport` encrypts packets between the two gateways themselves; it needs kernel ESP. Default `tunnel`. */
   readonly mode?: 'tunnel' | 'transport';
-  /** As charon's traffic selectors: with `[udp/4790]` at the end for one port. */
+  /** charon's traffic selectors, with the suffix `[udp/4790]` for one port. */
   readonly localSubnets: readonly string[];
   readonly remoteSubnets: readonly string[];
   readonly options: Readonly<Record<string, string>>;
@@ -24,7 +24,7 @@ export interface IpsecConnection {
 
 const IKE_PROPOSALS = 'aes256gcm16-prfsha256-ecp256';
 const ESP_PROPOSALS = 'aes256gcm16-ecp256';
-/** The name of the one association of a connection. */
+/** The name of the only association of a connection. */
 export const CHILD = 'net';
 
 export function stateOf(sa: ViciAnswer): WayState {
@@ -37,7 +37,7 @@ export function stateOf(sa: ViciAnswer): WayState {
   return { state: 'connecting', message: `IKE association ${textOf(sa['state']).toLowerCase()}`, ...bytes };
 }
 
-/** As charon takes it. */
+/** Returns the definition in charon's format. */
 export function definitionOf(connection: IpsecConnection, port: number, usesKernel: boolean) {
   const { options, localID, remoteID, usingNAT, mode = 'tunnel' } = connection;
   const list = (text: string) => text.split(',').map((each) => each.trim());
@@ -47,10 +47,10 @@ export function definitionOf(connection: IpsecConnection, port: number, usesKern
     remote_ts: [...connection.remoteSubnets],
     esp_proposals: list(options['espProposals'] ?? ESP_PROPOSALS),
     start_action: 'none',
-    // The engine opens connections: with restart here the other end would bring back what was removed.
+    // The engine opens connections. With `restart` the other end would restore a removed one.
     close_action: 'none',
     dpd_action: 'clear',
-    // Packets of a tunnel pass the xfrm device; those of the gateway itself are matched where they leave.
+    // Packets of a tunnel pass the xfrm device. Packets of the gateway itself are matched where they leave.
     ...(usesKernel && mode === 'tunnel' && { if_id_in: XFRM_ID, if_id_out: XFRM_ID }),
   };
   return {
@@ -59,7 +59,7 @@ export function definitionOf(connection: IpsecConnection, port: number, usesKern
     remote_addrs: [connection.role === 'server' && usingNAT ? '%any' : connection.remoteIP],
     local_port: String(port),
     remote_port: String(connection.remotePort),
-    // Without kernel ESP packets can only pass in UDP.
+    // Without kernel ESP, packets can pass only in UDP.
     encap: !usesKernel || usingNAT || options['forceEncaps'] === 'true' ? 'yes' : 'no',
     mobike: 'no',
     unique: 'replace',

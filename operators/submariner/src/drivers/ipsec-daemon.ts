@@ -1,6 +1,6 @@
-// strongSwan's charon, which the ipsec driver and the combined one share. It goes on when the gateway's process ends; the
-// next one finds its connections by their names. With kernel ESP packets pass an xfrm interface, without it charon's own TUN
-// device: in both cases routes decide what is encrypted.
+// strongSwan's charon, which the ipsec driver and the combined driver share. It continues to run when the gateway's process ends, and the
+// next process finds its connections by their names. Packets pass an xfrm interface with kernel ESP, and charon's own TUN device without
+// it. In both cases routes select the packets to encrypt.
 import { appendFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, reasonOf, sleep } from '@capstan/kube';
@@ -15,20 +15,20 @@ import { acceptAnySide } from './reverse-path.ts';
 import { openVici, sectionOf, type Vici } from './vici.ts';
 
 export interface IpsecDaemon {
-  /** Where packets to be encrypted are routed. */
+  /** The device to which packets are routed for encryption. */
   readonly device: string;
-  /** Whether the kernel encrypts; charon itself otherwise. */
+  /** Whether the kernel encrypts. Otherwise charon does. */
   readonly usesKernel: boolean;
   start(): Promise<void>;
   isAlive(): Promise<boolean>;
   /** Loads a connection, and waits until it is established. */
   establish(connection: IpsecConnection, signal?: AbortSignal): Promise<void>;
   terminate(name: string): Promise<void>;
-  /** The state of every connection whose name begins so. */
+  /** Returns the state of every connection whose name has this prefix. */
   inspect(prefix: string): Promise<Map<string, WayState>>;
-  /** An address of the host within each of these subnets: charon needs one to install a policy. */
+  /** Adds an address of the host within each of these subnets, since charon needs one to install a policy. */
   ensureAddresses(subnets: readonly string[]): Promise<void>;
-  /** Ends the daemon when no driver uses it any more. */
+  /** Ends the daemon when no driver uses it. */
   stop(): Promise<void>;
 }
 
@@ -36,21 +36,21 @@ export interface IpsecDaemonOptions {
   readonly host: Host;
   readonly clock: Clock;
   readonly keys: PreSharedKeys;
-  /** UDP port of IKE and ESP; default 4500. A change restarts charon, and with it all its connections. */
+  /** The UDP port of IKE and ESP. Default: 4500. A change restarts charon and all its connections. */
   readonly port?: () => number;
 }
 
 const TUN_DEVICE = 'ipsec0';
-/** Marks the addresses that we put on the loopback interface. */
+/** Marks the addresses that we add to the loopback interface. */
 const ADDRESS_LABEL = 'lo:subm';
 const ESTABLISH_TIMEOUT_MS = 10_000;
-/** The end that waits for the other opens the connection itself after so long. */
+/** The waiting end opens the connection itself after this time. */
 const PATIENCE_MS = 3000;
 const POLL_MS = 25;
-/** How soon a refused connection is opened again, while the other end may not know the pair yet. */
+/** The delay before a refused connection is opened again, while the other end may not know the pair yet. */
 const REOPEN_MS = 100;
 const ALIVE_MS = 300;
-/** Each takes a thread of charon until it is done; the others must be left for everything else. */
+/** Each opening occupies a thread of charon. The rest must suffice for all other work. */
 const OPENINGS = 10;
 
 export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: IpsecDaemonOptions): IpsecDaemon {
@@ -60,11 +60,11 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
   let vici: Vici | undefined;
   let starting: Promise<void> | undefined;
   let usesKernel = false;
-  /** Of the running charon, as far as this process knows. */
+  /** The port of the running charon, as far as this process knows. */
   let runningPort: number | undefined;
-  /** What was loaded by this process, so that an equal one is not loaded again. */
+  /** The connections that this process loaded, so that an equal one is not loaded again. */
   const loaded = new Map<string, string>();
-  /** What was established when charon ended: the other ends do not know, so this end opens them again. */
+  /** The connections that were established when charon ended. The other ends do not know this, so this end opens them again. */
   const lost = new Set<string>();
   const opening = new Set<string>();
   let alive: { readonly answer: Promise<boolean>; readonly until: number } | undefined;
@@ -77,7 +77,7 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
   };
 
   const hasDevice = async (device: string) => (await host.query('ip', 'link', 'show', 'dev', device)).length > 0;
-  /** Returns whether charon answers and has its device. A device that was deleted by hand comes back with a new charon only. */
+  /** Returns whether charon answers and has its device. Only a new charon restores a device that was deleted by hand. */
   const isWhole = async (device: string) =>
     (await isAnswering(socket)) && ((await hasDevice(device)) || (await restoreLinkName(host, device)));
 
@@ -103,7 +103,7 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
     await host.apply([markLinkStep(device), ...acceptAnySide(device)]);
   };
 
-  /** Without waiting, associations that charon is just working on are left out. */
+  /** Lists associations. Without waiting, it leaves out those that charon is working on. */
   const list = async (waits: boolean) => {
     const connected = await control();
     const found = new Map<string, WayState>();
@@ -116,7 +116,7 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
     return found;
   };
 
-  // Many connections may wait at the same time: they look at one list.
+  // Many connections may wait at the same time. They share one list.
   const listings = new Map<boolean, Promise<Map<string, WayState>>>();
   const listed = (waits: boolean): Promise<Map<string, WayState>> => {
     const known = listings.get(waits);
@@ -128,13 +128,13 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
   const states = async (prefix: string) =>
     new Map([...(await listed(true))].filter(([name]) => name.startsWith(prefix)));
 
-  /** Opens a connection, once at a time. */
+  /** Opens a connection, at most once at a time. */
   const open = async (name: string): Promise<string | undefined> => {
     if (opening.has(name)) return undefined;
     opening.add(name);
     await slots.take();
     try {
-      // A connection of its own: initiate blocks the one it is called on.
+      // Use a separate control connection: initiate blocks the one that it is called on.
       const own = await openVici(socket, ESTABLISH_TIMEOUT_MS + 2000);
       try {
         await own.call('initiate', { ike: name, child: CHILD, timeout: String(ESTABLISH_TIMEOUT_MS), loglevel: '-1' });
@@ -165,7 +165,7 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
       return starting;
     },
     isAlive() {
-      // Two drivers ask at about the same time.
+      // Two drivers ask at about the same time and share the answer.
       if (alive === undefined || alive.until < clock.now()) {
         const device = usesKernel ? XFRM_DEVICE : TUN_DEVICE;
         const answer = isAnswering(socket).then((isUp) => isUp && hasDevice(device));
@@ -182,7 +182,7 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
       const isLoaded = loaded.get(name) === text || (loaded.get(name) === undefined && known !== undefined);
       if (!isLoaded || known === undefined) {
         await connected.call('load-conn', { [name]: definition });
-        // A changed definition counts for the next association only.
+        // A changed definition applies to the next association only, so end the present one.
         if (loaded.has(name) && known?.state === 'connected')
           await quietly(connected.call('terminate', { ike: name, timeout: '2000' }));
       }
@@ -209,7 +209,7 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
             return failure;
           });
         } else if (mayOpen && problem !== undefined) {
-          // The other end refuses a connection in the same way before it knows the pair, and when the keys differ.
+          // The other end refuses a connection in the same way before it knows the pair and when the keys differ.
           if (waited > PATIENCE_MS && /AUTHENTICATION_FAILED|authentication/i.test(problem))
             throw DriverErrors.NotEstablished(cluster, 'IPsec', problem);
           attempt = undefined;
@@ -223,7 +223,7 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
       loaded.delete(name);
       lost.delete(name);
       const connected = await control();
-      // In this order: while it is loaded, the other end may establish it again.
+      // The order matters: while the connection is loaded, the other end may establish it again.
       await quietly(connected.call('unload-conn', { name }));
       await quietly(connected.call('terminate', { ike: name, timeout: '2000' }));
     },
@@ -239,7 +239,7 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
         ...v4.map((subnet) => ip('addr', 'add', `${lastAddressOf(subnet)}/32`, 'dev', 'lo', 'label', ADDRESS_LABEL)),
         ...v6.map((subnet) => ip('addr', 'add', `${lastAddressOf(subnet)}/128`, 'dev', 'lo', 'nodad')),
       ]);
-      // An IPv6 address has no label: what was added is written down.
+      // An IPv6 address has no label, so record the added ones in a file.
       const lines = v6.map((subnet) => `${lastAddressOf(subnet)}/128\n`);
       if (lines.length > 0) appendFileSync(addressFile, lines.join(''), { mode: 0o600 });
     },
@@ -263,8 +263,8 @@ export function createIpsecDaemon({ host, clock, keys, port = () => 4500 }: Ipse
 }
 
 /**
- * All keys that are known: charon accepts any of them, and proves itself with the one that was loaded first. So the older one
- * comes first; both ends know it until it is dropped on both.
+ * Loads all known keys. charon accepts any of them and authenticates with the one that was loaded first. So the older one comes first,
+ * which both ends know until both drop it.
  */
 async function loadKeys(vici: Vici, known: readonly PreSharedKey[]): Promise<void> {
   const wanted = new Map(known.toReversed().map(({ id, bytes }) => [`submariner-${id}`, bytes]));

@@ -1,4 +1,4 @@
-// IPsec: one IKE association a pair, with all subnets of both ends as its selectors.
+// The IPsec driver: one IKE association for each pair, with all subnets of both ends as its selectors.
 import { type Cable, type CableDriver, type DriverSettings, type LocalEnd, NO_SETTINGS } from './driver.ts';
 import type { IpsecConnection } from './ipsec-connection.ts';
 import type { IpsecDaemon } from './ipsec-daemon.ts';
@@ -10,7 +10,7 @@ export interface IpsecDriverOptions {
   readonly daemon: IpsecDaemon;
   readonly local: LocalEnd;
   readonly settings?: DriverSettings;
-  /** Called when this driver needs the daemon no more. */
+  /** Called when this driver no longer needs the daemon. */
   readonly release: () => Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export function createIpsecDriver({ daemon, local, settings = NO_SETTINGS, relea
   };
 }
 
-/** What the other end must know, or must have the same. */
+/** Returns the options that the other end needs or must share. */
 export function publishedOptions(settings: Readonly<Record<string, string>>): Record<string, string> {
   const { ikeProposals, espProposals, port = String(DEFAULT_PORT) } = settings;
   return {
@@ -53,7 +53,7 @@ export function publishedOptions(settings: Readonly<Record<string, string>>): Re
   };
 }
 
-/** The parts of a connection that do not depend on what passes through it. */
+/** Returns the parts of a connection that do not depend on its traffic. */
 export function endsOf(
   cable: Cable,
   local: LocalEnd,

@@ -1,18 +1,18 @@
-// The pre-shared keys that a gateway knows: the one in use and, while a rotation is under way, the one before. Two ends use
-// the newest that both know, so a key may be replaced on one cluster after the other.
+// The pre-shared keys of a gateway: the present one, and the previous one during a rotation. Two ends use the newest key that both have, so
+// that a key can be replaced in one cluster after the other.
 import { scrypt } from 'node:crypto';
 
 export interface PreSharedKey {
-  /** Names the key to other gateways without revealing it: slow to compute, so that it cannot be guessed from a list. */
+  /** Identifies the key to other gateways without revealing it. It is slow to compute, so that it cannot be guessed from a list. */
   readonly id: string;
   /** The raw bytes. */
   readonly bytes: Uint8Array;
 }
 
-/** Newest first; empty where there is none. */
+/** Sorted from newest to oldest. Empty if there are none. */
 export type PreSharedKeys = () => Promise<readonly PreSharedKey[]>;
 
-/** Takes about a tenth of a second, on a thread of its own. */
+/** Computes the id of a key. This takes about a tenth of a second on a separate thread. */
 export function preSharedKey(bytes: Uint8Array): Promise<PreSharedKey> {
   return new Promise((resolve, reject) => {
     scrypt(bytes, SALT, 8, { N: 32_768, r: 8, maxmem: 64 * 1024 * 1024 }, (error, id) => {
@@ -25,8 +25,8 @@ export function preSharedKey(bytes: Uint8Array): Promise<PreSharedKey> {
 const SALT = 'submariner pre-shared key';
 
 /**
- * The key for a pair: of those that both ends know the newest on both, the same on either end. The other end's ids are
- * unknown with gateways of the original: then it is the newest. Undefined when they have none in common.
+ * Returns the key for a pair: the newest one that both ends have, which both ends compute alike. Gateways of the original publish no ids:
+ * then it is the newest one. Returns undefined if they have none in common.
  */
 export function commonKey(own: readonly PreSharedKey[], theirs: string | undefined): PreSharedKey | undefined {
   if (theirs === undefined || theirs === '') return own[0];

@@ -1,5 +1,5 @@
-// The routes of all cables, in a table of their own. A route is replaced as a whole: the moment in which a pair changes its
-// driver is the moment in which the kernel takes the new one.
+// The routes of all cables, in a separate table. A route is replaced as a whole: a pair changes its driver at the moment when the kernel
+// applies the new route.
 import { type Host, ip, lenient, type Step } from '../host/index.ts';
 import { canonicalCidr } from './addresses.ts';
 import type { RouteTarget } from './driver.ts';
@@ -8,14 +8,14 @@ export const ROUTE_TABLE = 100;
 const RULE_PRIORITY = '100';
 const METRIC = '100';
 const FAMILIES = ['-4', '-6'] as const;
-/** These numbers mark our routes, and only such routes are ever removed: to subnets, between gateways, and of the backstop. */
+/** These numbers mark our routes: to subnets, between gateways, and of the backstop. Only routes with them are ever removed. */
 export const ROUTE_PROTOCOL = '144';
 const LINK_PROTOCOL = '145';
 const BACKSTOP_PROTOCOL = '146';
-/** The worst that there is: every route of a cable comes before. */
+/** The worst metric: every route of a cable has precedence. */
 const BACKSTOP_METRIC = '4294967295';
 
-/** Addresses of this host from which its own packets are sent. */
+/** Addresses of this host for packets that it sends itself. */
 export interface Sources {
   readonly sourceIP: string | undefined;
   readonly sourceIP6?: string | undefined;
@@ -29,7 +29,7 @@ export function routeStep(subnet: string, { device, via, via6, mtu }: RouteTarge
   return anyRouteStep(subnet, target, source, ROUTE_PROTOCOL);
 }
 
-/** A route to an address of another gateway, which packets of a cable pass through. */
+/** Returns a route to an address of another gateway that packets of a cable pass through. */
 export function linkRouteStep(address: string, device: string, source: string): Step {
   return anyRouteStep(hostRoute(address), { device }, source, LINK_PROTOCOL);
 }
@@ -75,7 +75,7 @@ export interface Route extends RouteTarget {
   readonly subnet: string;
 }
 
-/** Our routes as they are on the host: those of cables, and the networks that the backstop rejects in their canonical form. */
+/** Our routes on the host: those of cables, and the networks that the backstop rejects, in canonical form. */
 export interface RouteTable {
   readonly routes: ReadonlyMap<string, Route>;
   readonly rejected: ReadonlySet<string>;
@@ -97,12 +97,12 @@ export async function readTable(host: Host): Promise<RouteTable> {
   };
 }
 
-/** The routes of cables as they are on the host. */
+/** Reads the routes of cables from the host. */
 export async function readRoutes(host: Host): Promise<ReadonlyMap<string, Route>> {
   return (await readTable(host)).routes;
 }
 
-/** Rejects packets to a network as long as no cable leads there. It names no device, so it stays when devices go. */
+/** Rejects packets to a network while no cable leads there. The route names no device, so it stays when devices are deleted. */
 export function rejectStep(network: string): Step {
   return backstopStep('replace', network);
 }
@@ -120,7 +120,7 @@ export async function readRejected(host: Host): Promise<ReadonlySet<string>> {
   return (await readTable(host)).rejected;
 }
 
-/** The rule that has our table looked up before the main one. Several callers may add it at once, also of two processes. */
+/** Adds the rule by which our table is searched before the main one. Several callers, also of two processes, may add it at once. */
 export async function ensureRule(host: Host): Promise<void> {
   for (const family of FAMILIES) {
     const isThere = async () => {

@@ -1,6 +1,6 @@
-// VXLAN inside IPsec: one association a pair however many subnets there are. Where the kernels of both ends encrypt, IPsec in
-// transport mode protects the packets of a VXLAN link between the gateways. Otherwise a tunnel between one transit address a
-// gateway carries them: charon's own ESP has no transport mode, and behind NAT the two ends see different addresses.
+// VXLAN inside IPsec: one association for each pair, for any number of subnets. If the kernels of both ends encrypt, IPsec in transport
+// mode protects the packets of a VXLAN link between the gateways. Otherwise a tunnel between one transit address of each gateway carries
+// them: charon's own ESP has no transport mode, and behind NAT the two ends see different addresses.
 import type { Clock } from '@capstan/kube';
 import { type Host, ip, lenient, type Step } from '../host/index.ts';
 import { combinedVtepOf, macOf, transitOf, vtep6Of } from './addresses.ts';
@@ -19,17 +19,17 @@ import type { IpsecDaemon } from './ipsec-daemon.ts';
 import { hostRoute, linkRouteStep, ROUTE_TABLE, unlinkRouteStep } from './routes.ts';
 import { ensureLink, isReachable, peerSteps, peersOf, removePeerSteps, type VxlanLink } from './vxlan-link.ts';
 
-/** Names begin otherwise than those of the ipsec driver, so that neither takes the other's for its own. */
+/** The prefix differs from that of the ipsec driver, so that neither driver adopts connections of the other. */
 const PREFIX = 'combined-';
 const DEVICE = 'subm-vx-ipsec';
 const TRANSPORT_DEVICE = 'subm-vx-esp';
-/** In an Endpoint: this end can use transport mode. */
+/** The key in an Endpoint that shows that this end supports transport mode. */
 const TRANSPORT = 'transport';
 const DEFAULT_ID = 1001;
 const DEFAULT_PORT = 4790;
-/** Another one than in tunnels: everything on it that is not encrypted is dropped. */
+/** Differs from the port in tunnels, since all unencrypted packets to it are dropped. */
 const TRANSPORT_PORT = 4791;
-/** What fits into charon’s own device (1400) with the headers of VXLAN around it. */
+/** Fits into charon’s own device (1400) with the headers of VXLAN. */
 const MTU = 1350;
 
 export interface VxlanIpsecDriverOptions {
@@ -43,11 +43,11 @@ export interface VxlanIpsecDriverOptions {
 
 export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableDriver {
   const { host, daemon, local, clock, settings = NO_SETTINGS, release } = options;
-  /** Cables that carried packets since this process began. */
+  /** Cables that have carried packets since this process started. */
   const reached = new Set<string>();
   const transit = transitOf(local.privateIP);
   const mayTransport = () => daemon.usesKernel && local.publicIP === undefined;
-  /** The same on both ends: each knows what the other published. */
+  /** Both ends get the same result, since each knows the options that the other published. */
   const isTransport = ({ remoteConfig }: Cable) => mayTransport() && remoteConfig[TRANSPORT] === 'true';
   const deviceOf = (cable: Cable) => (isTransport(cable) ? TRANSPORT_DEVICE : DEVICE);
   const linkOf = (cable: Cable): VxlanLink => ({
@@ -62,7 +62,7 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
   const connectionOf = (cable: Cable): IpsecConnection => ({
     ...endsOf(cable, local),
     name: `${PREFIX}${cable.name}`,
-    // Other identities than those of the ipsec driver: charon distinguishes connections between the same hosts by them.
+    // charon tells connections between the same hosts apart by identity, so use other identities than the ipsec driver.
     localID: identityOf(local.privateIP),
     remoteID: identityOf(cable.remotePrivateIP),
     ...(isTransport(cable)
@@ -95,7 +95,7 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
     async start() {
       await daemon.start();
       await daemon.ensureAddresses([`${transit}/32`]);
-      // Before the first link of transport mode is created.
+      // Block unencrypted packets before the first link of transport mode is created.
       if (mayTransport()) await host.apply(blockSteps('update'));
       const { vxlanID } = settings();
       return {
@@ -132,7 +132,7 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
       const mtu = Number(cable.options['mtu'] ?? MTU);
       return { device: deviceOf(cable), via, via6: vtep6Of(via), ...(mtu < MTU && { mtu }) };
     },
-    // Packets of the VXLAN link to this address are encrypted by the tunnel and by nothing else.
+    // Only the tunnel encrypts packets of the VXLAN link to this address.
     guards: ({ remotePrivateIP }) => [
       hostRoute(transitOf(remotePrivateIP)),
       hostRoute(combinedVtepOf(remotePrivateIP)),
@@ -166,8 +166,8 @@ export function createVxlanIpsecDriver(options: VxlanIpsecDriverOptions): CableD
 }
 
 /**
- * Packets of the link that no association encrypts are dropped on both ends: without one, as after the other end went away,
- * they would leave in clear. The policies of associations come before these.
+ * Drops packets of the link on both ends that no association encrypts. Without this they would leave in clear text, for example after the
+ * other end ended its association. The policies of associations have precedence.
  */
 function blockSteps(verb: 'update' | 'delete'): Step[] {
   const selector = ['src', '0.0.0.0/0', 'dst', '0.0.0.0/0', 'proto', 'udp', 'dport', String(TRANSPORT_PORT)];
@@ -175,7 +175,7 @@ function blockSteps(verb: 'update' | 'delete'): Step[] {
   return ['in', 'out'].map((direction) => ip('xfrm', 'policy', verb, 'dir', direction, ...selector, ...action));
 }
 
-/** Greater is later; charon's are below a million. */
+/** A greater number has less precedence. charon's priorities are below a million. */
 const BLOCK_PRIORITY = '2000000000';
 
 function identityOf(privateIP: string): string {

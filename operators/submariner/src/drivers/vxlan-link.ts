@@ -1,5 +1,5 @@
-// A VXLAN link and its peers, as steps. One unicast entry a peer: with upstream's all-zero entries every packet to one peer
-// is sent to all of them.
+// A VXLAN link and its peers, as steps. Each peer has one unicast entry: upstream's all-zero entries send every packet for one peer to all
+// of them.
 
 import { type Clock, sleep } from '@capstan/kube';
 import { bridge, type Host, ip, lenient, markLinkStep, restoreLinkName, type Step } from '../host/index.ts';
@@ -11,7 +11,7 @@ export interface VxlanLink {
   readonly device: string;
   readonly id: number;
   readonly port: number;
-  /** The one port that it sends from; by default the kernel chooses. */
+  /** The only source port. By default the kernel chooses it. */
   readonly sourcePort?: number;
   readonly mtu: number;
   /** The underlay address that it sends from. */
@@ -23,7 +23,7 @@ export interface VxlanLink {
 
 export interface VxlanPeer {
   readonly privateIP: string;
-  /** Where its packets are sent. */
+  /** The underlay address to which its packets are sent. */
   readonly underlayIP: string;
   readonly vtep: string;
   /** Whether it has IPv6 subnets. */
@@ -32,13 +32,13 @@ export interface VxlanPeer {
 
 export function linkSteps({ device, id, port, sourcePort, mtu, localIP, mac, vtep }: VxlanLink): Step[] {
   const kind = `type vxlan id ${id} local ${localIP} dstport ${port} nolearning`;
-  // A range without its end.
+  // The range excludes its end.
   const range = sourcePort === undefined ? [] : ['srcport', String(sourcePort), String(sourcePort + 1)];
   return [
     ip(...`link add ${device} mtu ${mtu} address ${mac} ${kind}`.split(' '), ...range),
-    // Without a route to its network: several links may have addresses of it.
+    // Add no route to the network, since several links may have addresses of it.
     ip('addr', 'add', `${vtep}/32`, 'dev', device),
-    // Where the host has IPv6.
+    // This works only if the host has IPv6.
     lenient(ip('addr', 'add', `${vtep6Of(vtep)}/128`, 'dev', device, 'nodad')),
     ip('link', 'set', device, 'up'),
     markLinkStep(device),
@@ -77,11 +77,11 @@ export function removePeerSteps(
   ];
 }
 
-/** Brings a link to what it should be; one that is so already is not touched, and neither are its peers. */
+/** Creates or corrects a link. A correct link and its peers are not changed. */
 export async function ensureLink(host: Host, link: VxlanLink): Promise<void> {
   const read = async () => (await host.query('ip', '-d', 'link', 'show', 'dev', link.device))[0];
   let found = await read();
-  // A second link of the same id and port cannot be created beside one that was renamed.
+  // A second link with the same id and port cannot be created beside a renamed one.
   if (found === undefined && (await restoreLinkName(host, link.device))) found = await read();
   if (found !== undefined && isAsWanted(found, link)) return;
   const removal = found === undefined ? [] : [lenient(ip('link', 'del', link.device))];
@@ -93,8 +93,8 @@ export async function ensureLink(host: Host, link: VxlanLink): Promise<void> {
 }
 
 /**
- * Waits until the other end answers on the link; false when it did not in time. VXLAN itself negotiates nothing: without
- * this, traffic would be moved to a way that the other end does not have yet.
+ * Waits until the other end answers on the link. Returns false if it did not in time. VXLAN negotiates nothing: without this check, traffic
+ * would move to a path that the other end does not have yet.
  */
 export async function isReachable(
   host: Host,
@@ -108,7 +108,7 @@ export async function isReachable(
     signal?.throwIfAborted();
     const flags = ['-n', '-q', '-c', '5', '-i', '0.02', '-W', '0.2', '-w', '1', '-I', vtep, peer.vtep];
     const { code, stdout } = await host.run([...host.programs.ping, ...flags]);
-    // Without the program there is nothing to ask with.
+    // Without the ping program nothing can be checked.
     if (code === 127 || / [1-9]\d* received/.test(stdout)) return true;
     if (clock.now() - begin > REACHABLE_MS) return false;
     await sleep(clock, 20);
@@ -117,7 +117,7 @@ export async function isReachable(
 
 const REACHABLE_MS = 10_000;
 
-/** The private addresses of the gateways that a link has entries for. */
+/** Returns the private addresses of the gateways for which a link has entries. */
 export async function peersOf(host: Host, device: string): Promise<Map<string, string>> {
   const entries = await host.query('bridge', 'fdb', 'show', 'dev', device);
   const peers = new Map<string, string>();
@@ -128,7 +128,7 @@ export async function peersOf(host: Host, device: string): Promise<Map<string, s
   return peers;
 }
 
-/** The MTU of the interface that has an address, 1500 where there is none. */
+/** Returns the MTU of the interface with this address, or 1500 if there is none. */
 export async function underlayMtu(host: Host, address: string): Promise<number> {
   const [found] = await host.query('ip', 'addr', 'show', 'to', `${address}/32`);
   return typeof found?.['mtu'] === 'number' ? found['mtu'] : 1500;

@@ -1,5 +1,5 @@
-// Plain VXLAN, for private links: nothing is encrypted, nothing has to be negotiated. One link for each set of options, so
-// that another vxlanID for one pair leaves all others alone.
+// Plain VXLAN, for private links: nothing is encrypted or negotiated. Each set of options has its own link, so that another vxlanID for one
+// pair does not affect the others.
 import { createHash } from 'node:crypto';
 import type { Clock } from '@capstan/kube';
 import { type Host, ip, lenient } from '../host/index.ts';
@@ -21,7 +21,7 @@ const DEFAULT_PORT = 4789;
 /** Outer IP, UDP and VXLAN headers and the inner Ethernet header. */
 const OVERHEAD = 50;
 const DEVICE = 'vxlan-tunnel';
-/** Of links with other options than the default ones. */
+/** The prefix of links with other options than the default ones. */
 const OTHER_DEVICES = 'subm-vx-';
 
 export interface VxlanDriverOptions {
@@ -33,7 +33,7 @@ export interface VxlanDriverOptions {
 
 export function createVxlanDriver({ host, local, clock, settings = NO_SETTINGS }: VxlanDriverOptions): CableDriver {
   let mtu = 1450;
-  /** Ways that carried packets since this process began. */
+  /** Paths that have carried packets since this process started. */
   const reached = new Set<string>();
   const clusters = new Map<string, { readonly cluster: string; readonly privateIP: string }>();
 
@@ -98,7 +98,7 @@ export function createVxlanDriver({ host, local, clock, settings = NO_SETTINGS }
     },
     route(cable) {
       const via = vtepOf(cable.remotePrivateIP);
-      // On the route and not on the link, which other cables share.
+      // Set the MTU on the route, since other cables share the link.
       const own = Number(cable.options['mtu'] ?? mtu);
       return {
         device: linkOf(cable.options).device,
@@ -131,13 +131,13 @@ export function createVxlanDriver({ host, local, clock, settings = NO_SETTINGS }
     clusters.delete(`${device} ${vtep}`);
     reached.delete(key);
     await host.apply(removePeerSteps({ device }, { privateIP, vtep }));
-    // A link without peers has no use; the default one stays for the next.
+    // Delete a link without peers. The default link stays for the next peer.
     if (device !== DEVICE && (await peersOf(host, device)).size === 0)
       await host.apply([lenient(ip('link', 'del', device))]);
   }
 }
 
-/** VXLAN has no state of its own: it is there, and the health check says whether packets pass. */
+/** VXLAN has no state. Only the health check shows whether packets pass. */
 function stateOf(isReached: boolean): WayState {
   return isReached ? { state: 'connected' } : { state: 'connecting', message: 'waiting for an answer on the link' };
 }

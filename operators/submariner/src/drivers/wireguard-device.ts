@@ -1,5 +1,5 @@
-// A WireGuard interface: that of the kernel through `wg`, that of wireguard-go through its socket. Keys pass through sockets
-// and standard input only, never through arguments.
+// A WireGuard interface: the kernel's by `wg`, or that of wireguard-go by its socket. Keys pass through sockets and standard input only,
+// never through arguments.
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Host } from '../host/index.ts';
@@ -21,7 +21,7 @@ export interface PeerState {
   readonly allowedIPs: readonly string[];
   readonly keepalive: number;
   readonly presharedKey: string | undefined;
-  /** Seconds since 1970; 0 before the first. */
+  /** Seconds since 1970. 0 before the first handshake. */
   readonly lastHandshake: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
@@ -47,7 +47,7 @@ export function socketOf(device: string): string {
   return `/var/run/wireguard/${device}.sock`;
 }
 
-/** wireguard-go's own protocol: lines of key=value, keys in hexadecimal. */
+/** Speaks wireguard-go's protocol: lines of key=value, with keys in hexadecimal. */
 export function userspaceDevice(device: string): WireguardDevice {
   return {
     async read() {
@@ -61,7 +61,7 @@ export function userspaceDevice(device: string): WireguardDevice {
   };
 }
 
-/** The kernel's interface; works for wireguard-go too. */
+/** Uses the kernel's interface. This also works for wireguard-go. */
 export function kernelDevice(host: Host, device: string): WireguardDevice {
   return {
     async read() {
@@ -89,7 +89,7 @@ export function kernelDevice(host: Host, device: string): WireguardDevice {
   };
 }
 
-/** Whether a wireguard-go answers for this interface. */
+/** Returns whether a wireguard-go answers for this interface. */
 export async function answers(device: string): Promise<boolean> {
   if (!existsSync(socketOf(device))) return false;
   try {
@@ -173,7 +173,7 @@ function parseState(text: string): DeviceState {
   return { privateKey, listenPort, peers };
 }
 
-/** The lines of `wg show … dump`: the interface first, then one line a peer. */
+/** Parses `wg show … dump`: the interface first, then one line for each peer. */
 function parseDump(text: string): DeviceState {
   const [own = '', ...lines] = text.trim().split('\n');
   const [privateKey = '', , listenPort = '0'] = own.split('\t');
@@ -198,7 +198,7 @@ function toHex(base64: string): string {
   return Buffer.from(base64, 'base64').toString('hex');
 }
 
-/** Undefined for a key of zeros, which means none. */
+/** Returns undefined for a key of zeros, which means none. */
 function toBase64(hex: string): string | undefined {
   return /^0*$/.test(hex) ? undefined : Buffer.from(hex, 'hex').toString('base64');
 }

@@ -1,23 +1,23 @@
-// Keys of WireGuard: where they come from, and how a gateway replaces its own.
+// The keys of WireGuard: their sources, and the rotation of a gateway's own key.
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { type Clock, parseDuration } from '@capstan/kube';
 
 export interface KeyRotation {
-  /** Takes over the key of an interface that is up: its peers know it. */
+  /** Adopts the key of a running interface, since its peers know it. */
   adopt(found: string | undefined): void;
   privateKey(): string;
   published(): { readonly publicKey: string; readonly nextPublicKey?: string };
-  /** What is due now: a key was announced, or the announced one is in use from now on. */
+  /** Does the next step if it is due: announces a key, or starts to use the announced one. */
   next(): 'announced' | 'switched' | undefined;
   isRotating(): boolean;
 }
 
-/** How long a key is announced before it is used, so that all other gateways have heard of it. */
+/** The time for which a key is announced before it is used, so that all other gateways know it. */
 const ANNOUNCE_MS = 10_000;
 
 /**
- * The private key of a gateway, replaced at the end of its lifetime. The next key is announced first: other gateways are ready
- * for it when it comes into use, so a pair is without a session for a moment only. A key whose age is not known counts from now.
+ * Rotates the private key of a gateway at the end of its lifetime. The next key is announced first. Other gateways are ready when it comes
+ * into use, so that a pair is without a session only for a moment. A key of unknown age counts from now.
  */
 export function createKeyRotation(
   clock: Clock,
@@ -59,13 +59,13 @@ export function createKeyRotation(
   };
 }
 
-/** A new private key, in base64. */
+/** Creates a private key, in base64. */
 export function newPrivateKey(): string {
   const { privateKey } = generateKeyPairSync('x25519');
   return Buffer.from(privateKey.export({ format: 'jwk' }).d ?? '', 'base64url').toString('base64');
 }
 
-/** The public key that goes with a private one, both in base64. */
+/** Returns the public key for a private key, both in base64. */
 export function publicKeyOf(privateKey: string): string {
   // The fixed head of an X25519 private key in PKCS #8.
   const head = Buffer.from('302e020100300506032b656e04220420', 'hex');
@@ -78,7 +78,7 @@ export function publicKeyOf(privateKey: string): string {
   return Buffer.from(x, 'base64url').toString('base64');
 }
 
-/** WireGuard's pre-shared key from that of the cluster set: the same raw bytes give the same key on both ends. */
+/** Derives WireGuard's pre-shared key from the key of the cluster set. The same raw bytes give the same key on both ends. */
 export function presharedKeyOf(psk: Uint8Array): string {
   return createHash('sha256').update(psk).digest('base64');
 }

@@ -1,5 +1,5 @@
-// WireGuard: the kernel's where it has it, wireguard-go otherwise. One interface for all peers. wireguard-go goes on when the
-// gateway's process ends; the next one reads its private key back from it, so that no cable is disturbed.
+// WireGuard: the kernel's if available, wireguard-go otherwise. All peers share one interface. wireguard-go continues to run when the
+// gateway's process ends. The next process reads the private key from it, so that no cable is disturbed.
 import { rmSync } from 'node:fs';
 import { type Clock, sleep } from '@capstan/kube';
 import { type Daemon, type Host, HostErrors, ip, lenient, markLinkStep, restoreLinkName } from '../host/index.ts';
@@ -29,21 +29,21 @@ import { createKeyRotation, presharedKeyOf } from './wireguard-keys.ts';
 
 const DEFAULT_PORT = 4501;
 const DEFAULT_KEEPALIVE = 10;
-/** Outer IP and UDP headers and WireGuard's own; 20 more than IPv4 needs, as WireGuard itself allows for. */
+/** The outer IP and UDP headers and WireGuard's own header. WireGuard itself also allows for the 20 bytes more of IPv6. */
 const OVERHEAD = 80;
 /** A handshake happens at least every two minutes while packets pass. */
 const HANDSHAKE_TIMEOUT_S = 130;
 const HANDSHAKE_WAIT_MS = 10_000;
-/** The end that waits for the other opens the handshake itself after so long. */
+/** The waiting end opens the handshake itself after this time. */
 const PATIENCE_MS = 3000;
 const HANDSHAKE_RETRY_MS = 300;
 const HANDSHAKE_POLL_MS = 25;
 
-/** How often the next key of another gateway is looked for while it is due. */
+/** The interval of checks for the next key of another gateway while it is due. */
 const FOLLOW_MS = 3;
 /** An announced key comes into use within this time, unless its gateway ended. */
 const DUE_MS = 30_000;
-/** How often is looked whether an own key is due. */
+/** The interval of checks whether the own key is due. */
 const ROTATION_MS = 100;
 
 type SetPeer = Extract<PeerChange, { endpoint: string }>;
@@ -52,12 +52,12 @@ export interface WireguardDriverOptions {
   readonly host: Host;
   readonly local: LocalEnd;
   readonly clock: Clock;
-  /** Of the cluster set; without one WireGuard's own keys protect alone. */
+  /** The keys of the cluster set. Without them, WireGuard's own keys are the only protection. */
   readonly keys: PreSharedKeys;
   readonly settings?: DriverSettings;
   /** Default `submariner`. Gateways that share a file system need different names. */
   readonly device?: string;
-  /** How long a new key is announced before it is used; default 10 s. */
+  /** The time for which a new key is announced before it is used. Default: 10 s. */
   readonly announceMs?: number;
 }
 
@@ -99,17 +99,17 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
     port: String(port()),
     ...(preShared.length > 0 && { pskIDs: preShared.map(({ id }) => id).join() }),
   });
-  /** A peer for the key that the other end will use next, without subnets: these belong to the key in use. */
+  /** Adds a peer for the next key of the other end, without subnets: these belong to the key in use. */
   const expectNext = async (cable: Cable, peer: SetPeer) => {
     const next = cable.remoteConfig['nextPublicKey'];
     if (next === undefined || next === peer.publicKey || expected.has(next)) return;
     await changes([{ ...peer, publicKey: next, allowedIPs: [], keepalive: 0 }]);
-    // After the device has it: a peer that is expected and not there counts as removed.
+    // Record the key after the device has it: an expected peer that is missing counts as removed.
     expected.set(next, { peer, since: clock.now() });
   };
   /**
-   * The other end has begun to use its next key: the subnets move to it. What it sends before that moment is dropped here, while
-   * it still takes what is sent to its old key; so the new key is looked for often while it is due. Returns when to look again.
+   * Moves the subnets to the next key of the other end once it is in use. This end drops packets from the new key before that moment, while
+   * the other end still accepts packets to its old key. So check often while the key is due. Returns the time until the next check.
    */
   const followKeys = async (): Promise<number | undefined> => {
     if (expected.size === 0) return undefined;
@@ -129,10 +129,10 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
     }
     if (expected.size === 0) return undefined;
     const isDue = [...expected.values()].some((each) => begin - each.since < DUE_MS);
-    // A long list takes longer to read: reading it takes a quarter of the time at most.
+    // A long list takes longer to read. Spend at most a quarter of the time on reading it.
     return isDue ? Math.max(FOLLOW_MS, 3 * (clock.now() - begin)) : ROTATION_MS;
   };
-  /** With the new private key every session ends; a peer whose keepalives are switched on opens one at once. */
+  /** Starts to use the new private key. This ends every session. A peer whose keepalives are switched on opens a new one at once. */
   const switchKey = async () => {
     const { peers } = await wireguard.read();
     await wireguard.configure({ privateKey: own.privateKey() });
@@ -151,9 +151,9 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
   };
 
   /**
-   * Packets pass after the first handshake, which one end opens: two that cross leave WireGuard with a session that works in
-   * one direction only. The other end sets its peer without keepalives, which sends nothing. An attempt that the other end
-   * was not ready for is repeated by WireGuard after five seconds; a peer that is removed and set again tries at once.
+   * Waits for the first handshake, after which packets pass. Only one end opens it: two handshakes that cross can leave WireGuard with a
+   * session that works in one direction only. The other end sets its peer without keepalives, which sends nothing. WireGuard repeats a
+   * failed attempt after five seconds. A peer that is removed and set again tries at once.
    */
   const awaitHandshake = async (cable: Cable, peer: SetPeer, isOpener: boolean, signal?: AbortSignal) => {
     const begin = clock.now();
@@ -201,15 +201,15 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
       const { peers } = await wireguard.read();
       const found = peers.get(peer.publicKey);
       const isLower = local.privateIP < cable.remotePrivateIP;
-      // The other end does not know that our daemon was restarted: it would wait.
+      // The other end does not know that our daemon was restarted, and would wait.
       const isLost = found === undefined && since.has(peer.publicKey);
       const isOpener = cable.role === 'client' || (cable.role === 'either' && (isLower || isLost));
       since.set(peer.publicKey, since.get(peer.publicKey) ?? clock.now());
-      // The announced key is in use now: it no longer goes with the key that it replaces.
+      // The announced key is in use now and no longer belongs to the key that it replaces.
       expected.delete(peer.publicKey);
       const quiet = isOpener || (found !== undefined && found.lastHandshake > 0) ? peer : { ...peer, keepalive: 0 };
       if (!isSame(found, quiet)) {
-        // A subnet belongs to one peer: that of an earlier key of the same cluster would keep it.
+        // A subnet belongs to one peer. The peer with an earlier key of the same cluster would keep it.
         const replaced = [...peers].filter(
           ([key, { allowedIPs }]) =>
             key !== peer.publicKey && allowedIPs.some((each) => peer.allowedIPs.includes(each)),
@@ -244,23 +244,23 @@ export function createWireguardDriver(options: WireguardDriverOptions): CableDri
       return link !== undefined && (isKernel || (await answers(device)));
     },
     async cleanUp() {
-      // wireguard-go ends when its interface goes.
+      // wireguard-go ends when its interface is deleted.
       await host.apply([lenient(ip('link', 'del', device))]);
       since.clear();
     },
   };
 }
 
-/** Whether the interface is the kernel's; it is created, or its daemon started, where it is not there. */
+/** Creates the interface or starts its daemon if it is missing. Returns whether the interface is the kernel's. */
 async function ensureInterface(host: Host, device: string, clock: Clock): Promise<boolean> {
   const read = async () => (await host.query('ip', '-d', 'link', 'show', 'dev', device))[0];
   let link = await read();
-  // The daemon of a renamed link still has its port.
+  // The daemon of a renamed link still occupies its port.
   if (link === undefined && (await restoreLinkName(host, device))) link = await read();
   const kind = (link?.['linkinfo'] as { info_kind?: unknown } | undefined)?.info_kind;
   if (kind === 'wireguard') return true;
   if (link !== undefined && (await answers(device))) return false;
-  // Left by a daemon that was killed.
+  // A killed daemon left this link.
   if (link !== undefined) await host.apply([lenient(ip('link', 'del', device))]);
   const { code } = await host.run([...host.programs.ip, 'link', 'add', device, 'type', 'wireguard']);
   if (code === 0) return true;
@@ -269,7 +269,7 @@ async function ensureInterface(host: Host, device: string, clock: Clock): Promis
   try {
     daemon = await host.startDaemon(`wireguard-go-${device}`, [...host.programs.wireguardGo, '-f', device], {
       LOG_LEVEL: 'error',
-      // It asks for it: it would rather not run where the kernel might do the same.
+      // wireguard-go refuses to run on a kernel with WireGuard unless this is set.
       WG_I_PREFER_BUGGY_USERSPACE_TO_POLISHED_KMOD: '1',
     });
   } catch {
@@ -299,7 +299,7 @@ function stateOf(peer: PeerState, now: number, since: number): WayState {
       : { state: 'connecting', message: 'waiting for the first handshake', ...bytes };
   }
   const age = Math.round(now / 1000 - peer.lastHandshake);
-  // Without keepalives and traffic an old handshake says nothing.
+  // Without keepalives and traffic, the age of the last handshake has no meaning.
   if (age <= HANDSHAKE_TIMEOUT_S + peer.keepalive || peer.keepalive === 0) return { state: 'connected', ...bytes };
   return { state: 'error', message: `the last handshake was ${age} s ago`, ...bytes };
 }
@@ -314,7 +314,7 @@ function isSame(found: PeerState | undefined, wanted: SetPeer): boolean {
   );
 }
 
-/** Calls at the same time become one. */
+/** Combines calls at the same time into one. */
 function coalesce<T>(send: (items: T[]) => Promise<void>): (items: readonly T[]) => Promise<void> {
   let pending: { items: T[]; sent: Promise<void> } | undefined;
   return (items) => {

@@ -30,9 +30,9 @@ export interface CableReport {
 }
 
 export interface CableEngine {
-  /** Starts the drivers; what each published, or why it is not available. */
+  /** Starts the drivers. Returns the published data of each, or the reason why it is not available. */
   start(): Promise<ReadonlyMap<DriverName, DriverStart>>;
-  /** The cables that should be there, all of them: what is on the host besides them is removed. */
+  /** Brings the host to exactly these cables: all others on the host are removed. */
   adopt(wanted: ReadonlyMap<string, WantedCable>): Promise<void>;
   /** Changed cables by name; undefined removes one. Resolves when the host is as wanted, or an attempt has failed. */
   apply(changes: ReadonlyMap<string, WantedCable | undefined>): Promise<void>;
@@ -57,7 +57,7 @@ export interface CableEngineOptions {
   readonly locate?: (cable: Cable) => Promise<Location>;
   /** Called when a cable did not come up: its address may have changed. */
   readonly forget?: (cable: Cable) => void;
-  /** Called whenever what a driver published, or why it is not available, has changed. */
+  /** Called whenever the published data of a driver, or the reason why it is not available, has changed. */
   readonly onStarts?: (starts: ReadonlyMap<DriverName, DriverStart>) => void;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -1,8 +1,8 @@
-// The cables of one gateway: brings the host to what is wanted, one cable at a time and independently of all others. A cable
-// moves to another driver make-before-break: the new way is prepared on both ends, the routes are replaced, and the old way
-// stays for a while for what the other end still sends on it. A cable without encryption that must be encrypted from now on is
-// the exception: it carries nothing any more, and packets are rejected until the new way is up. The networks of an encrypted
-// cable are closed by the backstop before anything else of it is there, and opened after everything else of it is gone.
+// The cables of one gateway: brings the host to the wanted cables, each independently of all others. A cable moves to another
+// driver make-before-break: the new way is prepared on both ends, the routes are replaced, and the old way stays for a while for
+// packets that the other end still sends on it. A cable without encryption that must be encrypted from now on is the exception:
+// it carries nothing any more, and packets are rejected until the new way is up. The backstop closes the networks of an encrypted
+// cable before any other part of the cable exists, and opens them after all other parts are gone.
 import { backOff, reasonOf, sleep } from '@capstan/kube';
 import { createBackstop } from '../drivers/backstop.ts';
 import type { Cable } from '../drivers/driver.ts';
@@ -45,10 +45,10 @@ const BACK_OFF = { firstMs: 1000, longestMs: 30_000 };
 /** How long the networks of a removed cable without encryption stay closed, until it is known whether the pair is. */
 const CLOSING_MS = 2000;
 
-/** What an old way leaves to be done. */
+/** The remaining work for an old way. */
 interface Draining {
   readonly old: Installed;
-  /** Under what name the driver knows it; empty where nothing of it is left. */
+  /** The name by which the driver knows the old way; empty if nothing of it is left. */
   readonly way: string;
   readonly until: number;
   /** Its networks are closed until then, although it does not encrypt. */
@@ -115,7 +115,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
       if (holder.startsWith(HOLDER) && isGone(holder.slice(HOLDER.length))) await backstop.hold(holder, []);
   };
 
-  /** Brings one cable to what is wanted now. */
+  /** Brings one cable to its wanted state. */
   const bring = async (name: string, entry: CableEntry): Promise<void> => {
     if (!mayAct()) return;
     const { wanted } = entry;
@@ -192,7 +192,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
 
   /**
    * Takes the routes from a cable without encryption: the pair must be encrypted from now on, and its networks are closed. The
-   * way itself stays for a while for what the other end still sends on it.
+   * way itself stays for a while for packets that the other end still sends on it.
    */
   const leaveClear = async (entry: CableEntry, installed: Installed) => {
     const way = keyOfCable(installed.driver, installed.cable);
@@ -322,7 +322,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
       if (installed === undefined) continue;
       const { device } = installed.driver.route(installed.cable);
       if (installed.cable.remoteSubnets.every((subnet) => found.get(subnet)?.device === device)) continue;
-      // What is under way may be about to take the routes away.
+      // A pending change may be about to remove the routes.
       if (entry.pending > 0) continue;
       await inOrder(entry, async () => {
         // The device itself may be gone: then the cable is repaired first.
@@ -357,7 +357,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
         if (way.state !== entry.way?.state || way.message !== entry.way.message) changed = true;
         entry.way = way;
         if (way.state === 'connected') entry.repairs = 0;
-        // What is broken is repaired at once, and less often if that does not help; the driver leaves alone what is whole.
+        // Repair a broken cable at once, and less often if that does not help. The driver leaves intact parts alone.
         else if (entry.problem === undefined && isDue(entry)) {
           entry.repairs++;
           entry.retryAt = clock.now() + backOff(entry.repairs, BACK_OFF);
@@ -451,7 +451,7 @@ export function createCableEngine(options: CableEngineOptions): CableEngine {
       for (const driver of drivers.values()) {
         const start = await starts.start(driver);
         if ('problem' in start) continue;
-        // What the new options do not concern is left alone by the driver.
+        // The driver leaves cables alone that the new options do not concern.
         for (const [name, entry] of entries) if (entry.installed?.driver === driver) void queueAgain(name, entry);
       }
     },

@@ -1,4 +1,4 @@
-// One cable as the engine keeps it: what is wanted, what is installed, and what is reported of it.
+// One cable as the engine keeps it: its wanted state, its installed state, and its report.
 import type { Cable, CableDriver, WayState } from '../drivers/driver.ts';
 import type { CableReport, WantedCable } from './cable-engine.ts';
 
@@ -45,7 +45,7 @@ export function reportOf(
 ): CableReport {
   const { remoteIP, usingNAT } = installed?.cable ?? cable;
   const base = {
-    // What carries traffic now, also while another driver is being prepared.
+    // Report the driver that carries traffic now, also while another driver is being prepared.
     driver: installed?.driver.name ?? driver,
     policy,
     usingIP: remoteIP,
@@ -69,7 +69,7 @@ export function keyOfCable(driver: CableDriver, cable: Cable | undefined): strin
   try {
     return cable === undefined ? '' : driver.keyOf(cable);
   } catch {
-    // The other end has not published what the key consists of.
+    // The other end has not published the parts of the key.
     return '';
   }
 }

@@ -1,4 +1,4 @@
-// The drivers of a gateway: what each published when it was started, or why it is not available.
+// The drivers of a gateway: the data that each published at its start, or the reason why it is not available.
 import { type Logger, reasonOf } from '@capstan/kube';
 import type { CableDriver } from '../drivers/driver.ts';
 import type { DriverName } from '../policy/driver-names.ts';
@@ -7,7 +7,7 @@ export type DriverStart = { readonly config: Readonly<Record<string, string>> } 
 
 export interface DriverStarts {
   readonly all: ReadonlyMap<DriverName, DriverStart>;
-  /** Starts one driver, or adopts what runs. */
+  /** Starts one driver, or adopts the one that runs. */
   start(driver: CableDriver): Promise<DriverStart>;
   /** Starts them one after the other: drivers may share a daemon. */
   startAll(): Promise<void>;

@@ -1,5 +1,5 @@
-// The mounted files of a gateway: options of its drivers and pre-shared keys. A kubelet replaces them while the gateway runs;
-// what is wrong with new content is reported, and the last good content stays in force.
+// The mounted files of a gateway: options of its drivers and pre-shared keys. A kubelet replaces them while the gateway runs.
+// Problems of new content are reported, and the last good content stays in force.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -14,7 +14,7 @@ export interface GatewayFiles {
   options(): Readonly<Record<string, string>>;
   /** Newest first. Throws when there is no usable key and there never was. */
   keys(): Promise<readonly PreSharedKey[]>;
-  /** What is wrong with the files now. */
+  /** The present problems of the files. */
   problems(): readonly string[];
   /** Reads them about once a second; `changed` is called after options or keys have changed. */
   watch(signal: AbortSignal, changed: () => Promise<void>): Promise<void>;

@@ -1,4 +1,4 @@
-// The cables that a gateway gives to its engine, by what is planned for each Endpoint.
+// The cables that a gateway gives to its engine, by the plan for each Endpoint.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '@capstan/kube';

@@ -37,7 +37,7 @@ export interface GatewayOperatorOptions {
   readonly engine: CableEngine;
   /** Undefined where cables are simulated. */
   readonly backstop?: Backstop | undefined;
-  /** This gateway's own Endpoint; it changes with what its drivers publish. */
+  /** This gateway's own Endpoint; it changes with the data that its drivers publish. */
   readonly endpoint: SourceDefinition<EndpointSpec>;
   readonly logger: Logger;
   /** Called with the question whether this gateway is the active one. */
@@ -156,7 +156,7 @@ function createCables(
       }
     });
     reported.catch((error: unknown) => logger.warn('cables are not as they should be', { problem: reasonOf(error) }));
-    // What is wrong with the host as a whole shows at once, and is retried.
+    // A problem of the whole host shows at once, and is retried.
     await Promise.race([work, sleep(systemClock, ACCEPT_MS)]);
   };
   return sink<EndpointPlan | undefined, CableReport>({

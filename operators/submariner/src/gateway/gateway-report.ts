@@ -1,5 +1,5 @@
-// What a gateway reports in its Gateway object. It is written when something changed: latencies move by steps, so a settled
-// gateway writes nothing.
+// The report of a gateway in its Gateway object. It is written when something changed. Latencies move by steps, so a settled gateway
+// writes nothing.
 import { type Client, formatDurationNanos, isConflict, isNotFound } from '@capstan/kube';
 import { type Connection, type EndpointSpec, Gateway, type GatewayStatus } from '../kinds/index.ts';
 import type { CableReport, DriverStart } from './cable-engine.ts';
@@ -12,7 +12,7 @@ export interface ReportParts {
   readonly isSimulated: boolean;
   readonly endpoint: EndpointSpec;
   readonly drivers: ReadonlyMap<string, DriverStart>;
-  /** What is wrong besides drivers: files, the Node, the broker. */
+  /** Problems that are not those of a driver: files, the Node, the broker. */
   readonly problems: readonly string[];
   /** Why the broker cannot be used. */
   readonly brokerProblem?: string | undefined;
@@ -110,11 +110,11 @@ function connectionOf(
   };
 }
 
-/** The field manager of gateways: what they wrote is known by it. */
+/** The field manager of gateways, by which their writes are recognised. */
 export const GATEWAY_MANAGER = 'submariner-gateway';
 
 /**
- * Writes the Gateway object when its status differs from what was written last. A write that arrives late, as after a partition,
+ * Writes the Gateway object when its status differs from the last one that was written. A write that arrives late, as after a partition,
  * does not bring back an object that another gateway removed when it took over: it names the object that it is meant for.
  */
 export function createGatewayWriter(client: Client, ref: { readonly namespace: string; readonly name: string }) {

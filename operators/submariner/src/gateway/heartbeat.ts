@@ -5,7 +5,7 @@ import { Gateway } from '../kinds/index.ts';
 import { GATEWAY_MANAGER } from './gateway-report.ts';
 
 export interface Heartbeat {
-  /** Renews this gateway's Lease, and, as the active one, removes what dead gateways left. */
+  /** Renews this gateway's Lease. The active gateway also removes the objects of dead ones. */
   beat(isActive: boolean): Promise<void>;
   /** Removes this gateway's Lease. */
   end(): Promise<void>;

@@ -10,7 +10,7 @@ export interface NodeSettings {
   readonly problems: readonly string[];
 }
 
-/** The configuration with what the Node of this gateway sets. */
+/** Returns the configuration with the settings of this gateway's Node. */
 export async function withNodeSettings(client: Client, configuration: GatewayConfiguration): Promise<NodeSettings> {
   try {
     const { metadata } = await client.get(Node, { name: configuration.nodeName });

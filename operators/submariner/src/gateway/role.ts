@@ -1,5 +1,5 @@
-// What becomes of cables when a gateway is not, or no longer, the active one. They stay for the next process of the same node,
-// and while no other gateway holds the Lease: the API server may be away. They go as soon as a gateway of another node holds it.
+// Decides about the cables of a gateway that is not, or no longer, the active one. They stay for the next process of the same node, and
+// while no other gateway holds the Lease, because the API server may be away. They go as soon as a gateway of another node holds it.
 import { type Client, Lease, Node, type ObjectRef } from '@capstan/kube';
 import { GATEWAY_NODE_LABEL } from '../deployment/gateway-daemon-set.ts';
 

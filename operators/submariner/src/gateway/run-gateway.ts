@@ -38,7 +38,7 @@ export interface RunGatewayOptions {
   readonly networkNamespace?: string;
   readonly programs?: Partial<Programs>;
   readonly runDir?: string;
-  /** Folder of what must survive a reboot; by default the run directory that is given, else /var/lib/submariner. */
+  /** The folder of files that must survive a reboot; by default the run directory that is given, else /var/lib/submariner. */
   readonly stateDir?: string;
   readonly wireguardDevice?: string;
   /** Creates a bridge with an address of the pod network where there is none: for namespaces of this machine. */
@@ -275,7 +275,7 @@ export async function runGateway(options: RunGatewayOptions): Promise<void> {
   }
 }
 
-/** Removes what a gateway left on this host: for one that was started by hand, and for nodes that no gateway runs on any more. */
+/** Removes the cables of a gateway from this host: for one that was started by hand, and for nodes without a gateway. */
 export async function cleanUpGateway(options: RunGatewayOptions): Promise<void> {
   const host = hostOf(options);
   const backstop = await restoredBackstop(host, options);
@@ -291,12 +291,12 @@ async function reasonToLeave(
   { namespace, nodeName }: Pick<GatewayConfiguration, 'namespace' | 'nodeName'>,
   installed: boolean | undefined,
 ): Promise<string | undefined> {
-  // Without an answer they stay: removing them would interrupt traffic, and open what must be closed.
+  // Without an answer they stay: removing them would interrupt traffic, and open networks that must be closed.
   const isGone = async () => {
     const { items } = await client.list(Submariner, { namespace });
     return items.every(({ metadata }) => metadata.deletionTimestamp !== undefined);
   };
-  // The deletion may be newer than what was seen of it. A gateway that was started by hand never had such a resource.
+  // The cache may be older than the deletion. A gateway that was started by hand never had such a resource.
   if (installed === false || (installed === true && (await isGone().catch(() => false))))
     return 'Submariner is uninstalled';
   const isLost = await hasLostNode(client, nodeName).catch(() => false);
@@ -339,7 +339,7 @@ async function restoredBackstop(host: Host, { stateDir, runDir, logger }: RunGat
   return backstop;
 }
 
-/** What a gateway does from time to time, first at once; an error is reported and does not end it. */
+/** A periodic task of a gateway, which runs at once for the first time. An error is reported and does not end it. */
 interface Duty {
   readonly everyMs: number;
   readonly problem: string;

@@ -1,4 +1,4 @@
-// What an Endpoint asks of a gateway, and how everything that is wrong with a pair is named.
+// The plan of a gateway for an Endpoint, and the message for each problem of a pair.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { KubeObject } from '@capstan/kube';
@@ -51,7 +51,7 @@ const broker = (spec: Partial<Broker['spec']>): Broker => ({
 });
 const DEFAULT = policy('default', { cableDriver: { name: 'vxlan' } });
 
-/** What the gateway of east would do about the Endpoint of west. */
+/** Returns the plan of the gateway of east for the Endpoint of west. */
 function planned(objects: readonly KubeObject[], options: Record<string, string> = {}): EndpointPlan | undefined {
   const cell = createCell('driver-options', options);
   const derived = createEndpointPlan({

@@ -1,5 +1,5 @@
-// From what the cluster knows to the cable that should connect this gateway with another: one derivation, by the key of the
-// other end's Endpoint. Both ends compute it from the same synced objects, so both arrive at the same driver.
+// Derives the cable that should connect this gateway with another from the objects of the cluster, by the key of the other end's
+// Endpoint. Both ends compute it from the same synced objects, so both arrive at the same driver.
 import { type DerivationDefinition, derivation, type Reader, type SourceDefinition } from '@capstan/reconcile';
 import { canonicalCidr, isCidr, overlaps } from '../drivers/addresses.ts';
 import type { Cable, LocalEnd } from '../drivers/driver.ts';
@@ -17,7 +17,7 @@ import { formatOutcomes, publishedFor, RESOLVED_ANNOTATION } from '../sync/publi
 import type { WantedCable } from './cable-engine.ts';
 import { CELL } from './cell.ts';
 
-/** What an Endpoint asks of this gateway: a cable, or the reason why there is none. */
+/** The plan of this gateway for an Endpoint: a cable, or the reason why there is none. */
 export interface EndpointPlan {
   readonly endpoint: EndpointSpec;
   readonly wanted: WantedCable | undefined;
@@ -31,7 +31,7 @@ export interface EndpointPlan {
         readonly keepsCable?: true | 'encrypted';
       }
     | undefined;
-  /** What the two ends resolved, where it differs and the cable is wanted all the same. */
+  /** The two results, if the two ends resolved differently and the cable is wanted all the same. */
   readonly disagreement?: string;
 }
 
@@ -129,7 +129,7 @@ export function createEndpointPlan(gateway: LocalGateway): DerivationDefinition<
   });
 }
 
-/** What this gateway resolved for each other cluster, as its Endpoint publishes it. */
+/** Derives the outcomes that this gateway resolved for the other clusters, as its Endpoint publishes them. */
 export function createOutcomes(
   { clusterID, namespace }: LocalGateway,
   endpointPlan: DerivationDefinition<EndpointPlan | undefined>,

@@ -1,5 +1,5 @@
 // The machine that a gateway runs on, or one network namespace of it. Everything that changes the network passes through
-// here; what is to be done is decided elsewhere.
+// here. Other modules decide about the changes.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ export interface Host {
   readonly programs: Programs;
   /** Takes the steps in their order; stops at the first that fails, with an error that names it. */
   apply(steps: readonly Step[]): Promise<void>;
-  /** What `ip -j …` or `bridge -j …` answers; an empty list where the object is not there. */
+  /** Returns the answer of `ip -j …` or `bridge -j …`; an empty list if the object does not exist. */
   query(tool: 'ip' | 'bridge', ...args: readonly string[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
   run(command: readonly string[], input?: string): Promise<Output>;
   /** Whether it is another network namespace than that of this process. */
@@ -112,7 +112,7 @@ export function createHost({ namespace, runDir = '/run/submariner', programs: gi
   };
 }
 
-/** Sets what the kernel has for this process's own network: the image of gateways has no shell. */
+/** Writes kernel settings of this process's own network: the image of gateways has no shell. */
 function setHere(steps: readonly Step[]): void {
   for (const step of steps) {
     if (step.tool !== 'sysctl') continue;
@@ -124,7 +124,7 @@ function setHere(steps: readonly Step[]): void {
   }
 }
 
-/** Steps of one tool that follow each other are one process: starting processes is what takes the time. */
+/** Groups consecutive steps of one tool into one process: starting processes takes most of the time. */
 function batches(steps: readonly Step[]): Step[][] {
   const result: Step[][] = [];
   for (const step of steps) {
@@ -177,7 +177,7 @@ function runCommand([program = '', ...args]: readonly string[], input = ''): Pro
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       stderr += text;
     });
-    // A program that ends before it has read everything: its exit code is what counts.
+    // A program may end before it has read everything: its exit code counts.
     child.stdin.on('error', () => {});
     child.once('error', (error) => resolve({ code: 127, stdout, stderr: error.message }));
     child.once('close', (code) => resolve({ code: code ?? 128, stdout, stderr }));

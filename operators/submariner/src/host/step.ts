@@ -1,9 +1,9 @@
-/** One change of the host, as data: what it is can be tested, shown and repeated. */
+/** One change of the host as data, so that it can be tested, shown and repeated. */
 export type Step =
   | {
       readonly tool: 'ip' | 'bridge';
       readonly args: readonly string[];
-      /** What it removes may be gone already, what it adds may be there already: not an error. */
+      /** An object to remove may be gone already, and an object to add may exist already: not an error. */
       readonly lenient?: boolean;
     }
   | { readonly tool: 'sysctl'; readonly key: readonly string[]; readonly value: string };

@@ -21,8 +21,8 @@ const selector = () =>
   );
 
 /**
- * Which cable driver connects which pairs of clusters. A structural schema has no union of list and object, and the design
- * has both for `spec`: the server takes either, and what is wrong with it is reported in the condition Accepted.
+ * The choice of cable drivers for pairs of clusters. A structural schema has no union of list and object, and the design has both for
+ * `spec`. The server takes either, and problems are reported in the condition Accepted.
  */
 export const CablePolicies = defineKind({
   ...COMMON,

@@ -1,7 +1,7 @@
 /** Where all kinds live: policies, clusters, endpoints and gateways in v1, configuration in v1alpha1. */
 export const GROUP = 'submariner.io';
 
-/** What the kinds share: `kubectl get cables` lists them all. (`submariner` would hide the kind of that name.) */
+/** The properties that all kinds share: `kubectl get cables` lists them all. (`submariner` would hide the kind of that name.) */
 export const COMMON = { group: GROUP, scope: 'Namespaced' as const, categories: ['cables'] };
 
 /** Where members keep their objects. */
@@ -11,7 +11,7 @@ export const BROKER_NAMESPACE = 'submariner-k8s-broker';
 
 /** On synced copies: the id of the cluster that the object comes from. */
 export const ORIGIN_LABEL = 'submariner-io/clusterID';
-/** The origin of what was created on the broker itself; no cluster may have this id. */
+/** The origin of objects that were created on the broker itself; no cluster may have this id. */
 export const BROKER_ORIGIN = 'submariner-broker';
 /** On a Cluster: the uid of the Submariner resource that it stands for. It distinguishes two clusters that use one id. */
 export const OWNER_ANNOTATION = 'submariner.io/cluster-owner';

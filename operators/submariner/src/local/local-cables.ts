@@ -7,7 +7,7 @@ import { createNetworkNamespaces, namespaceProblem } from './network-namespaces.
 import { hasFetchedPrograms } from './programs.ts';
 
 export interface LocalCables {
-  /** What the gateways of a cluster need in their environment. */
+  /** Returns the environment variables that the gateways of a cluster need. */
   environmentOf(cluster: string): Readonly<Record<string, string>>;
   /** The namespace of a cluster's gateway. */
   namespaceOf(cluster: string): string;
@@ -21,7 +21,7 @@ export const LocalErrors = catalogue('submariner', {
   }),
 });
 
-/** Creates the namespaces. What an earlier process of the same data folder left is removed first. */
+/** Creates the namespaces. Those of an earlier process with the same data folder are removed first. */
 export function createLocalCables(data: string, clusters: readonly string[]): LocalCables {
   const problem = namespaceProblem();
   if (problem !== undefined) throw LocalErrors.NotPossible(problem);
@@ -51,7 +51,7 @@ export function createLocalCables(data: string, clusters: readonly string[]): Lo
   };
 }
 
-/** What is missing for some of the drivers; undefined when nothing is. */
+/** Returns the programs that some of the drivers lack; undefined if all are there. */
 export function missingPrograms(env: Readonly<Record<string, string | undefined>>): string | undefined {
   return hasFetchedPrograms(env)
     ? undefined

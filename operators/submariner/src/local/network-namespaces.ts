@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 
 export interface NamespaceOptions {
-  /** What the names of all namespaces begin with. */
+  /** The prefix of the names of all namespaces. */
   readonly mark: string;
   readonly ids: readonly string[];
 }
@@ -39,7 +39,7 @@ export function createNetworkNamespaces({ mark, ids }: NamespaceOptions): Networ
     for (const namespace of created.splice(0)) removeNamespace(namespace);
   };
   const create = (namespace: string) => {
-    // Of a process that was killed.
+    // A process that was killed may have left it.
     removeNamespace(namespace);
     run('ip', 'netns', 'add', namespace);
     created.push(namespace);
@@ -84,7 +84,7 @@ export function configure(namespace: string, lines: readonly string[]): void {
 function removeNamespace(namespace: string): void {
   const { status, stdout } = spawnSync('ip', ['netns', 'pids', namespace], { encoding: 'utf8' });
   if (status !== 0) return;
-  // What runs in a namespace of ours was started by us.
+  // All processes in a namespace of ours are our own.
   for (const pid of stdout.split(/\s+/).filter(Boolean)) if (Number(pid) !== process.pid) kill(Number(pid));
   spawnSync('ip', ['netns', 'del', namespace]);
 }

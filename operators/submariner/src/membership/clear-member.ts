@@ -1,4 +1,4 @@
-// What the sync left in a cluster that leaves: copies go, and objects of its own become plain objects again. Nothing here
+// Clears the traces of the sync from a cluster that leaves: copies go, and objects of its own become plain objects again. Nothing here
 // touches the broker, so a copy that is deleted later deletes nothing there.
 import { type Client, isNotFound, type Kind, type KubeObject, type ObjectMeta } from '@capstan/kube';
 import { Broker, CablePolicies, Cluster, Endpoint, Gateway, ORIGIN_LABEL } from '../kinds/index.ts';

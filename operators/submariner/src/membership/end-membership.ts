@@ -16,7 +16,7 @@ export interface EndOptions extends Membership {
 
 export interface EndResult {
   readonly hasLeft: boolean;
-  /** Why not, and what to do. */
+  /** The reason and the remedy. */
   readonly message: string;
 }
 

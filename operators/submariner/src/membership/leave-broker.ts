@@ -18,19 +18,19 @@ import { isHeldForExport, originOf } from '../sync/sync-policy.ts';
 import { accountOf, heartbeatOf } from './names.ts';
 
 export interface Departure {
-  /** Of the broker: with the rights of the member itself, or of an administrator. */
+  /** The client of the broker, with the rights of the member itself or of an administrator. */
   readonly client: Client;
   /** The broker's namespace. */
   readonly namespace: string;
   readonly clusterID: string;
-  /** The owner that the Cluster must name; another cluster of the same id keeps what is its own. Any owner by default. */
+  /** The owner that the Cluster must name; another cluster of the same id keeps its own objects. Any owner by default. */
   readonly owner?: string;
   /** The account to remove; undefined keeps it. By default that of the cluster id. */
   readonly account?: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Removes everything of a cluster from its broker. Can be repeated. Returns what was removed, as `kind name`. */
+/** Removes all objects of a cluster from its broker. Can be repeated. Returns the removed objects, as `kind name`. */
 export async function leaveBroker(departure: Departure): Promise<string[]> {
   const { client, namespace, clusterID, owner, signal } = departure;
   const removed: string[] = [];

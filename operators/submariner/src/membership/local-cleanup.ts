@@ -6,7 +6,7 @@ import { clearedMetadata, isCopy, SYNCED_KINDS } from './clear-member.ts';
 
 const wholeOf = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => ({ apiVersion, kind, metadata });
 
-/** What is left to do, in order; undefined when nothing is. The gateways of a cluster that joins another broker go on. */
+/** Returns the next step of the cleanup; undefined when all is done. The gateways of a cluster that joins another broker go on. */
 export function localCleanup(
   read: Reader,
   namespace: string,

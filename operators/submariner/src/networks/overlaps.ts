@@ -11,7 +11,7 @@ export interface ClusterNetworks {
 export function networksOf({ spec }: Pick<Cluster, 'spec'>): ClusterNetworks {
   return {
     id: spec.cluster_id,
-    // With Globalnet the global networks are what others see.
+    // With Globalnet, other clusters see the global networks.
     subnets: spec.global_cidr.length > 0 ? spec.global_cidr : [...spec.service_cidr, ...spec.cluster_cidr],
   };
 }

@@ -1,4 +1,4 @@
-/** What can connect two clusters, or keep them apart (`none`). */
+/** The drivers that connect two clusters, and `none`, which keeps them apart. */
 export const DRIVER_NAMES = ['ipsec', 'none', 'vxlan', 'vxlan+ipsec', 'wireguard'] as const;
 export type DriverName = (typeof DRIVER_NAMES)[number];
 

@@ -4,7 +4,7 @@ import { type FieldError, invalidField, parseDuration, unsupportedValue } from '
 import { type DriverName, partsOf } from './driver-names.ts';
 
 interface Option {
-  /** What is wrong with a value. */
+  /** Returns the problem of a value. */
   problem(value: string): string | undefined;
   /** Both ends must have the same value. */
   readonly shared?: boolean;
@@ -83,7 +83,7 @@ export function ownOptionsOf(driver: DriverName, given: Readonly<Record<string, 
   return port === undefined ? own : { ...own, port };
 }
 
-/** What is wrong with the options of a gateway, which are those of all its drivers. */
+/** Returns the problems of the options of a gateway, which are those of all its drivers. */
 export function validateGatewayOptions(given: Readonly<Record<string, string>>): FieldError[] {
   return Object.entries(given).flatMap(([field, value]) => {
     const dot = field.indexOf('.');
@@ -99,7 +99,7 @@ export function validateGatewayOptions(given: Readonly<Record<string, string>>):
 
 const GATEWAY_OPTIONS = [...new Set(Object.values(OPTIONS).flatMap((known) => Object.keys(known)))].toSorted();
 
-/** What is wrong with the options that are given for a driver. */
+/** Returns the problems of the options that are given for a driver. */
 export function validateOptions(
   driver: DriverName,
   data: Readonly<Record<string, string>>,

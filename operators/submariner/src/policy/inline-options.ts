@@ -1,4 +1,4 @@
-// A ConfigMap is in one cluster, a policy in all: what a policy's ConfigMap holds is written into the copy that leaves.
+// A ConfigMap is in one cluster, a policy in all: the content of a policy's ConfigMap is written into the copy that leaves.
 import { isJsonObject } from '@capstan/kube';
 import { optionsOfConfigMap, readOptions } from './rule-options.ts';
 

@@ -41,7 +41,7 @@ export interface Policy {
   /** Empty while there are problems. */
   readonly rules: readonly CableRule[];
   readonly problems: readonly FieldError[];
-  /** What is legal, and most likely not what was meant. */
+  /** Settings that are legal and most likely a mistake. */
   readonly warnings: readonly string[];
 }
 

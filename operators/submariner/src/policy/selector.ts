@@ -22,7 +22,7 @@ export interface ClusterSelector {
 
 export const ANY_CLUSTER: ClusterSelector = { selector: {}, compiled: compileLabelSelector({}) };
 
-/** Reads a selector; what is wrong is added to `problems`, and the result is then of no use. */
+/** Reads a selector. Errors are added to `problems`, and the result is then of no use. */
 export function readSelector(given: unknown, path: string, problems: FieldError[]): ClusterSelector {
   if (given === undefined || given === null) return ANY_CLUSTER;
   if (!isJsonObject(given)) {

@@ -1,4 +1,4 @@
-// What a policy means here: whether it is accepted, how it is understood, and how many pairs it decides.
+// Reports on a policy: whether it is accepted, how it is understood, and how many pairs it decides.
 import { ConfigMap } from '@capstan/kube';
 import { conditionType, noCondition, plan, type Reader, reading, reconciler } from '@capstan/reconcile';
 import { Broker, CablePolicies, Cluster } from '../kinds/index.ts';

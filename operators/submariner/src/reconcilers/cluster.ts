@@ -1,4 +1,4 @@
-// Whether the networks of a cluster can be reached from the others: what is wrong with them is on its Cluster object.
+// Reports on a Cluster object whether its networks can be reached from the others, with the problems.
 import { conditionType, derivation, plan, reading, reconciler } from '@capstan/reconcile';
 import { isCidr } from '../drivers/addresses.ts';
 import { Cluster } from '../kinds/index.ts';

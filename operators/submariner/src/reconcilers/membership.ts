@@ -34,7 +34,7 @@ const joined = conditionType<
   'Joined' | 'Waiting' | 'Moving' | 'DuplicateClusterID' | 'OverlappingSubnets' | 'InvalidSubnet' | 'BrokerUnavailable'
 >('Joined');
 
-/** Whether others know this cluster: what its Cluster and its gateways report. */
+/** Returns whether others know this cluster, by the reports of its Cluster and its gateways. */
 export function membership(
   read: Reader,
   namespace: string,

@@ -1,5 +1,5 @@
-// A Submariner becomes the gateways of its cluster, with what they need and no more, and the Cluster object that stands for
-// it. Labels of the Cluster are applied field by field: those that users set stay.
+// A Submariner becomes the gateways of its cluster, with the least that they need, and the Cluster object that stands for it. Labels of
+// the Cluster are applied field by field: those that users set stay.
 import {
   ClusterRole,
   ClusterRoleBinding,
@@ -132,7 +132,7 @@ export function createSubmarinerReconciler({ image }: Settings, departures: Depa
       const config = configurationCondition(read, namespace, configuration);
       const joined = membership(read, namespace, spec, status.gateways);
       if (problems.length > 0)
-        // What runs goes on as it is.
+        // The running gateways go on as they are.
         return plan({
           prune: false,
           status,
@@ -323,7 +323,7 @@ function clusterOf(spec: SubmarinerSpec, namespace: string, owner: string | unde
       namespace,
       name: spec.clusterID,
       labels: spec.clusterLabels ?? {},
-      // Labels that users have taken are theirs; this says that ours have changed.
+      // Labels that users have taken over are theirs. The annotation shows that ours have changed.
       annotations: {
         [CLUSTER_LABELS_ANNOTATION]: JSON.stringify(spec.clusterLabels ?? {}),
         ...(owner !== undefined && { [OWNER_ANNOTATION]: owner }),

@@ -1,5 +1,5 @@
-// Policies between this member and its broker. What is to be done is decided by src/sync; here it becomes plans: one
-// reconciler for the objects of the member, one that brings what only the broker has.
+// Syncs policies between this member and its broker. The rules are in src/sync; here they become plans: one reconciler for the objects of
+// the member, and one that creates copies of the broker's other policies.
 import { ConfigMap, type KubeObject, type ObjectRef } from '@capstan/kube';
 import {
   conditionType,
@@ -305,7 +305,7 @@ function releaseExport({ metadata }: KubeObject) {
   return patch(CablePolicies, { namespace, name }, [field], { ...SILENT, in: BROKER_ROLE });
 }
 
-/** A patch that stays: what the sync writes is the object's content from then on. */
+/** A patch that stays: the written values are the object's own content from then on. */
 const SILENT = { restore: false, explained: false } as const;
 
 export function copyOf(

@@ -1,4 +1,4 @@
-// What gateways publish of the pairs that they resolved.
+// The outcomes that gateways publish for the pairs that they resolved.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { contentForCopy, formatOutcomes, publishedFor, RESOLVED_ANNOTATION } from '../sync/published-outcomes.ts';

@@ -1,6 +1,6 @@
-// Whether both ends of a pair have resolved it alike. Both compute the same from the same synced objects, unless one of them
-// is cut off from the broker or has another version. Each gateway therefore publishes on its Endpoint what it resolved for
-// each other cluster, and compares. A driver without encryption is used only when the other end has resolved one too.
+// Compares how both ends of a pair resolved it. Both compute the same from the same synced objects, unless one of them is cut off from
+// the broker or has another version. Each gateway therefore publishes its outcome for each other cluster on its Endpoint, and
+// compares. A driver without encryption is used only when the other end has resolved one too.
 import { driverNameOf, isEncrypted } from '../policy/driver-names.ts';
 import type { PublishedOutcome } from '../sync/published-outcomes.ts';
 import type { Decision } from './decision.ts';
@@ -18,14 +18,14 @@ export function outcomeOf({ driver, options }: Pick<Decision, 'driver' | 'option
 }
 
 export interface Disagreement {
-  /** The pair must not use what this end resolved: the cable that is up stays, and none comes up. */
+  /** The pair must not use the outcome of this end: the cable that is up stays, and none comes up. */
   readonly holds: boolean;
   /** The other end asks for encryption: a cable without it does not stay either. */
   readonly isRefused: boolean;
   readonly message: string;
 }
 
-/** Compares what this end resolved with what the other end published; undefined when there is nothing to report. */
+/** Compares the decision of this end with the published outcome of the other end. Returns undefined if there is nothing to report. */
 export function disagreementOf(
   decision: Decision,
   { local, remote }: { readonly local: string; readonly remote: string },

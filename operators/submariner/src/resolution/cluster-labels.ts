@@ -2,7 +2,7 @@ import type { ObjectMeta } from '@capstan/kube';
 import { CLUSTER_ID_LABEL } from '../kinds/index.ts';
 import { baseOf } from '../sync/content.ts';
 
-/** What the resolution knows of a cluster. */
+/** The facts about a cluster that the resolution uses. */
 export interface ClusterFacts {
   readonly id: string;
   readonly labels: Readonly<Record<string, string>>;

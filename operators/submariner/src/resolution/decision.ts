@@ -1,12 +1,12 @@
-// What connects two clusters, and why. The same on both ends: it is computed from what the sync preserves, with the two
-// clusters in the order of their ids.
+// Decides which driver connects two clusters, with the reason. Both ends decide the same: the decision is computed from content that the
+// sync preserves, with the two clusters in the order of their ids.
 import { BUILT_IN_DRIVER, type DriverName, isEncrypted } from '../policy/driver-names.ts';
 import { sharedOptionsOf } from '../policy/driver-options.ts';
 import type { CableRule } from '../policy/read-policy.ts';
 import { DEFAULT_POLICY } from '../policy/read-policy.ts';
 import type { RankedRule, Ranking } from './ranking.ts';
 
-/** What one end offers, from its Endpoint. */
+/** The drivers that one end offers in its Endpoint. */
 export interface Offer {
   /** The driver of an Endpoint without a list of drivers. */
   readonly backend: DriverName | undefined;
@@ -27,7 +27,7 @@ export interface Decision {
   /** In the order of their ids. */
   readonly left: string;
   readonly right: string;
-  /** What connects them; undefined when they must not be connected, which the reason explains. */
+  /** The driver that connects them; undefined when they must not be connected, which the reason explains. */
   readonly driver: DriverName | undefined;
   readonly options: Readonly<Record<string, string>>;
   /** `policy`, `policy[rule]`, or `(fallback)`. */
@@ -116,7 +116,7 @@ function withoutPolicy(left: string, right: string, [one, other]: Offers) {
   return { driver, options: {}, policy: '(fallback)', rule: 0, reason: 'Fallback' as const, message };
 }
 
-/** A driver must be there on both ends, and what both must share must be the same. Never a silent downgrade. */
+/** Checks that both ends have the driver, and that their shared options are equal. There is never a silent downgrade. */
 function checked(decision: Decision, rule: CableRule | undefined, ranking: Ranking, offers: Offers): Decision {
   const { driver, left, right, policy } = decision;
   if (driver === undefined || driver === 'none') return decision;
@@ -145,7 +145,7 @@ function isAsSafe(driver: DriverName, wanted: DriverName): boolean {
   return isEncrypted(driver) || !isEncrypted(wanted);
 }
 
-/** The options that both ends must share: the policy's, else what both published. */
+/** Adds the options that both ends must share: those of the policy, else those that both published. */
 function withShared(decision: Decision, driver: DriverName, [one, other]: Offers): Decision {
   const [a, b] = [one?.drivers.get(driver), other?.drivers.get(driver)];
   if (a === undefined || b === undefined) return decision;

@@ -3,7 +3,7 @@ import { Endpoint, type EndpointSpec } from '../kinds/index.ts';
 import { type DriverName, driverNameOf } from '../policy/driver-names.ts';
 import type { Offer } from './decision.ts';
 
-/** What an Endpoint offers; one without a list of drivers, from a gateway of an older version, offers its backend. */
+/** Returns the offer of an Endpoint. An Endpoint without a list of drivers, from a gateway of an older version, offers its backend. */
 export function offerOfEndpoint({ backend, backend_config: config = {}, backends = [] }: EndpointSpec): Offer {
   const own = driverNameOf(backend);
   const drivers = new Map<DriverName, Readonly<Record<string, string>>>();

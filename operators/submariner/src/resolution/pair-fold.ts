@@ -77,7 +77,7 @@ const clusterPart = derivation<Part | undefined>({
 });
 
 interface State {
-  /** Of the policies that the matrix was created with. */
+  /** The key of the policies that the matrix was created with. */
   key: string;
   matrix: PairMatrix | undefined;
   readonly members: Map<string, ClusterFacts>;

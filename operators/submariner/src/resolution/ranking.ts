@@ -1,5 +1,5 @@
-// The order in which rules are tried: priority, then how much a rule says, then age, then name. Both ends order the same
-// policies, so the order uses only what the sync preserves: never creationTimestamp, which each copy has of its own.
+// Orders the rules: by priority, then by specificity, then by age, then by name. Both ends order the same policies, so the order uses
+// only content that the sync preserves: never creationTimestamp, which differs between copies.
 import { CLUSTER_ID_LABEL } from '../kinds/index.ts';
 import { isEncrypted } from '../policy/driver-names.ts';
 import { type CableRule, DEFAULT_POLICY, type Policy, ruleLabel } from '../policy/read-policy.ts';
@@ -11,7 +11,7 @@ export interface RankedRule {
   readonly createdAt: string | undefined;
   /** `policy`, or `policy[index]`. */
   readonly label: string;
-  /** What it would do; two rules with the same outcome never contradict each other. */
+  /** The effect of the rule; two rules with the same outcome never contradict each other. */
   readonly outcome: string;
   /** The index after the last rule of the same priority and specificity. */
   readonly tieEnd: number;

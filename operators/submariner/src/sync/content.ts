@@ -1,5 +1,5 @@
-// What the sync carries from cluster to cluster: the user's labels and annotations, and the spec. Everything that a server or
-// the sync itself adds stays where it is.
+// The content that the sync carries from cluster to cluster: the user's labels and annotations, and the spec. Additions of a server or
+// of the sync itself stay where they are.
 import { createHash } from 'node:crypto';
 import type { ObjectMeta } from '@capstan/kube';
 import type { WriteMode } from '@capstan/reconcile';
@@ -41,7 +41,7 @@ export const BASE_DIGEST = 'submariner.io/sync-base-digest';
 export const BASE_VERSION = 'submariner.io/sync-base-version';
 export const BASE_LABELS = 'submariner.io/sync-base-labels';
 export const BASE_RECORDED = 'submariner.io/sync-base-recorded';
-/** On the broker's object: the member that wrote it last, the version of that member's base, and the digest of what it wrote. */
+/** On the broker's object: the member that wrote it last, the version of that member's base, and the digest of the written content. */
 export const EXPORT = 'submariner.io/sync-export';
 /** On a policy that a member created again after a restore: the uid of the lost object, the member, and the digest. */
 export const REPLACES = 'submariner.io/sync-replaces';
@@ -135,15 +135,15 @@ export function editorOf(broker: SyncObject): string | undefined {
   return editor !== undefined && editor !== '' && digest === digestOf(contentOf(broker)) ? editor : undefined;
 }
 
-/** What a member writes on the broker's object beside its content. */
+/** Returns the mark that a member writes on the broker's object beside its content. */
 export function exportMark(local: string, base: SyncBase | undefined, content: Content): string {
   return [local, base?.version ?? '', digestOf(content)].join(' ');
 }
 
 /**
- * The base that counts. Between an export and the moment in which the member has recorded it, the broker holds what this
- * member sent on top of its base: the member's copy can only be as new or newer. Without this, an edit that takes back the
- * one before it would be equal to the base, and be overwritten by the export of the edit that it takes back.
+ * Returns the base that counts. Until the member has recorded an export, the broker holds content that this member sent on top of its
+ * base: the member's copy can only be as new or newer. Without this rule, an edit that reverts the previous edit would equal the base,
+ * and the export of the previous edit would overwrite it.
  */
 export function baseInForce(local: string, member: SyncObject, broker: SyncObject | undefined): SyncBase | undefined {
   const base = baseOf(member.metadata);
@@ -176,7 +176,7 @@ function parseLabels(text: string): Record<string, string> {
   }
 }
 
-/** What a sync does with objects, on either side. */
+/** The write modes of a sync, on either side. */
 export const SYNC: readonly WriteMode[] = ['createOnly', 'patch', 'remove'];
 
 /** A copy follows its original, and a deletion on any member is honoured everywhere. */

@@ -1,5 +1,5 @@
-// The rules of a policy that are in force. They must be the same on every member, so they follow from what the broker holds
-// and never from a copy that one member has edited. The broker's object and each member's copy carry the last valid spec that
+// The rules of a policy that are in force. They must be the same on every member, so they follow from the broker's content, and
+// never from a copy that one member has edited. The broker's object and each member's copy carry the last valid spec that
 // was on the broker, with the options of its ConfigMaps written out, in one annotation. A member uses that text alone: an edit counts once the broker
 // has it, an invalid edit changes nothing, and a member that joins later reads the same text.
 import type { Condition, ObjectMeta } from '@capstan/kube';

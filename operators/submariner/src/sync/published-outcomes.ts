@@ -1,4 +1,4 @@
-// What gateways publish on their Endpoints: the outcome that each resolved for every other cluster. A member's copy of an
+// The outcomes that gateways publish on their Endpoints, one for every other cluster. A member's copy of an
 // Endpoint keeps the outcome for that member alone. A change of one pair is therefore written on its two ends, and not
 // on every member of the set.
 import { isJsonObject } from '@capstan/kube';
@@ -13,7 +13,7 @@ export function formatOutcomes(outcomes: ReadonlyMap<string, string>): string {
   return JSON.stringify(Object.fromEntries([...byOutcome].toSorted(([a], [b]) => (a < b ? -1 : 1))));
 }
 
-/** What an Endpoint published for one cluster. */
+/** The outcome that an Endpoint published for one cluster. */
 export type PublishedOutcome =
   /** Its gateway has an earlier version and publishes nothing. */
   | { readonly state: 'unpublished' }

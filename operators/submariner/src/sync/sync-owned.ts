@@ -28,7 +28,7 @@ export interface OwnedActions {
   readonly deleteBroker?: { readonly uid: string };
   readonly toMember?: { readonly content: Content; readonly base: SyncBase };
   readonly deleteMember?: true;
-  /** Another cluster has joined with this id: what it published stays, and nothing of this one is published. */
+  /** Another cluster has joined with this id: its published objects stay, and nothing of this one is published. */
   readonly isDuplicate?: true;
 }
 
@@ -65,8 +65,8 @@ function syncOwn(local: string, member: SyncObject | undefined, broker: SyncObje
   const labels = mergeLabels(baseInForce(local, member, broker)?.labels ?? {}, own.labels, there.labels);
   const [mine, theirs] = [digestOf(own), digestOf(there)];
   const base = { ...baseFrom(broker, theirs), labels: there.labels };
-  // First what changed on the broker comes here, then what is here goes there. The base is what the broker has, never what
-  // it is about to get: after a write that failed, a label that is new here would look like one that was removed there.
+  // Changes on the broker are copied here first, then changes here are copied to the broker. The base is the broker's present content,
+  // never content that is being sent: after a failed write, a label that is new here would look like one that was removed there.
   if (digestOf({ ...own, labels }) !== mine) return { toMember: { content: { ...own, labels }, base } };
   const { resourceVersion } = broker.metadata;
   if (mine !== theirs)
@@ -80,7 +80,7 @@ function syncOwn(local: string, member: SyncObject | undefined, broker: SyncObje
   return known?.uid === base.uid && known.digest === theirs ? {} : { toMember: { content: own, base } };
 }
 
-/** What either side changed since they agreed; where both did, the member's own value. */
+/** Merges the labels that either side changed since the base; where both did, the member's own value wins. */
 export function mergeLabels(
   base: Readonly<Record<string, string>>,
   member: Readonly<Record<string, string>>,

@@ -1,7 +1,7 @@
-// One policy, on a member and on the broker: what to do so that both are the same. Policies may be created, edited and
-// deleted anywhere. The base distinguishes a deletion from a new object after any partition: a copy with a base whose original is
-// gone was deleted, one without a base is new. A base is therefore recorded before anything else happens to a copy: until then a
-// finalizer holds the broker's object, and no edit of the copy is exported.
+// Brings one policy on a member and on the broker to the same content. Policies may be created, edited and deleted anywhere. The
+// base distinguishes a deletion from a new object after any partition: a copy with a base whose original is gone was deleted, one
+// without a base is new. A base is therefore recorded before anything else happens to a copy: until then a finalizer holds the
+// broker's object, and no edit of the copy is exported.
 //
 // A broker that was restored from a backup lacks policies that were created later. It keeps a record of the uids of all policies
 // that it had, also of deleted ones. A base is marked once the record holds its uid. An absent policy whose marked base is not in
@@ -51,7 +51,7 @@ export type SyncReport =
   | { readonly reason: 'MemberPoliciesNotAllowed' };
 
 export interface SyncActions {
-  /** What the broker's object should hold; undefined leaves it alone. */
+  /** The wanted content of the broker's object; undefined leaves it alone. */
   readonly toBroker?: {
     readonly content: Content;
     readonly origin: string;
@@ -62,7 +62,7 @@ export interface SyncActions {
     readonly resourceVersion?: string;
   };
   readonly deleteBroker?: { readonly uid: string };
-  /** What the member's copy should hold, and its new base. */
+  /** The wanted content of the member's copy, and its new base. */
   readonly toMember?: {
     readonly content: Content;
     /** Undefined on the member that created it: an object without an origin is its own. */

@@ -1,5 +1,5 @@
-// Continuous traffic through cables, and a capture of what leaves the gateways on the underlay. User packets carry a pattern: a
-// captured packet that contains it was sent in clear.
+// Continuous traffic through cables, and a capture of the packets that leave the gateways on the underlay. User packets carry a
+// pattern: a captured packet that contains it was sent in clear.
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Host } from '../../src/host/index.ts';
 import { configure } from '../../src/local/index.ts';
@@ -64,7 +64,7 @@ export async function startCapture({ bridge }: Underlay): Promise<Capture> {
   return { count: () => ({ ...seen }), stop: () => end(child, 'SIGTERM') };
 }
 
-/** Of the pcap format. */
+/** The sizes of the headers of the pcap format. */
 const FILE_HEADER = 24;
 const PACKET_HEADER = 16;
 

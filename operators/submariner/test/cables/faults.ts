@@ -28,7 +28,7 @@ export interface FaultReport {
   readonly outageMs: number;
 }
 
-/** One event: what is done to the gateway `a` or `b` while packets of both families are sent from `a` to `b`. */
+/** A fault that happens to the gateway `a` or `b` while packets of both families are sent from `a` to `b`. */
 interface Fault {
   readonly name: string;
   act(pair: Pair, end: 'a' | 'b'): Promise<void>;
@@ -110,7 +110,7 @@ interface End {
 interface Pair {
   readonly driver: EncryptedDriver;
   of(end: 'a' | 'b'): End;
-  /** Ends the process of a gateway: what it leaves on the host stays. */
+  /** Ends the process of a gateway: its changes of the host stay. */
   stop(end: 'a' | 'b'): Promise<void>;
   start(end: 'a' | 'b'): Promise<void>;
   adopt(end: 'a' | 'b'): Promise<void>;
@@ -118,7 +118,7 @@ interface Pair {
   reboot(end: 'a' | 'b'): Promise<void>;
 }
 
-/** Lets every event happen to both ends of a cable; what was seen is given to `onReport` one by one. */
+/** Lets every event happen to both ends of a cable, and passes the observation of each to `onReport`. */
 export async function injectFaults(
   driver: EncryptedDriver,
   { faults = FAULTS, onReport }: { faults?: readonly Fault[]; onReport?: (report: FaultReport) => void } = {},
@@ -303,7 +303,7 @@ async function openEnd(gateway: TestGateway, driver: EncryptedDriver): Promise<E
   };
 }
 
-/** What encrypts for the driver on one end. */
+/** Returns the device that encrypts for the driver on one end. */
 function deviceOf({ driver, of }: Pair, end: 'a' | 'b'): string {
   return driver === 'wireguard' ? of(end).gateway.wireguardDevice : 'ipsec0';
 }

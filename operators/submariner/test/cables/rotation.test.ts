@@ -1,4 +1,4 @@
-// Keys and options that change while cables are up. What a gateway publishes reaches the other one as it does over a broker.
+// Keys and options that change while cables are up. Published data of a gateway reaches the other one as it does over a broker.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -68,7 +68,7 @@ describe('two gateways', { skip }, () => {
       await end.engine.reconfigure();
     }
     await pair.use('ipsec');
-    // What was under way on the old cable is over.
+    // Packets on the old cable have arrived by now.
     assert.deepEqual(await ping(a.gateway, b.gateway.address, { count: 20, intervalMs: 50 }), {
       sent: 20,
       received: 20,

@@ -1,4 +1,4 @@
-// Two gateways whose keys and options change while packets pass. What one publishes reaches the other at once, as over a broker.
+// Two gateways whose keys and options change while packets pass. Published data of one reaches the other at once, as over a broker.
 import { silentLogger, systemClock } from '@capstan/kube';
 import { createDrivers } from '../../src/drivers/create-drivers.ts';
 import {
@@ -16,7 +16,7 @@ export interface RotatingPair {
   readonly ends: readonly [RotatingEnd, RotatingEnd];
   /** Connects both ends by this driver. */
   use(driver: DriverName): Promise<void>;
-  /** What one end wants by this driver. */
+  /** Returns the cable that one end wants by this driver. */
   wanted(end: RotatingEnd, driver: DriverName): WantedCable;
   /** Ends the process of one gateway as if it were killed, and starts the next one: its cables stay. */
   restart(end: RotatingEnd): Promise<RotatingEnd>;
@@ -94,7 +94,7 @@ export async function openRotatingPair(
       async restart(end) {
         const index = opened.findIndex((each) => each === end);
         await opened[index]?.halt();
-        // It does not know yet what is wanted.
+        // The new process does not know the wanted cables yet.
         hasStarted = false;
         const next = open(end.gateway);
         opened[index] = next;

@@ -1,4 +1,4 @@
-// Traffic through cables: pings, and what of them can be seen between the gateways.
+// Traffic through cables: pings, and a capture of them between the gateways.
 import { spawn } from 'node:child_process';
 import type { Cable } from '../../src/drivers/driver.ts';
 import type { PreSharedKeys } from '../../src/drivers/pre-shared-keys.ts';
@@ -89,7 +89,7 @@ export async function isEncryptedOnWire(underlay: Underlay, from: TestGateway, t
   const flags = ['-n', '-c', '5', '-i', '0.05', '-p', marker, '-I', from.local.sourceIP ?? ''];
   const { stdout } = await from.host().run([...realPrograms.ping, ...flags, to.address]);
   if (!stdout.includes(' 0% packet loss')) throw new Error(`pings were lost: ${stdout}`);
-  // What was seen is written at once (-U); what was not seen by now was not sent.
+  // Captured packets are written at once (-U); a packet that is not there by now was not sent.
   for (let tries = 0; tries < 50 && Buffer.concat(chunks).length < 1000; tries++)
     await new Promise((resolve) => setTimeout(resolve, 20));
   const ended = new Promise((resolve) => capture.once('close', resolve));

@@ -5,7 +5,7 @@ import { createServer, connect as open, type Socket } from 'node:net';
 export interface CuttableProxy {
   readonly port: number;
   cut(): void;
-  /** Lets everything pass again, also what was sent meanwhile. */
+  /** Lets everything pass again, also data that was sent meanwhile. */
   heal(): void;
   close(): Promise<void>;
 }

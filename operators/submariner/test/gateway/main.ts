@@ -1,4 +1,4 @@
-// A gateway as a process of its own, with the programs of the cache folder: what `submariner gateway` is in a pod.
+// A gateway as a process of its own, with the programs of the cache folder, as `submariner gateway` runs in a pod.
 import { systemClock } from '@capstan/kube';
 import { createLogger } from '@capstan/reconcile';
 import { readConfiguration } from '../../src/gateway/configuration.ts';

@@ -51,7 +51,7 @@ export interface GatewayOptions {
 }
 
 export interface ClusterSetOptions {
-  /** Of the default policy. */
+  /** The driver of the default policy. */
   readonly driver?: string;
   /** The broker and members that are on one real control plane; the others are on the embedded server. By default none. */
   readonly real?: readonly string[];
@@ -60,7 +60,7 @@ export interface ClusterSetOptions {
 export interface GatewayProcess {
   readonly pid: number;
   readonly log: () => string;
-  /** What its own cluster denied to it. */
+  /** Returns the requests that its own cluster denied. */
   readonly denied: () => readonly string[];
   /** When the process began and ceased to be the active gateway, as it logged it. */
   readonly roles: () => readonly RoleChange[];

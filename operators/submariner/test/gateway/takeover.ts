@@ -51,7 +51,7 @@ const LIMIT_MS = 60_000;
 const START_MS = 180_000;
 const INTERVAL_MS = 5;
 
-/** A gateway process on a node, and what connects it to the API servers. */
+/** A gateway process on a node, and its connections to the API servers. */
 interface Node {
   readonly network: TestGateway;
   readonly proxy: CuttableProxy;
@@ -265,7 +265,7 @@ function setLink({ gateways, bridge }: Underlay, network: TestGateway, state: 'u
 interface RoleObserver {
   /** A node goes: from now on nothing on it can act, or it must notice by itself that it may not. */
   leaves(node: string): void;
-  /** A node is about to come back: what it does and reports counts again. */
+  /** A node is about to come back: its actions and reports count again. */
   returns(node: string): void;
   conflicts(): readonly string[];
   stop(): Promise<void>;

@@ -49,7 +49,7 @@ const subject: WorldsSubject = {
   script: createScript,
 };
 
-/** Each object is written on one side only: what two sides write at once has no single outcome. */
+/** Each object is written on one side only: concurrent writes of two sides have no single outcome. */
 const OBJECTS = [
   { kind: 'policy', name: 'here', side: '' },
   { kind: 'policy', name: 'there', side: 'broker' },
@@ -78,7 +78,7 @@ function createScript(random: SeededRandom): readonly WorldsAct[] {
       const { kind, name, side } = chosen;
       if (deleted.has(name)) continue;
       const value = random.pick(['ipsec', 'wireguard', 'vxlan']);
-      // On the broker a user can label what has arrived there.
+      // On the broker a user can label objects that have arrived there.
       const labelled = settled.has('east') ? random.pick(['', 'broker'] as const) : '';
       const afterMs = random.pick([0, 1, 50, 700, 5000, 60_000]);
       left--;

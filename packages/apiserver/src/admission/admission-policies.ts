@@ -1,4 +1,4 @@
-// ValidatingAdmissionPolicy: CEL expressions that a write must fulfil, bound to what they are about and to their parameters.
+// ValidatingAdmissionPolicy: CEL expressions that a write must fulfil, bound to resources and parameters.
 // https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
 import { compileLabelSelector, type UnknownObject } from '@capstan/kube';
 import { type AdmissionRequest, type Core, newUid, type ValidatingAdmission } from '../core.ts';
@@ -15,7 +15,7 @@ interface Denial {
   readonly reason: string;
 }
 
-/** Judges what is about to be stored by the policies that are bound to it. */
+/** Validates an object before it is stored, by the policies that are bound to it. */
 export function createAdmissionPolicies(core: Pick<Core, 'store' | 'random' | 'registry'>): ValidatingAdmission {
   const policies = watchPolicies(core.store);
   return (request) => {
@@ -44,7 +44,7 @@ function validate(core: Pick<Core, 'store' | 'random' | 'registry'>, policy: Pol
     };
     const found = paramsFor(core, policy, binding, request.namespace);
     if ('problem' in found) {
-      // What is wrong with the binding itself is no result of a validation: only the failurePolicy counts.
+      // A problem of the binding itself is no result of a validation: only the failurePolicy counts.
       const message = `failed to configure binding: ${found.problem}`;
       const whole = `ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}' denied request: ${message}`;
       if (!policy.failsOpen) throw policyDenied(nameOf(request.resource), request.name, whole, 'Invalid');

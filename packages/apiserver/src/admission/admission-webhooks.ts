@@ -1,5 +1,5 @@
-// Dynamic admission: the webhooks of MutatingWebhookConfigurations are asked one after the other, each about what the ones
-// before it made of the object; those of ValidatingWebhookConfigurations all at once, about what is about to be stored.
+// Dynamic admission. The webhooks of MutatingWebhookConfigurations are called one after the other, each with the object as the earlier ones
+// changed it. Those of ValidatingWebhookConfigurations are called all at once, with the object to be stored.
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
 import { type Admission, type AdmissionRequest, type Core, newUid, type ValidatingAdmission } from '../core.ts';
 import { dryRunUnsupported, forbidden, internalError, webhookDenied } from '../errors.ts';
@@ -81,7 +81,7 @@ export function createAdmissionWebhooks(
 
   const mutateAll = async (candidates: readonly Candidate[], request: AdmissionRequest) => {
     let { object } = request;
-    // Who wants to see what was changed after it; everybody is asked a second time at most.
+    // The webhooks that want to see later changes. Each is called a second time at most.
     const asked = new Set<Candidate>();
     const again = new Set<Candidate>();
     for (const isFirst of [true, false]) {

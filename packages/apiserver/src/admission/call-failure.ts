@@ -1,4 +1,4 @@
-/** A webhook that could not be asked, or whose answer is none; its failurePolicy decides what that means. */
+/** A webhook that could not be called, or whose answer is invalid. Its failurePolicy decides the result. */
 export class CallFailure extends Error {
   override readonly name = 'CallFailure';
 }

@@ -8,7 +8,7 @@ import { isObject, textAt } from '../json/copy.ts';
 import { CallFailure } from './call-failure.ts';
 import type { WebhookClient } from './webhook.ts';
 
-/** Sends a review and gives what came back, parsed; throws a CallFailure. */
+/** Sends a review and returns the parsed answer; throws a CallFailure. */
 export type CallWebhook = (client: WebhookClient, review: unknown, timeoutSeconds: number) => Promise<unknown>;
 
 export interface WebhookCaller {

@@ -6,7 +6,7 @@ import { webhooksOf } from './webhook.ts';
 
 const MAX_CONDITIONS = 64;
 
-/** What is wrong with the authorities and conditions of webhooks; the rest is in the validation of the kind. */
+/** Returns the errors of the authorities and conditions of webhooks; the other fields are in the validation of the kind. */
 export function configurationRules(conditions: ConditionCompiler): (configuration: UnknownObject) => FieldError[] {
   return (configuration) =>
     webhooksOf(configuration).flatMap(({ clientConfig, matchConditions = [] }, index) => {

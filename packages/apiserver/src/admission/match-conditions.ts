@@ -16,7 +16,7 @@ export interface MatchCondition {
   expression: string;
 }
 
-/** Whether everything holds; a text says why nothing knows. */
+/** Returns whether all conditions hold, or the reason why that is not known. */
 export type MatchConditions = (variables: MatchVariables) => boolean | { problem: string };
 
 export interface MatchVariables {
@@ -27,7 +27,7 @@ export interface MatchVariables {
 
 export interface ConditionCompiler {
   compile(conditions: readonly MatchCondition[]): MatchConditions;
-  /** What is wrong with an expression, or undefined. */
+  /** Returns the problem of an expression, or undefined. */
   problem(expression: string): string | undefined;
 }
 

@@ -1,11 +1,11 @@
-// Which webhooks a request concerns. The rules look only at what is asked for, so they are tried first; selectors and
-// conditions look at the object as it is by then.
+// Selects the webhooks that a request concerns. The rules look only at the request, so they are tried first; selectors and conditions look
+// at the object as it is by then.
 import type { CompiledLabelSelector, RuleWithOperations, UnknownObject } from '@capstan/kube';
 import type { AdmissionRequest } from '../core.ts';
 import type { Resource, ResourceVersion } from '../resources/resource.ts';
 import type { Store } from '../store/store.ts';
 
-/** What a webhook or a policy is about. */
+/** The scope of a webhook or a policy. */
 export interface MatchScope {
   /** With names, only objects of these. */
   readonly rules: readonly (RuleWithOperations & { readonly resourceNames?: readonly string[] })[];

@@ -6,8 +6,8 @@ import type { ResourceVersion } from '../resources/resource.ts';
 import type { Webhook } from './webhook.ts';
 
 /**
- * The object as a webhook wants it, defaults filled in and what its schema does not know dropped; undefined when that changes
- * nothing. What only the server decides, and what the endpoint may not change, stays as it was.
+ * Returns the object with a webhook's patch, with defaults filled in and unknown fields dropped; undefined if that changes nothing. Fields
+ * that only the server sets, and those that the endpoint may not change, stay as they were.
  */
 export function patchObject(
   { name }: Webhook,
@@ -59,7 +59,7 @@ const DECIDED_HERE = [
 
 function apply(object: UnknownObject, patch: string): unknown {
   try {
-    // A copy: patches share what they do not touch, and what is stored is shared with everybody.
+    // Copy: patches share the parts that they do not change, and stored objects are shared with all readers.
     return copyJson(applyJsonPatch(object, JSON.parse(patch)));
   } catch (error) {
     if (error instanceof InvalidValueError) throw internalError(error.problem);

@@ -12,7 +12,7 @@ import {
   dynamicValue,
 } from '@capstan/kube';
 
-/** What a policy is evaluated on; all of it without a schema. */
+/** The variables of a policy's evaluation; all of them without a schema. */
 export interface PolicyInput {
   object: unknown;
   oldObject: unknown;
@@ -27,7 +27,7 @@ export interface Expression {
 }
 
 export interface PolicyExpressions {
-  /** What is wrong with each variable, by its index. */
+  /** The problem of each variable, by its index. */
   readonly variableProblems: ReadonlyMap<number, string>;
   compile(text: string): Expression;
   /** For one input: evaluates expressions, variables once. */
@@ -60,7 +60,7 @@ export function createPolicyExpressions(
   for (const [index, { name, expression }] of variables.entries()) {
     const compiled = compile(expression);
     if ('problem' in compiled.program) variableProblems.set(index, compiled.program.problem);
-    // One that is wrong is there all the same: what uses it has no error of its own.
+    // An invalid variable is defined all the same, so expressions that use it have no error of their own.
     fields.set(name, 'problem' in compiled.program ? DYNAMIC : compiled.program.type);
     programs.set(name, compiled);
   }

@@ -1,4 +1,4 @@
-// What is wrong with an admission policy or a binding, in the words of the API server.
+// The errors of an admission policy or a binding, in the words of the API server.
 import {
   createCelCompiler,
   type MatchResources,

@@ -1,4 +1,4 @@
-// The AdmissionReview: what is sent to a webhook, and what it may answer (admission.k8s.io/v1, and v1beta1 for old ones).
+// The AdmissionReview: the request to a webhook, and its permitted answers (admission.k8s.io/v1, and v1beta1 for old ones).
 import type { UnknownObject } from '@capstan/kube';
 import type { AdmissionRequest, UserInfo } from '../core.ts';
 import type { Status } from '../errors.ts';
@@ -56,14 +56,14 @@ export const reviewOf = ({ reviewVersion }: Webhook, request: JsonObject): Unkno
   request,
 });
 
-/** Reads what a webhook answered; throws a CallFailure when it is not what Kubernetes accepts. */
+/** Reads the answer of a webhook; throws a CallFailure if Kubernetes would not accept it. */
 export function readAnswer(answer: unknown, { reviewVersion }: Webhook, uid: string, mayPatch: boolean): ReviewAnswer {
   const refuse = (why: string) => new CallFailure(`received invalid webhook response: ${why}`);
   if (!isObject(answer)) throw refuse('the answer is not a JSON object');
   const { kind, apiVersion, response } = answer;
   const isV1 = reviewVersion === 'v1';
   const expected = `admission.k8s.io/${reviewVersion}`;
-  // Old webhooks may leave out what they answer with.
+  // Old webhooks may leave out kind and apiVersion of their answer.
   const isOld = !isV1 && kind === undefined && apiVersion === undefined;
   if (!isOld && (kind !== 'AdmissionReview' || apiVersion !== expected)) {
     const got = `${text(apiVersion)}, Kind=${text(kind)}`;

@@ -1,5 +1,4 @@
-// A webhook that a test can hold in its hand: an HTTPS server on this machine that answers as the test says. Only *.test.ts
-// import it.
+// A webhook for tests: an HTTPS server on this machine that gives the answers of the test. Only *.test.ts import it.
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
@@ -21,7 +20,7 @@ export interface ReviewRequest {
   options: Record<string, unknown>;
 }
 
-/** What to answer: the response without its uid, a whole body, `hang` for never, or `drop` to end the connection. */
+/** The answer: the response without its uid, a whole body, `hang` for never, or `drop` to end the connection. */
 export type Say = (request: ReviewRequest, path: string) => object | { raw: string; status: number } | 'hang' | 'drop';
 
 export interface WebhookServer {

@@ -34,7 +34,7 @@ export interface Webhook {
   /** A request in another version of the same resource counts too. */
   readonly matchesEquivalent: boolean;
   readonly conditions: MatchConditions;
-  /** What cannot be asked counts as having agreed. */
+  /** A webhook that cannot be called counts as having agreed. */
   readonly failsOpen: boolean;
   readonly timeoutSeconds: number;
   readonly allowsDryRun: boolean;

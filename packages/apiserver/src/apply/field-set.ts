@@ -53,7 +53,7 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   return { members: new Set([...a.members, ...b.members]), children };
 }
 
-/** What is in `a` and not in `b`; being below something in `b` does not count. `a` itself when they have nothing in common. */
+/** Returns the fields of `a` that are not in `b`. Fields below a field of `b` stay. Returns `a` itself if they have nothing in common. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmpty(a) || isEmpty(b)) return a;
   let children: Map<string, FieldSet> | undefined;
@@ -144,7 +144,7 @@ function compareText(a: string, b: string): number {
 
 const NOTHING_BELOW: FieldsV1 = Object.freeze({});
 
-/** Reads the stored form; what is not a known kind of edge is passed over. */
+/** Reads the stored form; unknown kinds of edges are skipped. */
 export function decodeFields(fields: unknown): FieldSet {
   if (typeof fields !== 'object' || fields === null) return EMPTY;
   const members = new Set<string>();

@@ -1,15 +1,15 @@
-// Client-side apply keeps what it applied in an annotation and compares with it the next time. Who goes over to server-side
-// apply and back would find it out of date; so kubectl's own server-side apply keeps it up to date, where it is.
+// Client-side apply keeps the applied object in an annotation and compares with it the next time. A user who switches to server-side apply
+// and back would find it out of date, so kubectl's own server-side apply updates an existing annotation.
 import { canonicalJson, type UnknownObject } from '@capstan/kube';
 import { isObject } from '../json/copy.ts';
 
 const ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
 /** The manager of kubectl's server-side apply; who uses another name has nothing to do with the annotation. */
 export const KUBECTL = 'kubectl';
-/** Of all annotations together; beyond it the object could not be stored. */
+/** The limit of all annotations together. Beyond it the object could not be stored. */
 const LIMIT = 256 * 1024;
 
-/** What client-side apply applied last, if it can be read. */
+/** Returns the object of the last client-side apply, if it can be read. */
 export function lastApplied(object: UnknownObject): UnknownObject | undefined {
   try {
     const value: unknown = JSON.parse(object.metadata.annotations?.[ANNOTATION] ?? 'null');

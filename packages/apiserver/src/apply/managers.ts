@@ -20,7 +20,7 @@ export function managerId({ name, operation, apiVersion, subresource }: Omit<Man
   return JSON.stringify([name, operation, operation === 'Apply' ? '' : apiVersion, subresource]);
 }
 
-// Stored objects are immutable, so what was decoded once stays true.
+// Stored objects are immutable, so a decoded entry stays valid.
 export type DecodeCache = WeakMap<ManagedFieldsEntry, FieldSet>;
 
 export function decodeManagers(entries: readonly ManagedFieldsEntry[] | undefined, cache: DecodeCache): Managers {

@@ -45,7 +45,7 @@ function pathsOf(spec: Spec): Paths {
 function saidBy(spec: Spec): Set<string> {
   const holders = new Set(['spec', 'spec/options', 'spec/items', 'spec/tags']);
   const said = [...pathsOf(spec).keys()].filter((path) => !holders.has(path));
-  // With nothing in it, the empty object itself is what was said.
+  // An empty object itself counts as applied.
   return new Set(said.length > 0 ? said : ['spec']);
 }
 

@@ -14,7 +14,7 @@ export function removeFields(type: TypeSchema, value: unknown, set: FieldSet): u
       if (set.members.has(edge)) continue;
       const child = set.children.get(edge);
       const kept = child ? removeFields(typeOfKey(parts.type, key), part, child) : part;
-      // What loses everything and is not to go itself is null.
+      // An object whose fields were all removed becomes null, unless it is removed itself.
       setOwn(result, key, kept === undefined ? null : kept);
     }
     return Object.keys(result).length === 0 && Object.keys(value).length > 0 ? undefined : result;

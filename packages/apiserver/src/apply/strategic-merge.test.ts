@@ -20,7 +20,7 @@ interface PodSpec {
   volumes?: object[];
 }
 
-// Without what the server fills in.
+// Removes the fields that the server fills in.
 const podSpec = (object: UnknownObject): PodSpec => {
   const { containers, volumes } = (object['spec'] as { template: { spec: PodSpec } }).template.spec;
   return { containers: containers.map(({ name, image }) => ({ name, image })), ...(volumes && { volumes }) };

@@ -8,14 +8,14 @@ export type TypeSchema = ScalarType | AtomicType | DeducedType | MapType | ListM
 
 export interface ScalarType {
   readonly shape: 'scalar';
-  /** What may be applied there; undefined: any scalar. */
+  /** The scalar type that may be applied there; undefined: any scalar. */
   readonly of?: 'string' | 'numeric' | 'boolean';
 }
 
 /** A list or map that is owned and replaced as a whole. */
 export interface AtomicType {
   readonly shape: 'atomic';
-  /** What is inside all the same, for strategic merge and for finding unknown fields. */
+  /** The types inside all the same, for strategic merge and for finding unknown fields. */
   readonly item?: () => TypeSchema;
   readonly inside?: MapType;
 }
@@ -30,13 +30,13 @@ export interface MapType {
   readonly shape: 'map';
   readonly field: (name: string) => FieldType | undefined;
   readonly names: readonly string[];
-  /** Of keys that are no known field; undefined when there are none by the schema. */
+  /** The type of unknown keys; undefined if the schema permits none. */
   readonly element: TypeSchema | undefined;
 }
 
 export interface FieldType {
   readonly type: TypeSchema;
-  /** What Kubernetes writes for the field when it is not set (`{}`, null or a zero); undefined: nothing. Nothing owns that. */
+  /** The value that Kubernetes writes for an unset field (`{}`, null or a zero); undefined: none. It has no owner. */
   readonly unset: unknown;
   readonly default: unknown;
   /** For strategic merge. */
@@ -194,7 +194,7 @@ function isEmptyObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
 
-/** What every object in an object has, said or not. */
+/** The fields of every embedded object, given or not. */
 const EMBEDDED: Readonly<Record<string, SchemaSource>> = {
   apiVersion: { type: 'string' },
   kind: { type: 'string' },

@@ -1,5 +1,5 @@
-// What the type of a value makes of it: into which parts it falls, and by which edges they are reached. The rules are those
-// of Kubernetes' structured merge: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy
+// The parts of a value by its type, and the edges that lead to them. The rules are those of Kubernetes' structured merge:
+// https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy
 import { canonicalJson } from '@capstan/kube';
 import { isObject } from '../json/copy.ts';
 import { DEDUCED, type ListMapType, type MapType, type SetType, type TypeSchema } from './type-schema.ts';
@@ -33,7 +33,7 @@ function byType(type: TypeSchema): Parts {
   return type.shape === 'list-map' || type.shape === 'set' ? { by: 'items', type } : LEAF;
 }
 
-/** The type of what lies under a key. Keys that the schema does not know are taken as they come. */
+/** The type of the value under a key. The types of unknown keys follow from their values. */
 export function typeOfKey(type: MapType, key: string): TypeSchema {
   return type.field(key)?.type ?? type.element ?? DEDUCED;
 }

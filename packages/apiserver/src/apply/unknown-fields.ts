@@ -74,7 +74,7 @@ function zeroOf(type: TypeSchema): unknown {
     case 'atomic':
       return type.inside ? {} : type.item ? [] : null;
     case 'scalar':
-      // Of several types at once are quantities.
+      // Quantities have several types at once.
       return type.of === undefined ? '0' : ZEROS[type.of];
     case 'deduced':
       return null;

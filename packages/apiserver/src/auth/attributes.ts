@@ -4,7 +4,7 @@ import { forbidden, forbiddenPath, type StatusError } from '../errors.ts';
 import { isTrue } from '../rest/options.ts';
 import { parseResourcePath } from '../rest/route.ts';
 
-/** What a user wants to do, as authorization sees it. */
+/** The action that a user requests, as authorization sees it. */
 export type Attributes = ResourceAttributes | PathAttributes;
 
 export interface ResourceAttributes {

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import type { UserInfo } from '../core.ts';
 import type { ServiceAccountTokens } from './service-account-tokens.ts';
 
-/** What a connection brought along to say who it is. */
+/** The credentials of a connection. */
 export interface Credentials {
   /** The subject of a client certificate that our authority has signed. */
   certificate?: { commonName: string; organizations: readonly string[]; sha256?: string };
-  /** Of an Authorization header. */
+  /** The token of an Authorization header. */
   bearerToken?: string;
 }
 
@@ -26,7 +26,7 @@ export interface Authenticator {
 
 export const ANONYMOUS: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
 const AUTHENTICATED = 'system:authenticated';
-/** Where Kubernetes says by which credential a user came. */
+/** The field in which Kubernetes records the credential of a user. */
 const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 
 export function createAuthenticator(

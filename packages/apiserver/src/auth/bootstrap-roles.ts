@@ -1,6 +1,6 @@
-// The roles and bindings that every Kubernetes cluster starts with, as far as this server has what they are about. They
-// are made when they are absent; rules that a later version adds are added to those that are there, unless the annotation
-// says otherwise. Nothing is ever taken away from them.
+// The roles and bindings that every Kubernetes cluster starts with, as far as this server has their resources. They are created when they
+// are absent. Rules that a later version adds are added to existing roles, unless the annotation forbids it. No rule is ever removed from
+// them.
 import type { UnknownObject } from '@capstan/kube';
 import { type Core, newUid, timestamp } from '../core.ts';
 import { missingRules, type PolicyRule, rulesOf } from './policy-rule.ts';
@@ -8,7 +8,7 @@ import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, MASTERS, RBAC_GROUP } from './rba
 
 export const AUTOUPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 
-/** Makes what is missing, before the first request. */
+/** Creates the missing ones before the first request. */
 export function installBootstrapRoles(core: Core): void {
   for (const role of ROLES) {
     const present = core.store.get(CLUSTER_ROLES, role.name);

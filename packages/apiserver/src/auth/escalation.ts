@@ -1,5 +1,5 @@
-// Users cannot grant rights that they do not hold: to write a role, they must hold its rules (or may `escalate`); to bind one,
-// they must hold what it grants (or may `bind` it). The messages are those of Kubernetes.
+// Users cannot grant rights that they do not hold: to write a role, they must hold its rules (or may `escalate`); to bind a role, they must
+// hold its rules (or may `bind` it). The messages are those of Kubernetes.
 import type { UnknownObject } from '@capstan/kube';
 import type { Admission, AdmissionRequest, UserInfo } from '../core.ts';
 import { forbidden, notFound, StatusError } from '../errors.ts';
@@ -18,7 +18,7 @@ import {
   type RoleRef,
 } from './rbac.ts';
 
-/** Runs the other admission first, so that what is checked is what will be stored. */
+/** Runs the other admission first, so that the final object is checked. */
 export function escalationAdmission(authorizer: Authorizer, first: Admission | undefined): Admission {
   const confirm = (request: AdmissionRequest, changed: UnknownObject | undefined) => {
     const object = changed ?? request.object;

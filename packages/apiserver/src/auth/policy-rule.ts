@@ -28,7 +28,7 @@ export function missingRules(held: readonly PolicyRule[], wanted: readonly Polic
   const merged = new Map<string, PolicyRule>();
   for (const rule of missing) {
     const { verbs, ...rest } = rule;
-    // What was asked for twice is reported twice, as Kubernetes does; rules about paths stay apart.
+    // A duplicate request is reported twice, as Kubernetes does. Rules about paths stay apart.
     const id = rule.nonResourceURLs ? `${merged.size}` : JSON.stringify(rest);
     merged.set(id, { ...rule, verbs: [...(merged.get(id)?.verbs ?? []), ...verbs] });
   }
@@ -51,7 +51,7 @@ export function describeRule(rule: PolicyRule): string {
 /** A list as Go's %q prints it. */
 export const goList = (values: readonly string[]) => `[${values.map((one) => JSON.stringify(one)).join(' ')}]`;
 
-/** The rules of a stored role; what is not a rule is left out. */
+/** Returns the rules of a stored role; invalid ones are left out. */
 export function rulesOf(role: object): PolicyRule[] {
   const { rules } = role as { rules?: unknown };
   if (!Array.isArray(rules)) return [];

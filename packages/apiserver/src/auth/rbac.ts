@@ -1,5 +1,5 @@
-// Who may do what, by the roles and bindings in the store. Bindings are kept by subject, and that index is recreated when
-// a binding has changed; roles are looked up when they are needed, so they need no index.
+// Authorization by the roles and bindings in the store. Bindings are kept by subject, and that index is recreated when a binding has
+// changed. Roles are looked up when they are needed, so they need no index.
 import type { UnknownObject } from '@capstan/kube';
 import type { UserInfo } from '../core.ts';
 import { notFound } from '../errors.ts';
@@ -20,7 +20,7 @@ export const MASTERS = 'system:masters';
 
 export interface Decision {
   allowed: boolean;
-  /** Which binding allows it, or what was wrong with those that might have. */
+  /** The binding that allows it, or the problems of those that might have. */
   reason: string;
 }
 

@@ -116,7 +116,7 @@ function userInfo({ name, uid, groups, extra }: UserInfo): JsonObject {
 
 const specOf = (review: UnknownObject) => (review['spec'] ?? {}) as JsonObject;
 
-/** Throws what is wrong with its question, then `others`, then that it has metadata. */
+/** Throws the errors of its question, then `others`, then an error if it has metadata. */
 function checkAccessReview(review: UnknownObject, others: readonly FieldError[] = []): void {
   const { resourceAttributes, nonResourceAttributes } = specOf(review);
   const errors: FieldError[] = [];

@@ -1,5 +1,5 @@
-// Tokens of service accounts: JSON Web Tokens (RFC 7519) signed with ES256 by the cluster's own key, with Kubernetes'
-// claims. A token is good while its account is there, and what it is bound to (a pod, a secret, a node).
+// Tokens of service accounts: JSON Web Tokens (RFC 7519) signed with ES256 by the cluster's own key, with Kubernetes' claims. A token is
+// valid while its account exists, and the object that it is bound to (a pod, a secret, a node).
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import type { UnknownObject } from '@capstan/kube';
 import { type Core, newUid, type UserInfo } from '../core.ts';
@@ -14,7 +14,7 @@ export interface IssueTokenOptions {
   account: UnknownObject;
   audiences: readonly string[];
   expirationSeconds: number;
-  /** What else has to be there for the token to be good. */
+  /** Further objects that must exist for the token to be valid. */
   bound?: BoundObjects;
 }
 

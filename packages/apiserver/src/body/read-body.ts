@@ -12,7 +12,7 @@ export interface RequestBody extends Partial<ParsedText> {
   /** A JSON value; bytes where they are protobuf; undefined where there is none. */
   body?: unknown;
   contentType?: string;
-  /** What a strict reader objects to. */
+  /** The objections of a strict reader. */
   duplicates: readonly string[];
   source?: BodySource;
 }
@@ -61,7 +61,7 @@ export async function readBody(
   if (type === PROTOBUF) return { ...typed, body: bytes };
   if (JSON_TYPES.has(type)) return { ...typed, ...(await parsed(bytes, 'json')) };
   if (YAML_TYPES.has(type)) return { ...typed, ...(await parsed(bytes, 'yaml')) };
-  // The verb knows which patches it takes, and says so.
+  // The verb knows the types of patches that it supports, and reports others.
   if (method === 'PATCH') return typed;
   return { ...typed, source: { text: '', isUnsupported: true } };
 }

@@ -1,4 +1,4 @@
-// The built-in resources, made from the generated tables; what a table cannot say is in strategies.ts.
+// The built-in resources, created from the generated tables. Behaviour that a table cannot express is in strategies.ts.
 import {
   type BuiltinResource,
   type BuiltinSchema,
@@ -61,7 +61,7 @@ export function loadBuiltins(): BuiltinTypes {
   };
 }
 
-/** What is written to a subresource and never stored as it is, is read as any other object. */
+/** Subresources that are written and never stored as they are; they are read as any other object. */
 const WRITTEN = new Set(['binding', 'eviction', 'scale', 'token']);
 
 function withBodies(resource: Resource, built: (one: BuiltinResource) => Resource): Resource {

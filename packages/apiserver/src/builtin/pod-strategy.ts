@@ -1,5 +1,5 @@
-// What Kubernetes' admission gives to every new pod: an account, a priority, tolerations of nodes that are not ready, and
-// the class of service that follows from its resources.
+// The additions of Kubernetes' admission to every new pod: an account, a priority, tolerations of nodes that are not ready, and the class
+// of service that follows from its resources.
 import {
   type Container,
   compareQuantities,
@@ -21,7 +21,7 @@ import type { Store } from '../store/store.ts';
 const PATIENCE_SECONDS = 300;
 const UNREADY_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 
-/** What a pod says of itself before anybody has looked at it. */
+/** The status of a new pod. */
 export function newPodStatus(object: UnknownObject): Pod['status'] & object {
   const { spec, metadata } = object as Pod;
   const isGated = (spec?.schedulingGates ?? []).length > 0;
@@ -79,7 +79,7 @@ export function admitPod(store: Store, given: UnknownObject, random?: Random): U
   };
 }
 
-/** What the runtime class of a pod adds to it: what running it costs besides, and where it can run. */
+/** The additions of a pod's runtime class: the overhead of running it, and the nodes where it can run. */
 function runtimeOf(store: Store, { spec, metadata }: Pod): Partial<PodSpec> {
   const name = spec?.runtimeClassName;
   const refuse = (why: string) =>
@@ -191,7 +191,7 @@ const SYSTEM: Readonly<Record<string, number>> = {
   'system-node-critical': 2_000_001_000,
 };
 
-/** A pod names a class; what follows from the class it may repeat, and not change. */
+/** A pod names a class. It may repeat the values that follow from the class, and not change them. */
 function priorityOf(store: Store, { metadata, spec }: Pod) {
   const computed = classOf(store, metadata.name ?? '', spec?.priorityClassName ?? '');
   const refuse = (what: string, given: unknown, own: unknown) =>
@@ -229,7 +229,7 @@ function classOf(store: Store, podName: string, name: string) {
 
 const COMPUTE = ['cpu', 'memory'] as const;
 
-/** Guaranteed: every container is limited, and gets what it is limited to. Best effort: none says anything. */
+/** Guaranteed: every container has limits, and requests equal to them. Best effort: no container has any. */
 function qosClass(...lists: (readonly Container[])[]): string {
   const containers = lists.flat();
   const isSet = (quantity: string | undefined) =>
@@ -246,7 +246,7 @@ function qosClass(...lists: (readonly Container[])[]): string {
   return containers.every(isFixed) ? 'Guaranteed' : 'Burstable';
 }
 
-// Validation, which comes later, says what is wrong with a quantity.
+// The later validation reports an invalid quantity.
 function safely(test: () => boolean): boolean {
   try {
     return test();

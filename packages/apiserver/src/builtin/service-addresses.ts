@@ -1,7 +1,7 @@
-// Addresses and node ports of Services. What is taken is what the stored Services have, so nothing else is kept: a restart
-// finds the same. Allocation happens in the same step as the write, so two Services never get the same. The search goes
-// round: an address that became free is given out again as late as possible, because clients may still use it. It begins
-// anywhere, so that several clusters on one machine, which share its loopback addresses, hardly ever meet.
+// Addresses and node ports of Services. The stored Services are the only record of taken ones, so a restart finds the same. Allocation
+// happens in the same step as the write, so two Services never get the same. The search goes round: a freed address is used again as late
+// as possible, because clients may still use it. The search begins at a random place, so that several clusters on one machine, which share
+// its loopback addresses, hardly ever meet.
 import { isIP } from 'node:net';
 import type { Random, Service, ServicePort, ServiceSpec, UnknownObject } from '@capstan/kube';
 import { type FieldError, fieldInvalid, requestError, serviceUnavailable } from '../errors.ts';
@@ -20,7 +20,7 @@ const FIRST_PORT = 30_000;
 const PORTS = 2768;
 
 export interface ServiceAddresses {
-  /** The Service with everything that it is given, or what it asks for and cannot have. */
+  /** Returns the Service with all allocated values, or errors for the requested values that it cannot have. */
   complete(service: UnknownObject, old: UnknownObject | undefined): { object: UnknownObject; errors: FieldError[] };
 }
 
@@ -180,7 +180,7 @@ export function createServiceAddresses(store: Store, random: Random): ServiceAdd
     throw requestError(`failed to allocate requested HealthCheck NodePort ${wanted}: ${problem}`);
   };
 
-  /** Each step relies on what the ones before it have found right. */
+  /** Each step relies on the checks of the earlier ones. */
   const completed = (given: ServiceSpec, old: ServiceSpec | undefined, errors: FieldError[]): ServiceSpec => {
     let spec = sameAddresses(old ? keepGiven(given, old) : given, old);
     if (spec.type !== 'ExternalName') {
@@ -237,14 +237,14 @@ function sameAddresses(spec: ServiceSpec, old: ServiceSpec | undefined): Service
   return { ...spec, clusterIPs: clusterIP === '' && before !== '' ? [] : [clusterIP] };
 }
 
-/** What is read of a Service with an address always has the list of its addresses too. */
+/** A Service with an address is always read with the list of its addresses. */
 export function withClusterIPs(service: UnknownObject): UnknownObject {
   const spec = specOf(service);
   if (!spec.clusterIP || (spec.clusterIPs ?? []).length > 0) return service;
   return { ...service, spec: { ...spec, clusterIPs: [spec.clusterIP] } };
 }
 
-/** Who replaces a Service without saying what it was given lets it keep that, as far as its type still has it. */
+/** A replaced Service keeps its allocated values if the request leaves them out, as far as its type still has them. */
 function keepGiven(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   let result = spec;
   if (spec.type !== 'ExternalName' && old.type !== 'ExternalName') {
@@ -314,7 +314,7 @@ function withFamilies(given: ServiceSpec, old: ServiceSpec | undefined, errors: 
   return { ...spec, ipFamilies: families };
 }
 
-/** What is wrong with addresses and their families by themselves. */
+/** Returns the errors of addresses and their families by themselves. */
 function addressErrors(errors: FieldError[], spec: ServiceSpec): void {
   const { clusterIP = '', clusterIPs = [], ipFamilies = [], ipFamilyPolicy } = spec;
   const wrong = (detail: string) => errors.push(fieldInvalid('spec.clusterIPs', clusterIPs, detail));
@@ -349,7 +349,7 @@ function addressErrors(errors: FieldError[], spec: ServiceSpec): void {
   }
 }
 
-/** Without what the old type had and the new one has not, unless the request sets it to something else. */
+/** Removes the values that only the old type has, unless the request sets them to something else. */
 function withoutFormer(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   const gone: (keyof ServiceSpec)[] = [];
   if (old.type !== 'ExternalName' && spec.type === 'ExternalName') {

@@ -1,4 +1,4 @@
-// What distinguishes the built-in kinds beyond their schemas: names, generation, defaults, grace, selectable fields.
+// The differences between the built-in kinds beyond their schemas: names, generation, defaults, grace, selectable fields.
 import type { EndpointSlice, PersistentVolumeClaim, PodSpec, UnknownObject } from '@capstan/kube';
 import { defaultDefinition } from '../crd/definition-strategy.ts';
 import { withTemplateLabels } from '../defaults/kind-defaults.ts';
@@ -94,7 +94,7 @@ export const builtinDefaults: Readonly<Record<string, Defaults>> = {
   namespaces: (namespace) => labelled(withPhase(namespace)),
 };
 
-/** A namespace is active unless its status says otherwise, also where it has none. */
+/** A namespace is active unless its status has another phase, also where it has no status. */
 function withPhase(namespace: UnknownObject): UnknownObject {
   const status = isObject(namespace['status']) ? namespace['status'] : {};
   const { phase } = status;
@@ -108,7 +108,7 @@ function labelled(namespace: UnknownObject): UnknownObject {
   return { ...namespace, metadata: { ...namespace.metadata, labels } };
 }
 
-/** Counts the changes of a DaemonSet's template: an annotation of what was a field once. */
+/** Counts the changes of a DaemonSet's template: an annotation that was a field once. */
 const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
 
 function withTemplateGeneration(daemonSet: UnknownObject, generation: number): UnknownObject {
@@ -178,7 +178,7 @@ const TRAITS: Readonly<Record<string, readonly Trait[]>> = {
 
 const has = (id: string, trait: Trait) => TRAITS[id]?.includes(trait) === true;
 
-/** Where the kinds that make pods say what they are like. */
+/** The places of pod specs in the kinds that create pods. */
 const POD_PLACES: Readonly<Record<string, readonly string[]>> = {
   pods: ['spec'],
   'deployments.apps': ['spec', 'template', 'spec'],
@@ -221,7 +221,7 @@ function podWarningsAt(path: readonly string[]): NonNullable<Strategy['warnings'
 
 const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
 
-/** A Job selects its pods by its own uid, unless its author says that he selects them himself. */
+/** A Job selects its pods by its own uid, unless its author sets the selector. */
 function withJobSelector(job: UnknownObject): UnknownObject {
   if (valueAt(job, ['spec', 'manualSelector']) === true) return withTemplateLabels(job);
   const { uid = '', name = '' } = job.metadata;
@@ -231,7 +231,7 @@ function withJobSelector(job: UnknownObject): UnknownObject {
     const value = valueAt(job, path);
     return isObject(value) ? value : {};
   };
-  // What the author set instead is refused by validation.
+  // Validation refuses other values of the author.
   const labels = { ...own, ...former, ...given(['spec', 'template', 'metadata', 'labels']) };
   const labelled = withValueAt(job, ['spec', 'template', 'metadata', 'labels'], labels);
   const asked = given(['spec', 'selector', 'matchLabels']);
@@ -241,8 +241,8 @@ function withJobSelector(job: UnknownObject): UnknownObject {
 }
 
 /**
- * A claim names what fills its volume in two fields, of which either follows from the other. What the older one cannot name
- * is dropped from it.
+ * A claim names the source of its volume in two fields, either of which follows from the other. Kinds that the older field cannot name are
+ * dropped from it.
  */
 function withDataSources(claim: UnknownObject, old?: UnknownObject): UnknownObject {
   const { spec } = claim as PersistentVolumeClaim;

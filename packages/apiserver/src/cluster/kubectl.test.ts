@@ -1,5 +1,4 @@
-// What the real kubectl makes of this server: commands as people type them, with what they print. Ages, uids and the like
-// are written as <…> below.
+// The real kubectl against this server: commands as people type them, with their output. Ages, uids and the like are written as <…> below.
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
-// The keys of an embedded cluster: an authority of its own, what it issued for the server and for the administrator, and for
-// each logical cluster the key that signs tokens. All of them are kept, so kubeconfigs and tokens stay good over restarts;
-// what has lived two thirds of its life, or was made for other addresses, is issued again at the next start.
+// The keys of an embedded cluster: an authority of its own, the certificates that it issued for the server and for the administrator, and
+// for each logical cluster the key that signs tokens. All of them are kept, so kubeconfigs and tokens stay valid over restarts. A
+// certificate is issued again at the next start after two thirds of its life, or if it was made for other addresses.
 import { createPrivateKey, generateKeyPair, type KeyObject, randomBytes, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';

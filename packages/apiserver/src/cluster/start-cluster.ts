@@ -40,7 +40,7 @@ export interface ClusterOptions {
   port?: number;
   /** For each cluster: looks at every write; default none. */
   admission?: (cluster: string) => Admission;
-  /** For each cluster: finds what containers wrote; default: logs are not served. */
+  /** Returns the reader of the output of containers for each cluster; default: logs are not served. */
   readLogs?: (cluster: string) => ReadLogs;
   /** For each cluster: connects to pods (exec, attach, port-forward); default: refused. */
   podStreams?: (cluster: string) => PodStreams;

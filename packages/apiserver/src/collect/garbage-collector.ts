@@ -1,4 +1,4 @@
-// Owner references: what happens to dependents when their owner goes.
+// Owner references: the handling of dependents when their owner is deleted.
 //   background  the owner is gone; dependents whose every owner is gone are deleted
 //   foreground  the owner waits (finalizer foregroundDeletion) until the dependents that block it are gone
 //   orphan      dependents lose the reference first (finalizer orphan), then the owner goes
@@ -85,7 +85,7 @@ export function startGarbageCollector(
     );
   };
 
-  /** Does what an owner in deletion waits for, and lets it go when that is done. */
+  /** Does the work that an owner in deletion waits for, and releases it at the end. */
   const finishOwner = async (uid: string): Promise<void> => {
     const place = alive.get(uid);
     const owner = place && at(place);

@@ -36,7 +36,7 @@ export function startNamespaceController(
     // One that an admission wants to keep does not keep the others.
     const refusals: unknown[] = [];
     const left: Remaining[] = [];
-    // What runs goes before what it may need to end: its configuration, its accounts and their roles.
+    // Pods go before the objects that they may need to end: their configuration, their accounts and the roles of these.
     for (const isPods of [true, false]) {
       for (const resource of core.registry.all()) {
         if (!resource.namespaced || (resource.storageKey === PODS) !== isPods) continue;
@@ -59,7 +59,7 @@ export function startNamespaceController(
     await operations.change(NAMESPACES, name, finalized, 'finalize');
   };
 
-  /** Writes into the status what the namespace waits for. */
+  /** Writes the reasons for the wait into the status of the namespace. */
   const report = (name: string, left: readonly Remaining[]) =>
     operations.change(
       NAMESPACES,

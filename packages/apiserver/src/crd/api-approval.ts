@@ -1,4 +1,4 @@
-// Groups of Kubernetes itself: the one that defines a kind in one says who has approved of it.
+// Groups of Kubernetes itself: a definition of a kind in one must name its approval.
 import type { CustomResourceDefinition } from '@capstan/kube';
 import { type FieldError, fieldInvalid, fieldRequired } from '../errors.ts';
 

@@ -1,6 +1,6 @@
-// Conversion webhooks of definitions. Everything that reads and writes objects is synchronous, so a conversion that is not known yet
-// throws what is needed; the request then waits for the webhook and starts again, and finds the result. Nothing is stored before every
-// conversion that it takes is known. https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/
+// Conversion webhooks of definitions. All code that reads and writes objects is synchronous, so a missing conversion is thrown. The request
+// then waits for the webhook, starts again, and finds the result. Nothing is stored before every conversion that it needs is known.
+// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/
 import { createHash } from 'node:crypto';
 import type { CustomResourceDefinition, Random, UnknownObject } from '@capstan/kube';
 import { CallFailure } from '../admission/call-failure.ts';
@@ -34,7 +34,7 @@ export class ConversionNeeded extends Error {
 
 /** As long as kube-apiserver waits. */
 const TIMEOUT_SECONDS = 30;
-/** Of one request: a webhook whose results are never what it was asked for must not be asked for ever. */
+/** The limit of one request: a webhook that never returns the requested result must not be called for ever. */
 const MAX_ROUNDS = 200;
 const MAX_KEPT = 5_000;
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
@@ -87,7 +87,7 @@ export function createConversions(
   };
 }
 
-/** What a conversion is a function of: everything but the metadata that the server itself writes. */
+/** The input of a conversion: everything but the metadata that the server itself writes. */
 function keyOf(object: UnknownObject, apiVersion: string): string {
   const { metadata, ...rest } = object;
   const { name, namespace, labels, annotations } = metadata;
@@ -168,7 +168,7 @@ function createMemory() {
       bytes += size - (entries.get(key)?.bytes ?? 0);
       entries.set(key, { object, bytes: size });
       for (const [oldest, { bytes: freed }] of entries) {
-        // What was just learnt is needed next.
+        // The newest conversion is needed next.
         if ((entries.size <= MAX_KEPT && bytes <= MAX_KEPT_BYTES) || oldest === key) break;
         entries.delete(oldest);
         bytes -= freed;

@@ -34,9 +34,9 @@ export interface CustomResourceOptions {
   compiler: TypeCompiler;
   /** Evaluates CEL rules; without it they are not enforced. */
   evaluateRule: EvaluateRule | undefined;
-  /** Writes metadata as Go does: without what is empty. */
+  /** Writes metadata as Go does: without empty values. */
   meta: Defaults;
-  /** What is wrong with the types of metadata. */
+  /** Returns the problem of the types of metadata. */
   metaProblem: (metadata: unknown) => string | undefined;
   /** Conversion webhooks of definitions that have one. */
   conversions: Pick<Conversions, 'of'>;
@@ -89,7 +89,8 @@ function versionOf(
   const storage = (stored.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema;
   const fillStored = compileDefaults(storage);
   const fillApplied = compileDefaults(schema, { keepsNulls: true });
-  // What was stored before the schema had a default gets it when it is read: from the stored version, whatever was asked for.
+  // An object that was stored before the schema had a default gets it when it is read: from the stored version, whatever version was
+  // requested.
   const whole = (object: UnknownObject) => fillStored(renamed({ group }, stored.name, object)) as UnknownObject;
   const converter = conversions.of(crd);
   const shown = (object: UnknownObject) =>
@@ -113,10 +114,10 @@ function versionOf(
     selectableFields: (version.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, '')),
     ...(converter && { isConverted: true }),
     convert: converter ? shown : (object) => renamed({ group }, version.name, whole(object)),
-    // What the stored version does not know is not kept, nor is the order in which fields came.
+    // Fields that the stored version does not know are not kept, nor is the order of fields.
     toStored: (object) => sorted(whole(prune(storage, kept(object), { isResource: true }).value)),
     typeProblem: (body) => metaProblem((body as { metadata?: unknown }).metadata),
-    // A null in what was applied, or left of it, is not taken for nothing.
+    // A null in the applied or resulting object is kept.
     settleApplied(object) {
       const { value } = prune(schema, object, { isResource: true, metadata: pruneMeta });
       const filled = fillApplied(value) as UnknownObject;
@@ -192,7 +193,7 @@ export function plainError({ type, field, message }: SchemaFieldError): FieldErr
 
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 
-// Metadata has the same type everywhere, whatever a schema says about it (it may only restrict the name).
+// Metadata has the same type everywhere. A schema may only restrict the name.
 function withMetadata(schema: SchemaSource): SchemaSource {
   const properties = {
     ...schema.properties,

@@ -9,8 +9,8 @@ import { acceptedOf, namingOf, written } from './definition-names.ts';
 import { CLEANUP_FINALIZER, CRD_STORAGE_KEY, isDefinition, isEstablished } from './definition-strategy.ts';
 
 /**
- * Serves what definitions describe, from the moment they are stored (so the answer to their creation comes after), says in
- * their status which names they got, and clears away the objects of a definition that is being deleted before it lets it go.
+ * Serves the kinds of definitions from the moment they are stored (so the answer to their creation comes after), records their accepted
+ * names in the status, and removes the objects of a definition that is being deleted before it releases it.
  */
 const REMOVED = 'removed all instances';
 

@@ -43,7 +43,7 @@ export function namingOf(crd: CustomResourceDefinition, group: readonly CustomRe
 export const acceptedOf = ({ status }: CustomResourceDefinition): Partial<CustomResourceDefinitionNames> =>
   status?.acceptedNames ?? {};
 
-/** As Go writes them: without what is empty, except what is required. */
+/** The names as Go writes them: without empty values, except for required ones. */
 export function written(names: Partial<CustomResourceDefinitionNames>): CustomResourceDefinitionNames {
   const { plural = '', kind = '', singular, listKind, shortNames = [], categories = [] } = names;
   return {

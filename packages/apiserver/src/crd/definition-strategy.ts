@@ -1,5 +1,5 @@
-// What the server itself makes of a CustomResourceDefinition: names that follow from others, the versions that are stored, and
-// the finalizer that keeps a deleted one until its objects are gone. Conditions are the controller's.
+// The server's own changes of a CustomResourceDefinition: names that follow from others, the versions that are stored, and the finalizer
+// that keeps a deleted one until its objects are gone. Conditions are the controller's.
 import {
   type CustomResourceDefinition,
   checkCrd,
@@ -33,11 +33,11 @@ export function definitionStrategy(now: () => string): Partial<Strategy> {
   };
 }
 
-/** Fills in what a definition may leave out. */
+/** Fills in the optional fields of a definition. */
 export function defaultDefinition(given: UnknownObject): UnknownObject {
   const object = withStoredVersion(withTimes(given));
   if (!isObject(object['spec'])) return object;
-  // Go leaves out what is false.
+  // Go leaves out false values.
   const { preserveUnknownFields, ...others } = object['spec'];
   const spec: JsonObject = preserveUnknownFields ? object['spec'] : others;
   const conversion = spec['conversion'] ?? { strategy: 'None' };
@@ -102,7 +102,7 @@ function withStored(object: UnknownObject, old: UnknownObject): UnknownObject {
   return { ...object, status: { ...status, storedVersions } };
 }
 
-/** A first deletion says so in the status, and waits for the objects of the kind, whatever it asks for itself. */
+/** The first deletion is recorded in the status, and waits for the objects of the kind, whatever options it has. */
 function marked(object: UnknownObject, at: string, now: () => string): UnknownObject {
   const finalizers = object.metadata.finalizers ?? [];
   const held = finalizers.includes(CLEANUP_FINALIZER) ? finalizers : [...finalizers, CLEANUP_FINALIZER];
@@ -114,7 +114,7 @@ function marked(object: UnknownObject, at: string, now: () => string): UnknownOb
 function validate(object: UnknownObject, old: UnknownObject | undefined): FieldError[] {
   const crd = (isObject(object['spec']) ? object : { ...object, spec: {} }) as unknown as CustomResourceDefinition;
   const before = old as CustomResourceDefinition | undefined;
-  // The name of what is there has been judged.
+  // The name of an existing object has been checked.
   const errors = checkCrd(crd)
     .filter(({ field }) => !(before && field === 'metadata.name'))
     .map(plainError);
@@ -130,7 +130,7 @@ function validate(object: UnknownObject, old: UnknownObject | undefined): FieldE
   return errors;
 }
 
-/** Of a conversion webhook; that others have none has been checked. */
+/** Returns the problems of a conversion webhook; it has been checked that others have none. */
 function conversionProblems({ spec: { conversion } }: CustomResourceDefinition): FieldError[] {
   if (conversion?.strategy !== 'Webhook') return [];
   const errors: FieldError[] = [];

@@ -1,4 +1,4 @@
-// A version of a definition as Go writes it: without what is empty, false or an empty text, where that says nothing.
+// A version of a definition as Go writes it: without empty or false values, where they have no meaning.
 import { isObject, type JsonObject } from '../json/copy.ts';
 
 export function writtenVersion(version: unknown): unknown {

@@ -1,6 +1,6 @@
-// Defaults of built-in kinds. They belong to types (a Container has them wherever it stands), so they are applied from the
-// inside out along the schema, together with what Go does by itself: a struct that is no pointer is always written, `{}` at
-// least, and so are some zeros and nulls, while other fields are left out when they are zero or empty (go-fields.ts).
+// Defaults of built-in kinds. They belong to types (a Container has them in every place), so they are applied from the inside out along the
+// schema, together with the additions of Go itself: a struct that is no pointer is always written, at least as `{}`, and so are some zeros
+// and nulls, while other fields are left out when they are zero or empty (go-fields.ts).
 import { type BuiltinSchema, storedQuantity } from '@capstan/kube';
 import { isObject, type JsonObject } from '../json/copy.ts';
 import type { Defaults } from './fill.ts';
@@ -9,8 +9,8 @@ import { cleanerOf, type GoFields, writtenZero } from './go-fields.ts';
 type Schemas = ReadonlyMap<string, BuiltinSchema>;
 
 /**
- * A function from definitions to what fills in their defaults; undefined where there is nothing to fill in. `isStored`: values
- * that have been to the storage and back.
+ * Returns a function from definitions to the functions that fill in their defaults; undefined where there is nothing to fill in.
+ * `isStored`: values that have been to the storage and back.
  */
 export function createDefaulter(
   schemas: Schemas,
@@ -112,7 +112,7 @@ function sameOr(before: readonly unknown[], after: readonly unknown[]): readonly
 
 const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity';
 
-/** Quantities have one way to be written; validation says what is wrong with the others. */
+/** Quantities are written in one form; validation reports invalid ones. */
 function quantity(value: unknown): unknown {
   if (typeof value !== 'string' && typeof value !== 'number') return value;
   try {

@@ -9,7 +9,7 @@ interface Case {
   name: string;
   path: string;
   object: Record<string, unknown>;
-  /** Parts of what the server answers. */
+  /** Parts of the server's answer. */
   expected: Record<string, unknown>;
 }
 
@@ -129,7 +129,7 @@ const cases: Case[] = [
       'spec.progressDeadlineSeconds': 600,
       'spec.strategy': { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '25%', maxSurge: '25%' } },
       'spec.template.spec.restartPolicy': 'Always',
-      // Of pods only.
+      // Only pods have it.
       'spec.template.spec.enableServiceLinks': undefined,
       status: {},
     },

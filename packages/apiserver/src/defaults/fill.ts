@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../json/copy.ts';
 
-/** Fills in what a type leaves out; returns a new value, or the same one when nothing is missing. */
+/** Fills in the missing fields of a type; returns a new value, or the same one when nothing is missing. */
 export type Defaults = (value: JsonObject) => JsonObject;
 
 /** Sets the fields that are absent: those that are pointers in Go, for which zero is a value. */

@@ -1,11 +1,11 @@
-// What Go's JSON encoder does with the fields of the built-in types that nothing set, or set to nothing: generated, because the
-// OpenAPI document knows neither pointers nor `omitempty`.
+// The handling of unset and empty fields of the built-in types by Go's JSON encoder: generated, because the OpenAPI document knows neither
+// pointers nor `omitempty`.
 import { readFileSync } from 'node:fs';
 import type { BuiltinSchema } from '@capstan/kube';
 import { isObject, type JsonObject } from '../json/copy.ts';
 import type { Defaults } from './fill.ts';
 
-/** Of each type its fields by what is done with them; those that are not named are written when they are there. */
+/** The fields of each type by their handling. Other fields are written when they are present. */
 export type GoFields = ReadonlyMap<string, Readonly<Partial<Record<GoEffect, readonly string[]>>>>;
 
 // `zero`: always written, as its zero. `null`: always written, null when not set. `dropZero`: left out when zero. `dropEmpty`:
@@ -19,7 +19,7 @@ export function loadGoFields(): GoFields {
   return new Map(Object.entries(types));
 }
 
-/** What stands for a field that nothing set before the defaults of its type are looked at; undefined: nothing. */
+/** The value of an unset field before the defaults of its type apply; undefined: none. */
 export function writtenZero(
   types: GoFields,
   type: string,
@@ -32,7 +32,7 @@ export function writtenZero(
   return schema.type === 'string' ? '' : schema.type === 'boolean' ? false : schema.$ref !== undefined ? undefined : 0;
 }
 
-/** What Go writes for a field that nothing set; undefined: nothing. */
+/** The value that Go writes for an unset field; undefined: none. */
 export function unsetValue(
   types: GoFields,
   type: string,
@@ -43,8 +43,8 @@ export function unsetValue(
 }
 
 /**
- * Leaves out what Go leaves out of a value of this type, and writes null where it does; undefined: nothing to do. What comes
- * back from the storage has null where an empty list went in.
+ * Leaves out the fields that Go leaves out of a value of this type, and writes null where Go does; undefined: nothing to do. An empty list
+ * comes back from the storage as null.
  */
 export function cleanerOf(types: GoFields, type: string, isStored: boolean): Defaults | undefined {
   const effects = types.get(type);

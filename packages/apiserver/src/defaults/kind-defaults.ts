@@ -1,4 +1,4 @@
-// What Kubernetes fills into the other kinds.
+// The defaults of Kubernetes for the other kinds.
 import { isObject, type JsonObject, valueAt } from '../json/copy.ts';
 import { type Defaults, each, fillAbsent, fillZero, within } from './fill.ts';
 

@@ -1,4 +1,4 @@
-// What Kubernetes fills into pods, their templates and everything inside.
+// The defaults of Kubernetes for pods, their templates and all their parts.
 import { formatQuantity, parseQuantity } from '@capstan/kube';
 import { isObject, type JsonObject } from '../json/copy.ts';
 import { type Defaults, each, fillAbsent, fillZero, within } from './fill.ts';
@@ -79,7 +79,7 @@ function isLatest(image: string): boolean {
   return image !== '' && (colon < 0 || last.slice(colon + 1) === 'latest');
 }
 
-/** What is limited and not requested is requested up to its limit; in pods only, not in templates. */
+/** Resources with a limit and without a request get a request equal to the limit; in pods only, not in templates. */
 function requestLimits(container: JsonObject): JsonObject {
   return within(container, 'resources', (resources) => {
     const { limits } = resources;
@@ -95,7 +95,7 @@ function hostPorts(container: JsonObject): JsonObject {
 
 const MILLI = 1_000_000n;
 
-/** Nothing is measured finer than by the thousandth: what is, is rounded up. */
+/** Thousandths are the finest unit: finer values are rounded up. */
 function wholeMillis(quantities: JsonObject): JsonObject {
   let result = quantities;
   for (const [name, value] of Object.entries(quantities)) {
@@ -112,7 +112,7 @@ function roundUp(value: string | number): string | undefined {
     const rest = nanos % MILLI;
     return rest === 0n ? undefined : formatQuantity({ nanos: nanos - rest + (nanos > 0n ? MILLI : 0n), format });
   } catch {
-    // Validation says what is wrong with it.
+    // Validation reports the error.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-// What `kubectl explain` says about built-in kinds: our own words, short, for the kinds and the fields that people look up.
+// The descriptions of `kubectl explain` for built-in kinds: our own words, short, for the kinds and the fields that people look up.
 import type { BuiltinSchema } from '@capstan/kube';
 
 /** The definition with descriptions of itself and of its fields, where there are any. */

@@ -1,5 +1,5 @@
-// What is served, in the two forms that clients ask for: one document a group and version, or everything at once
-// (aggregated). Rebuilt only when what is served has changed.
+// The served kinds, in the two forms that clients request: one document for each group and version, or everything at once (aggregated).
+// Rebuilt only when the served kinds have changed.
 import type { ApiRequest, ApiResponse } from '@capstan/kube';
 import { compareVersions } from '../crd/version-order.ts';
 import type { Registry } from '../resources/registry.ts';

@@ -1,4 +1,4 @@
-// OpenAPI v2 from the documents of v3: what v2 cannot say is left out, so that old clients take it for valid.
+// OpenAPI v2 from the documents of v3: schemas that v2 cannot express are left out, so that old clients take their values for valid.
 import { createHash } from 'node:crypto';
 import type { ApiResponse } from '@capstan/kube';
 import { isObject, type JsonObject } from '../json/copy.ts';
@@ -41,7 +41,7 @@ function inV2(schema: JsonObject): JsonObject {
     else if (name === 'allOf' && Array.isArray(value)) Object.assign(result, ...value.map(inV2));
     else result[name] = value;
   }
-  // A value that may be null, or a number or a text, has no type there; nor has what may have fields that no schema names.
+  // A value that may be null, or a number or a text, has no type there; nor has an object with fields that no schema names.
   const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true;
   if (schema['nullable'] === true || isOpen) {
     for (const name of ['items', 'properties', 'additionalProperties']) delete result[name];

@@ -13,7 +13,8 @@ type Definitions = ReadonlyMap<string, BuiltinSchema>;
 type Json = Record<string, unknown>;
 
 // OpenAPI v2 in JSON has the schemas of all kinds and no operations. In protobuf it is the frame of a document without a kind in it:
-// kubectl reads it for manifests that are a List, and takes what is not described there for valid; the server judges it afterwards.
+// kubectl reads it for manifests that are a List, and takes kinds that are not described there for valid; the server validates them
+// afterwards.
 /** Answers requests under /openapi; undefined for any other path. */
 export function createOpenApi(registry: Registry, definitions: Definitions) {
   let made = -1;
@@ -231,7 +232,7 @@ function pathsOf(prefix: string, served: Served, name: string): Json {
 }
 
 const PATCHES = ['application/apply-patch+yaml', 'application/json-patch+json', 'application/merge-patch+json'];
-/** kubectl apply looks here for what it may send: strategic merge patches are for built-in kinds alone. */
+/** kubectl apply reads here which patches it may send: strategic merge patches are for built-in kinds alone. */
 const BUILTIN_PATCHES = [...PATCHES, 'application/strategic-merge-patch+json'];
 
 function isCustom(version: Served['version']): boolean {

@@ -1,6 +1,6 @@
-// The proof that an acknowledged write survives: a server under load is killed (SIGKILL) at random moments, again and again
-// on the same file, and each time the next one is asked for everything that was acknowledged before. Moments, keys and values
-// follow from the seed; what the system does with them does not, so a failure shows the seed and keeps the folder.
+// The proof that an acknowledged write survives: a server under load is killed (SIGKILL) at random moments, again and again on the same
+// file, and each successor must return everything that was acknowledged before. Moments, keys and values follow from the seed; the
+// behaviour of the system does not, so a failure shows the seed and keeps the folder.
 import { type ChildProcess, fork } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ export interface KillRoundsResult {
 
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
 const TOKEN = 'for-the-child-alone';
-/** The server is killed a moment after it has acknowledged as many writes as the round's number says. */
+/** The server is killed a moment after it has acknowledged the number of writes that belongs to the round. */
 const MAX_WRITES = 120;
 const MAX_MOMENT_MS = 4;
 const EARLY_SHARE = 0.1;
@@ -76,7 +76,7 @@ export async function killRounds(options: KillRoundsOptions): Promise<KillRounds
   return { rounds, writes: ledger.writes, early, problems };
 }
 
-/** Checks what the server remembers, then loads it until the moment has come; the caller kills it. */
+/** Checks the state of the server, then loads it until the moment has come; the caller kills it. */
 async function oneRound(
   child: Child,
   path: string,
@@ -120,7 +120,7 @@ async function audit(transport: Transport, ledger: Ledger): Promise<string[]> {
   const stream = await transport.watch({ method: 'GET', path: CONFIG_MAPS, query });
   if (isResponse(stream)) return [...problems, `a watch of the past is refused: ${JSON.stringify(stream.body)}`];
   const events: { type: string; object: UnknownObject }[] = [];
-  // What was seen comes in as many pieces as it likes; if the last of it is missing, the watch ends by itself.
+  // The events come in any number of pieces. If the last one is missing, the watch ends by itself.
   let seen = since;
   for await (const batch of seen < ledger.highest ? stream : []) {
     for (const { type, object } of batch) events.push({ type, object: object as UnknownObject });
@@ -180,14 +180,14 @@ async function watchAll(transport: Transport, ledger: Ledger, signal: AbortSigna
     if (isResponse(stream)) return;
     for await (const batch of stream) for (const { type, object } of batch) ledger.seen(type, object as UnknownObject);
   } catch {
-    // The connection broke: that is what this is about.
+    // The connection broke, as intended.
   }
 }
 
 interface Child {
   /** Makes it open the file, and does not wait. */
   go(path: string): void;
-  /** The same, and the port on which it serves. Throws what it said when it ends instead. */
+  /** The same, and the port on which it serves. Throws its output when it ends instead. */
   ready(path: string): Promise<number>;
   kill(): Promise<void>;
 }

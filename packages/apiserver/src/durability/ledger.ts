@@ -1,5 +1,4 @@
-// What was promised: every answer that a client got, and every event that a watcher saw. After each crash the server is
-// held to it.
+// The promises of the server: every answer that a client got, and every event that a watcher saw. They are checked after each crash.
 import type { UnknownObject } from '@capstan/kube';
 import { equalJson } from '../json/copy.ts';
 
@@ -12,9 +11,9 @@ export interface Ledger {
   refused(key: string): void;
   /** A watcher was shown it. */
   seen(type: string, object: UnknownObject): void;
-  /** What is wrong with the state after a restart; the ambiguous writes are settled by it. */
+  /** Returns the problems of the state after a restart, and settles the ambiguous writes by it. */
   check(revision: number, objects: readonly UnknownObject[]): string[];
-  /** What is wrong with the past, as a watch from `since` replays it. */
+  /** Returns the problems of the past, as a watch from `since` replays it. */
   checkPast(since: number, events: readonly { type: string; object: UnknownObject }[]): string[];
   /** Resolves once that many writes have been acknowledged. */
   reaches(writes: number): Promise<void>;

@@ -1,4 +1,4 @@
-// npm run durability -- [--rounds 1000] [--seed 1]: kills a server under load that many times and checks what it kept.
+// npm run durability -- [--rounds 1000] [--seed 1]: kills a server under load that many times and checks its data.
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -13,7 +13,7 @@ export interface HeldBytes {
 export interface ByteLimits {
   readonly connection: number;
   readonly user: number;
-  /** Of all users of a level together. */
+  /** The sum of all users of a level. */
   readonly level: number;
 }
 

@@ -1,5 +1,5 @@
-// Clients that do not read what they asked for. An answer waits for them for a while, and then its stream (over HTTP/1.1 its connection)
-// is ended.
+// Clients that do not read their answers. An answer waits for them for a while, and then its stream (over HTTP/1.1 its connection) is
+// ended.
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '@capstan/kube';
 

@@ -81,7 +81,7 @@ test('requests and watches share one connection, and their answers are those of 
 test('bodies of many writes fit into a connection at once', async (t) => {
   const { session } = await serve(t);
   assert.equal((await ask(session, { path: CONFIG_MAPS })).status, 200);
-  // What the client may still send on the connection, all streams together.
+  // The bytes that the client may still send on the connection, all streams together.
   assert.ok((session.state.remoteWindowSize ?? 0) > 10 * 1024 * 1024, String(session.state.remoteWindowSize));
 });
 

@@ -6,7 +6,7 @@ import type { UserInfo } from '../core.ts';
 import { unauthorized } from '../errors.ts';
 import type { ApiServer } from '../server.ts';
 
-/** What may be asked without saying who asks: load balancers and scripts that wait for the server do. */
+/** The paths that need no credentials: load balancers and scripts that wait for the server request them. */
 const PUBLIC = /^\/(healthz|livez|readyz|version)\/?$/;
 
 /** Who sends a request, and as whom it acts. Throws Unauthorized, or Forbidden where he may not act as that user. */

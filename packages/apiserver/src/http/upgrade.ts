@@ -46,7 +46,7 @@ export async function handleUpgrade(
   head: Buffer,
   { route, refusal, logger, closing }: UpgradeOptions,
 ): Promise<void> {
-  // What comes before the stream is read must wait in it.
+  // Data that arrives before the stream is read must wait in it.
   socket.removeAllListeners('data');
   socket.pause();
   socket.on('error', () => {});

@@ -9,12 +9,12 @@ const PIECE_EVENTS = 200;
 const PIECE_BYTES = 256 * 1024;
 const CHUNK_END = Buffer.from('\r\n');
 const LARGE_BYTES = 32 * 1024;
-/** Of encoded events, which watchers take within moments of each other. */
+/** The limit of kept encoded events, which watchers take within moments of each other. */
 const KEPT_BYTES = 4 * 1024 * 1024;
 
 /**
- * Writes watches: one line of JSON an event, or one frame of protobuf. What many watchers share is encoded once and kept for a while. A watcher that
- * does not read is waited for; its events gather in the server's stream, which ends when they are too many, and the
+ * Writes watches: one line of JSON for each event, or one frame of protobuf. An event for many watchers is encoded once and kept for a
+ * while. A watcher that does not read is waited for; its events gather in the server's stream, which ends when they are too many, and the
  * connection is cut when it takes nothing for `drainMs`.
  */
 export function createWatchWriter(clock: Clock, drainMs: number) {
@@ -22,7 +22,7 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
   const lines = createCache(({ type, object }, jsonOf) =>
     bytesOfTexts(`{"type":${JSON.stringify(type)},"object":`, jsonOf?.(object) ?? JSON.stringify(object), '}\n'),
   );
-  // What has no protobuf form is not watched in it; an error always has one.
+  // Kinds without a protobuf encoding are watched as JSON. An error always has one.
   const messages = createCache(({ type, object }) => encodeEvent(type, object as object) ?? new Uint8Array());
 
   return (
@@ -38,7 +38,7 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
     return new Promise((resolve) => writeAll(response, stream, encode, resolve));
   };
 
-  /** By callbacks, not promises: what hundreds of watchers get is on its way to the first before the next is looked at. */
+  /** By callbacks, not promises: with hundreds of watchers, the event is on its way to the first before the next is processed. */
   function writeAll(
     response: ServerResponse,
     stream: WatchStream,

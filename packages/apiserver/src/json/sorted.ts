@@ -1,8 +1,8 @@
 import type { JsonObject } from './copy.ts';
 
 /**
- * The same value with the keys of all objects in order, as Go writes maps. What is in order already is not copied. Keys that look
- * like numbers come first, as everywhere in this language.
+ * Returns the same value with the keys of all objects in order, as Go writes maps. Objects in order are not copied. Keys that look like
+ * numbers come first, as everywhere in JavaScript.
  */
 export function sorted<T>(value: T): T {
   if (Array.isArray(value)) return sortedList(value) as T;

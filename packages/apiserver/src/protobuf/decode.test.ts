@@ -1,4 +1,4 @@
-// The bodies are what kubectl 1.32 sent for the command that names each case.
+// The bodies are those of kubectl 1.32 for the command that names each case.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

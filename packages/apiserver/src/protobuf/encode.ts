@@ -1,5 +1,5 @@
-// Answers in protobuf: the same tables as for bodies, read the other way round. A message is written from its end, so that the
-// length of what is inside is known when it is needed.
+// Answers in protobuf: the same tables as for bodies, in the other direction. A message is written from its end, so that the length of each
+// inner message is known when it is needed.
 import { parseDurationNanos, parseTime } from '@capstan/kube';
 import { WireWriter } from '@capstan/kube/protobuf';
 import { isObject, type JsonObject } from '../json/copy.ts';
@@ -26,7 +26,7 @@ export function* encodeInSteps(object: object): Generator<void, WireWriter | und
   const message = sharedMessages().ofKind(String(apiVersion), String(kind));
   if (message === undefined) return undefined;
   const out = new WireWriter();
-  // runtime.Unknown: what it is, the message, and two empty texts that every client writes.
+  // runtime.Unknown: its type, the message, and two empty texts that every client writes.
   out.text('', 4);
   out.text('', 3);
   const messageEnd = out.length;
@@ -74,7 +74,7 @@ interface WrittenField extends MessageField {
 
 const fields = new Map<string, readonly WrittenField[]>();
 
-/** The fields of a message from the last to the first, with what writes each. */
+/** The fields of a message from the last to the first, with their writers. */
 function fieldsOf(message: string): readonly WrittenField[] {
   let known = fields.get(message);
   if (!known) {
@@ -200,7 +200,7 @@ const SPECIAL: Readonly<Record<string, WriteContent>> = {
 function writeTime(out: WireWriter, text: string, digits: number): void {
   const fraction = text.length === WHOLE_SECONDS ? '' : (/\.(\d+)/.exec(text)?.[1] ?? '');
   out.integer(Number(fraction.slice(0, digits).padEnd(9, '0')), 2);
-  // What is stored has been checked; JavaScript's own parser takes a tenth of the time.
+  // Stored times have been checked. JavaScript's own parser takes a tenth of the time.
   const whole = fraction === '' ? text : text.replace(/\.\d+/, '');
   const ms = whole.length === WHOLE_SECONDS ? Date.parse(whole) : Number.NaN;
   out.integer(Math.floor((Number.isNaN(ms) ? parseTime(whole) : ms) / 1000), 1);

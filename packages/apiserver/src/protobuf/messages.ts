@@ -7,7 +7,7 @@ export interface MessageField {
   label: 'one' | 'list' | 'map';
   /** A scalar type, or the name of a message. */
   type: string;
-  /** The zero value says that the field is not set. */
+  /** The zero value means that the field is not set. */
   leavesOutZero: boolean;
 }
 

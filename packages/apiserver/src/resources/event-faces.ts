@@ -1,5 +1,5 @@
-// Events have two faces: core/v1, which everybody reads, and events.k8s.io/v1, which recorders write. They are the same
-// objects under other field names; what is stored is the first.
+// Events have two forms: core/v1, which most clients read, and events.k8s.io/v1, which recorders write. They are the same objects under
+// other field names, and the first form is stored.
 import type { UnknownObject } from '@capstan/kube';
 import type { Printer } from '../table/printer.ts';
 import type { ResourceVersion } from './resource.ts';
@@ -7,7 +7,7 @@ import type { ResourceVersion } from './resource.ts';
 const CORE = 'v1';
 const EVENTS = 'events.k8s.io/v1';
 
-/** Core name, then that of the other face; what is not here is called the same in both. */
+/** The core name, then that of the other form; other fields have the same name in both. */
 const NAMES: readonly (readonly [core: string, other: string])[] = [
   ['involvedObject', 'regarding'],
   ['message', 'note'],
@@ -42,7 +42,7 @@ function renamed(object: UnknownObject, apiVersion: string, names: ReadonlyMap<s
   return { ...Object.fromEntries(parts), apiVersion, kind: object.kind, metadata: object.metadata };
 }
 
-/** The version of events.k8s.io, on top of what is stored for core/v1; `printer` is that of core events. */
+/** The version of events.k8s.io, based on the stored form of core/v1; `printer` is that of core events. */
 export function eventsFace(version: ResourceVersion, printer: Printer): ResourceVersion {
   return {
     ...version,

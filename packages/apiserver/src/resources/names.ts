@@ -1,6 +1,6 @@
 import { validateDns1123Label, validateDns1123Subdomain, validatePathSegment } from '@capstan/kube';
 
-/** What is wrong with a name, or nothing. `prefix`: it is a generateName, whose end may be a dash. */
+/** Returns the problems of a name. `prefix`: it is a generateName, whose end may be a dash. */
 export type NameRule = (name: string, prefix: boolean) => string[];
 
 // A generateName is judged by a name that it could give.

@@ -1,6 +1,6 @@
 import type { Resource, ResourceVersion } from './resource.ts';
 
-/** What is served: built-in resources, and custom ones while their definitions are there. */
+/** The served resources: built-in ones, and custom ones while their definitions exist. */
 export interface Registry {
   find(group: string, version: string, plural: string): ServedResource | undefined;
   /** By kind, in the given version; as owner references and bodies name resources. */
@@ -10,7 +10,7 @@ export interface Registry {
   all(): readonly Resource[];
   /** Whether a built-in resource has this group. */
   isOwn(group: string): boolean;
-  /** Changes whenever what is served changes. */
+  /** Changes whenever the served resources change. */
   readonly generation: number;
 }
 
@@ -25,7 +25,7 @@ export function createRegistry(): Registry {
   const kinds = new Map<string, ServedResource>();
   let generation = 0;
 
-  // Two resources may share what is stored: the two faces of Events.
+  // Two resources may share their stored objects: the two forms of Events.
   const idOf = ({ group, plural }: Resource) => `${group}/${plural}`;
   const pathOf = (group: string, version: string, plural: string) => `${group}/${version}/${plural}`;
   const kindOf = (group: string, version: string, kind: string) =>

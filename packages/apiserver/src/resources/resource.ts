@@ -33,7 +33,7 @@ export interface ResourceVersion {
   readonly served: boolean;
   readonly deprecationWarning?: string;
   readonly hasStatus: boolean;
-  /** What a new object has there until a client writes it; undefined: nothing. */
+  /** The status of a new object until a client writes it; undefined: none. */
   readonly emptyStatus?: unknown;
   readonly scale?: ScalePaths;
   readonly subresources: readonly Subresource[];
@@ -45,21 +45,21 @@ export interface ResourceVersion {
   readonly printer: Printer;
   /** The stored object as this version shows it, where more than the name of the version differs. */
   readonly convert?: (object: UnknownObject) => UnknownObject;
-  /** Whether a webhook converts: what it has not been asked about yet throws a ConversionNeeded. */
+  /** Whether a webhook converts: a conversion that is not known yet throws a ConversionNeeded. */
   readonly isConverted?: boolean;
   /** The way back. */
   readonly toStored?: (object: UnknownObject) => UnknownObject;
-  /** How a selectable field of this version is called in what is stored. */
+  /** Returns the stored name of a selectable field of this version. */
   readonly storedField?: (field: string) => string;
   /** `.spec.x` paths by which a field selector may choose, besides name and namespace. */
   readonly selectableFields: readonly string[];
   /** Brings a body into the form in which it is stored: unknown fields dropped (and reported), defaults filled in. */
   readonly normalise: (object: UnknownObject) => Normalised;
-  /** What an applied object is brought to, where that is something else than `normalise`. */
+  /** Normalises an applied object, where that differs from `normalise`. */
   readonly settleApplied?: (object: UnknownObject) => UnknownObject;
-  /** What is wrong with the types in a body, before anything else is looked at. */
+  /** Returns the problem of the types in a body, before all other checks. */
   readonly typeProblem?: (body: object) => string | undefined;
-  /** What is wrong with the object by its schema; `found` has been found before. */
+  /** Returns the errors of the object by its schema; `found` holds earlier errors. */
   readonly validate: (
     object: UnknownObject,
     old: UnknownObject | undefined,
@@ -80,7 +80,7 @@ export interface Subresource {
   readonly version: string;
   readonly kind: string;
   readonly verbs: readonly string[];
-  /** What its body is read as, where that is another kind than the resource's. */
+  /** The kind of its body, where that is another kind than the resource's. */
   readonly body?: { readonly resource: Resource; readonly version: ResourceVersion };
 }
 
@@ -102,13 +102,13 @@ export interface Strategy {
   readonly countsGeneration: boolean;
   /** Empty lists and maps count as a change of the desired state each time they are written. Default: they are as good as absent. */
   readonly countsEmpty?: boolean;
-  /** A new object may come with a status: machines register with what they are. Default: it is dropped. */
+  /** A new object may come with a status: machines register with a description of themselves. Default: it is dropped. */
   readonly keepsStatus?: boolean;
   readonly prepareCreate?: (object: UnknownObject) => UnknownObject;
-  /** What Kubernetes' own admission adds to a new object, after field ownership is recorded: these fields have no owner. */
+  /** Adds the fields of Kubernetes' own admission to a new object, after field ownership is recorded: these fields have no owner. */
   readonly admit?: (object: UnknownObject) => UnknownObject;
   /**
-   * What only the store can say (addresses): asked in the same step as the write, so that nothing comes between. Its errors
+   * Adds the values that only the store can determine (addresses), in the same step as the write, so that nothing comes between. Its errors
    * count as those of validation.
    */
   readonly complete?: (
@@ -116,28 +116,28 @@ export interface Strategy {
     old: UnknownObject | undefined,
   ) => { object: UnknownObject; errors: FieldError[] };
   readonly prepareUpdate?: (object: UnknownObject, old: UnknownObject, subresource: string) => UnknownObject;
-  /** What the kind keeps of its status, whatever a status write says. */
+  /** Keeps parts of the status, whatever a status write contains. */
   readonly prepareStatus?: (object: UnknownObject, old: UnknownObject) => UnknownObject;
   /** Why the object may not be deleted at all, or undefined. */
   readonly refuseDelete?: (object: UnknownObject) => string | undefined;
   readonly validate?: (object: UnknownObject, old: UnknownObject | undefined) => FieldError[];
   /** DELETE answers with the object, where others say Success. */
   readonly returnsDeleted?: boolean;
-  /** What is allowed but probably a mistake: reported as warnings. */
+  /** Returns warnings about values that are allowed but probably mistakes. */
   readonly warnings?: (object: UnknownObject, old: UnknownObject | undefined) => string[];
-  /** Seconds that a deletion leaves for stopping what the object describes; undefined: it goes at once. */
+  /** The seconds of a deletion for stopping the workload of the object; undefined: it goes at once. */
   readonly gracePeriod?: (object: UnknownObject, asked: number | undefined) => number | undefined;
   /** Something besides finalizers keeps the object from going (a namespace's contents). */
   readonly isHeld?: (object: UnknownObject) => boolean;
-  /** What a first deletion makes of the object, whatever was asked; undefined: what it makes of every other. */
+  /** The change of a first deletion to the object, whatever options it has; undefined: the usual one. */
   readonly markDeleted?: (object: UnknownObject, at: string) => UnknownObject;
-  /** What a deletion that has to wait changes. */
+  /** The change of a deletion that has to wait. */
   readonly prepareDelete?: (object: UnknownObject) => UnknownObject;
 }
 
 export const nameOf = (resource: Resource): ResourceName => ({ group: resource.group, resource: resource.plural });
 
-/** The kind as a refusal names it: an event is what it is stored as, whichever way it came. */
+/** The kind as a refusal names it: an event has the name of its stored form, whichever form the request had. */
 export const reportedKind = ({ group, kind, storageKey }: Resource) => ({
   group: storageKey === '/events' ? '' : group,
   kind,

@@ -129,7 +129,7 @@ function removeOrMark(core: Core, target: Target, key: string, object: UnknownOb
   const finalizers = finalizersFor(object, isAlone ? undefined : options.propagationPolicy);
   const grace = resource.strategy.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0;
   if (finalizers.length === 0 && grace === 0 && resource.strategy.isHeld?.(object) !== true) {
-    // What has a time to stop is shown as it stops, and watchers see it before it is gone.
+    // An object with a grace period is shown as it stops, and watchers see it before it is gone.
     const last = resource.strategy.gracePeriod ? markDeleted(core, resource, object, [], 0) : object;
     if (!options.dryRun) {
       if (last !== object) core.store.put(resource.storageKey, key, stored(target, last));
@@ -218,7 +218,7 @@ function markDeleted(
       ...(finalizers.length > 0 && { finalizers: [...finalizers] }),
       ...((first || shorter) && {
         deletionTimestamp: timestamp(core.clock, grace * 1000),
-        // What its contents hold needs no seconds.
+        // The contents of a held object need no seconds.
         ...(resource.strategy.isHeld === undefined && { deletionGracePeriodSeconds: grace }),
       }),
       ...(first && now.generation !== undefined && { generation: now.generation + 1 }),

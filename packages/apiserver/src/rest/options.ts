@@ -36,9 +36,9 @@ export interface WriteOptions {
   fieldManager: string;
   fieldValidation: 'Ignore' | 'Warn' | 'Strict';
   force: boolean;
-  /** What a strict reader of the body's text objects to; default nothing. */
+  /** The objections of a strict reader to the body's text; default none. */
   complaints?: readonly string[];
-  /** What is said to strict complaints; default: that the body cannot be handled. */
+  /** Returns the refusal for strict objections; default: that the body cannot be handled. */
   refuse?: (target: Target, complaints: readonly string[], kind?: string) => Error;
   /** The body as it was sent; default: nothing knows. */
   source?: BodySource;
@@ -90,7 +90,7 @@ export function watchOptions(query: Query, check: () => void = () => {}): WatchO
   if (match !== '' && match !== 'NotOlderThan') {
     errors.push(fieldNotSupported('resourceVersionMatch', match, ['NotOlderThan']));
   }
-  // A watch without a revision begins with what exists, as if its client had asked for initial events.
+  // A watch without a revision begins with the existing objects, as if its client had requested initial events.
   const isLegacy = sendInitialEvents === undefined && ['', '0'].includes(query['resourceVersion'] ?? '');
   if ((query['continue'] ?? '') !== '' && (match !== '' || isLegacy)) {
     errors.push(fieldForbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
@@ -220,7 +220,7 @@ export function isTrue(query: Query, name: string): boolean {
   return value !== undefined && value !== '0' && value.toLowerCase() !== 'false';
 }
 
-/** Requests are over long before any deadline; what is no duration is refused all the same. */
+/** Requests end long before any deadline; an invalid duration is refused all the same. */
 export function checkTimeout(query: Query): void {
   const value = query['timeout'] ?? '';
   if (value === '') return;
@@ -231,7 +231,7 @@ export function checkTimeout(query: Query): void {
   }
 }
 
-/** What is no number is refused before anything else is looked at. */
+/** Refuses invalid numbers before all other checks. */
 export function checkNumbers(query: Query): void {
   for (const name of ['limit', 'timeoutSeconds']) wholeNumber(query, name);
 }
@@ -247,7 +247,7 @@ export function wholeNumber(query: Query, name: string): number | undefined {
   return Number(number);
 }
 
-/** Of a request that writes. */
+/** Returns the options of a request that writes. */
 export function optionsOf(request: ApiRequest, context: RequestContext, apply = false): WriteOptions {
   return {
     ...writeOptions(request.method, request.query ?? {}, managerOf(request, context), apply),

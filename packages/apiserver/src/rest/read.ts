@@ -24,7 +24,7 @@ export function listObjects(core: Core, target: Target, options: ListOptions, re
   const { resourceVersion: asked, limit } = options;
   if (asked !== undefined && asked > core.store.revision) throw tooLargeResourceVersion(asked, core.store.revision);
 
-  // A page of a given revision is exact, unless the client says otherwise: so it was before resourceVersionMatch existed.
+  // A page of a given revision is exact, unless the client sets another match: so it was before resourceVersionMatch existed.
   const exact =
     options.match === 'Exact' || (options.match === undefined && limit > 0 && asked !== undefined && asked > 0);
   const revision = exact && asked !== undefined ? asked : core.store.revision;
@@ -82,7 +82,7 @@ function page(
   return rendering.list(metadata, items);
 }
 
-/** What the target names, now: one look-up when the selection names the object, else the whole prefix. */
+/** Returns the present objects of the target: one look-up when the selection names the object, else the whole prefix. */
 export function currentObjects(core: Core, target: Target, selection: Selection): KeyedObject[] {
   const { storageKey, namespaced } = target.resource;
   const { name } = selection;

@@ -1,6 +1,5 @@
-// What an answer looks like: an object in the version that was asked for, only its metadata, or a row of a Table. Renderings
-// of the first two kinds are remembered per stored object, so that a thousand watchers share one; a Table has ages, which
-// are different each time.
+// The form of an answer: an object in the requested version, only its metadata, or a row of a Table. Renderings of the first two kinds are
+// kept per stored object, so that a thousand watchers share one; a Table has ages, which are different each time.
 import type { Clock, UnknownObject } from '@capstan/kube';
 import { badRequest, noList, notAcceptable, notAcceptableForm, type StatusError } from '../errors.ts';
 import { withoutNulls } from '../json/copy.ts';
@@ -13,7 +12,7 @@ export interface Rendering {
   /** In a watch; default as `one`. */
   event?(object: UnknownObject): UnknownObject;
   list(metadata: ListMetadata, objects: readonly UnknownObject[]): RenderedList;
-  /** Of bookmarks. */
+  /** The kind of bookmarks. */
   readonly kind: string;
   readonly apiVersion: string;
   readonly contentType: string;
@@ -36,12 +35,12 @@ export interface ObjectList {
 
 export type RenderedList = ObjectList | Table;
 
-/** What the request says about the answer. */
+/** The form of the answer that a request asks for. */
 export interface RequestedForm {
   accept: string | undefined;
   /** A GET of a collection. */
   isList: boolean;
-  /** Of the query: what a row of a Table carries besides its cells. */
+  /** The part of the object that a row of a Table carries besides its cells, from the query. */
   includeObject: string | undefined;
 }
 
@@ -51,7 +50,7 @@ const META_VERSION = 'meta.k8s.io/v1';
 
 export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
   const partials = new WeakMap<UnknownObject, UnknownObject>();
-  // By the version itself and not by its name: a definition may change what a version shows.
+  // Keep renderings by the version itself and not by its name: a definition may change a version.
   const versions = new WeakMap<UnknownObject, WeakMap<ResourceVersion, UnknownObject>>();
 
   const partial = (object: UnknownObject): UnknownObject => {
@@ -96,7 +95,7 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
       const object = carried === 'Object' ? whole : carried === 'Metadata' ? partial : () => undefined;
       // It is looked at when everything else is done, even a write.
       if (carried === undefined) return refusing(unknownInclusion(includeObject ?? ''));
-      // What has no printer of its own has null for no rows.
+      // A kind without a printer of its own has null for no rows.
       const isNullable =
         ['roles', 'clusterroles', 'customresourcedefinitions'].includes(resource.plural) && !resource.custom;
       return tableRendering(version.printer, () => clock.now(), whole, object, isNullable, metaVersion);
@@ -217,7 +216,7 @@ function tableRendering(
   return {
     one(object) {
       const { resourceVersion } = object.metadata;
-      // A Table has no name of its own; the one that asked for one knows what it is about.
+      // A Table has no name of its own, and its client knows the request.
       return table(resourceVersion === undefined ? {} : { resourceVersion }, [object]) as unknown as UnknownObject;
     },
     list: table,

@@ -2,8 +2,8 @@ import type { FieldError } from '../errors.ts';
 import type { Resource } from '../resources/resource.ts';
 
 /**
- * Which of the errors that were found are reported. Most kinds report all at once, and only then those of the store; a
- * Service is first given what it asks for, and a new budget or event is checked before its metadata.
+ * Selects the errors to report. Most kinds report all at once, and only then those of the store. A Service first gets its requested values,
+ * and a new budget or event is checked before its metadata.
  */
 export function reportedErrors(
   { group, plural, custom }: Resource,
@@ -24,12 +24,12 @@ export function reportedErrors(
 const ORDERS: Readonly<
   Record<string, (ofMetadata: readonly FieldError[], ofContent: readonly FieldError[]) => FieldError[]>
 > = {
-  // A definition's name is judged by what it defines, with everything else that is said of names.
+  // A definition's name is checked against its content, with all other errors of names.
   'apiextensions.k8s.io': (ofMetadata, ofContent) => {
     const rank = ({ field }: FieldError) => ['metadata.generateName', 'metadata.name'].indexOf(field) + 1 || 3;
     return [...ofMetadata, ...ofContent].toSorted((a, b) => rank(a) - rank(b));
   },
-  // What is required of every event is reported first; what only the newer version requires is not.
+  // Errors of all events are reported first; those of the newer version alone are not.
   'events.k8s.io': (ofMetadata, ofContent) => {
     const isNewer = ({ field, message }: FieldError) =>
       !OF_EVERY_EVENT.has(field) || message.endsWith('field is immutable');

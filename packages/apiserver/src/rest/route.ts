@@ -1,6 +1,6 @@
 import { decodePath } from '../decode-path.ts';
 
-/** What a path under /api or /apis names. */
+/** The parts of a path under /api or /apis. */
 export interface ResourcePath {
   group: string;
   version: string;

@@ -1,4 +1,4 @@
-// Clients in this process share objects with the server. None of them can change what the server holds.
+// Clients in this process share objects with the server. None of them can change the server's data.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isRefusedChange, type UnknownObject } from '@capstan/kube';

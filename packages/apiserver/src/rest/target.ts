@@ -3,7 +3,7 @@ import type { Core } from '../core.ts';
 import { notFound } from '../errors.ts';
 import { nameOf, type Resource, type ResourceVersion } from '../resources/resource.ts';
 
-/** What a request is about. */
+/** The object or collection that a request addresses. */
 export interface Target {
   resource: Resource;
   version: ResourceVersion;

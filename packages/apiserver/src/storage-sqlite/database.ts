@@ -1,5 +1,5 @@
-// One process at a time: the file is opened with SQLite's exclusive lock, which the system gives back when the process
-// ends, however it ends. What is not a good file of ours is left exactly as it is.
+// One process at a time: the file is opened with SQLite's exclusive lock, which the system releases when the process ends, however it ends.
+// A file that is damaged or not ours is left exactly as it is.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -48,7 +48,7 @@ export function openDatabase(path: string, migrations: readonly string[] = MIGRA
 }
 
 /**
- * Closes a file that is damaged and leaves it and its log as they are. SQLite would copy what it could read of the log into the file and
+ * Closes a file that is damaged and leaves it and its log as they are. SQLite would copy the readable part of the log into the file and
  * remove the log; it does not where the file has another name than when it was opened.
  */
 export function closeUnchanged(database: DatabaseSync, path: string): void {
@@ -62,7 +62,7 @@ export function closeUnchanged(database: DatabaseSync, path: string): void {
   }
 }
 
-/** Takes a folder for this process alone; it is given back by closing what this returns, or by the end of the process. */
+/** Locks a folder for this process alone. Closing the result, or the end of the process, releases it. */
 export function lockFolder(folder: string): { close(): Promise<void> } {
   const database = openDatabase(join(folder, 'lock'), ['CREATE TABLE lock (note TEXT) STRICT'], folder);
   return {
@@ -73,7 +73,7 @@ export function lockFolder(folder: string): { close(): Promise<void> } {
 }
 
 function migrate(database: DatabaseSync, from: number, migrations: readonly string[]): void {
-  // Also when there is nothing to do: this is what takes the exclusive lock.
+  // Run it even without migrations: this takes the exclusive lock.
   database.exec('BEGIN EXCLUSIVE');
   for (const migration of migrations.slice(from)) database.exec(migration);
   if (from < migrations.length) {

@@ -1,7 +1,7 @@
 import type { UnknownObject } from '@capstan/kube';
 import { weightOf } from './weight.ts';
 
-/** What happened to one object, shared by everybody who watches. */
+/** An event of one object, shared by all watchers. */
 export interface StoreEvent {
   readonly revision: number;
   readonly resource: string;

@@ -1,7 +1,7 @@
 import type { UnknownObject } from '@capstan/kube';
 import type { StoreEvent } from './history.ts';
 
-/** One accepted write: what was stored under a key, or that it was removed. */
+/** One accepted write: the object that was stored under a key, or its removal. */
 export interface Change {
   revision: number;
   /** `group/plural`. */
@@ -9,7 +9,7 @@ export interface Change {
   key: string;
   /** Undefined when the key was removed. */
   object: UnknownObject | undefined;
-  /** The revision of what was there before; undefined when there was nothing. */
+  /** The revision of the former object; undefined if there was none. */
   previous?: number;
 }
 

@@ -1,4 +1,4 @@
-// What a request for exec, attach or port-forward asks for, checked.
+// The checked options of a request for exec, attach or port-forward.
 import { badRequest, notImplemented, StatusError } from '../errors.ts';
 import type { OpenPort, PodStreams, RunCommand } from './pod-streams.ts';
 import type { WantedStreams } from './remote-command.ts';

@@ -1,5 +1,5 @@
-// Connections to what runs in a pod: commands (exec), the output of its program (attach) and its ports (port-forward). The one that
-// runs the pods provides them; the server speaks the protocols of the clients.
+// Connections to the containers of a pod: commands (exec), the output of its program (attach) and its ports (port-forward). The pod runner
+// provides them; the server implements the protocols of the clients.
 import type { Duplex, Readable, Writable } from 'node:stream';
 
 export interface PodStreams {
@@ -28,7 +28,7 @@ export interface CommandStreams {
   readonly stdin?: Readable;
   readonly stdout?: Writable;
   readonly stderr?: Writable;
-  /** Of the client's terminal, as it changes. */
+  /** The sizes of the client's terminal, as it changes. */
   readonly sizes?: AsyncIterable<TerminalSize>;
 }
 

@@ -6,7 +6,7 @@ import { type SpdyStream, serveSpdy } from './spdy-connection.ts';
 import { roomIn, type WebSocket } from './web-socket.ts';
 
 export const FORWARD_PROTOCOL = 'portforward.k8s.io';
-/** SPDY inside of a WebSocket's messages: what kubectl speaks first. */
+/** SPDY inside of a WebSocket's messages: kubectl tries it first. */
 export const TUNNEL_PROTOCOL = `SPDY/3.1+${FORWARD_PROTOCOL}`;
 /** Two channels a port, which other clients speak. */
 export const FORWARD_CHANNELS = 'v4.channel.k8s.io';
@@ -66,7 +66,7 @@ function join(one: Duplex, other: Duplex): Promise<void> {
   const closed = (stream: Duplex, partner: Duplex) =>
     new Promise<void>((resolve) => {
       const done = () => {
-        // What ended well has handed its end on already; what broke takes its partner with it.
+        // A stream that ended normally has already closed its peer. Close the peer of a stream that failed.
         if (!stream.readableEnded) partner.destroy();
         resolve();
       };

@@ -11,10 +11,10 @@ export interface ProxyPath {
   readonly namespace: string;
   readonly plural: 'pods' | 'services';
   readonly name: string;
-  /** Of a Service its number or name; empty: the first one. */
+  /** The number or name of a Service's port; empty: the first one. */
   readonly port: string;
   readonly scheme: 'http' | 'https';
-  /** What is asked of it, with its first slash; empty without one. */
+  /** The path that is requested from it, with its first slash; empty without one. */
   readonly rest: string;
 }
 

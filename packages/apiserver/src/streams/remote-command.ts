@@ -15,7 +15,7 @@ export interface WantedStreams {
 
 /** From v4 on the outcome is a Status; v5 can close stdin alone. */
 export const CHANNEL_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io', 'channel.k8s.io'] as const;
-/** Of SPDY connections. */
+/** The protocols of SPDY connections. */
 export const COMMAND_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
 
 const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
@@ -153,7 +153,7 @@ function take(stdin: PassThrough, data: Buffer, gone: AbortSignal): Promise<void
 /** A size takes some tens of characters. */
 const MAX_SIZE_TEXT = 1_000;
 
-/** One JSON document a size, one after the other; what is none is left out. */
+/** Reads one JSON document for each size, one after the other; invalid ones are left out. */
 async function* sizesOf(source: Readable): AsyncGenerator<TerminalSize> {
   let text = '';
   for await (const chunk of source as AsyncIterable<Buffer>) {

@@ -9,7 +9,7 @@ export interface SpdyStream extends Duplex {
 }
 
 export interface SpdyConnection {
-  /** Settles when the client has closed the connection; rejects when what it sent was not SPDY. */
+  /** Settles when the client has closed the connection; rejects when it sent bytes that are not SPDY. */
   readonly ended: Promise<void>;
   /** Resolves when everything that was written has been handed over. */
   close(): Promise<void>;
@@ -22,7 +22,7 @@ const CANCEL = 5;
 const HEADER_BYTES = 8;
 const MAX_FRAME = 4 * 1024 * 1024;
 const MAX_STREAMS = 1_000;
-/** What may wait for a slow reader before all streams of the connection do. */
+/** The bytes that may wait for a slow reader before all streams of the connection wait. */
 const STREAM_BUFFER = 1024 * 1024;
 
 /** Serves the connection; `onStream` gets every stream that the client opens. */

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { createInflate } from 'node:zlib';
 
 export interface HeaderReader {
-  /** Blocks must be read in their order. Rejects what is not a block. */
+  /** Reads a block. Blocks must be read in their order. Rejects invalid ones. */
   read(block: Buffer): Promise<ReadonlyMap<string, string>>;
   close(): void;
 }
@@ -71,7 +71,7 @@ export function createEmptyBlocks(): () => Buffer {
   };
 }
 
-/** As SPDY/3 has it (section 2.6.10.1): words with their lengths, and what follows them. */
+/** The dictionary of SPDY/3 (section 2.6.10.1): words with their lengths, and a fixed text after them. */
 const WORDS =
   'options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow authorization ' +
   'cache-control connection content-base content-encoding content-language content-length content-location content-md5 content-range ' +

@@ -16,10 +16,10 @@ export interface WebSocket {
 const MAX_MESSAGE = 8 * 1024 * 1024;
 /** Pieces of one message; each takes some memory, even an empty one. */
 const MAX_FRAGMENTS = 1_024;
-/** What may wait for a slow reader, on either side. */
+/** The bytes that may wait for a slow reader, on either side. */
 const MAX_WAITING = 1024 * 1024;
 
-/** Answers the request for a WebSocket with the protocol (empty: none), and opens it. What `ws` refuses, it answers itself. */
+/** Answers the request for a WebSocket with the protocol (empty: none), and opens it. `ws` answers refused requests itself. */
 export function acceptWebSocket(
   message: IncomingMessage,
   socket: Duplex,

@@ -3,7 +3,7 @@ import { networkPrinters } from './network-printers.ts';
 import { type Printer, printer } from './printer.ts';
 import { workloadPrinters } from './workload-printers.ts';
 
-/** By `plural.group`, the core group without a suffix; what has no columns of its own shows when it was created. */
+/** Returns the printer by `plural.group`, the core group without a suffix. A kind without columns of its own shows its age. */
 export function builtinPrinter(id: string): Printer {
   return workloadPrinters[id] ?? networkPrinters[id] ?? clusterPrinters[id] ?? createdPrinter;
 }

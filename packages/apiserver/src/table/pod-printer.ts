@@ -33,7 +33,7 @@ function restarts(pod: Pod, now: number): string {
   return count > 0 && lastRestart !== undefined ? `${count} (${since(lastRestart, now)} ago)` : String(count);
 }
 
-/** A pod that only looks as if it ran is marked where people look for what runs it. */
+/** Marks a simulated pod where people look for its node. */
 function placeOf({ metadata, spec }: Pod): string {
   const node = orNone(spec?.nodeName);
   return metadata.annotations?.['capstan.dev/simulated'] === 'true' ? `${node} (simulated)` : node;
@@ -58,7 +58,7 @@ function stateOf(pod: Pod): PodState {
   return containerState(pod, { ...ofSidecars, ready: starting.ready, reason: starting.reason });
 }
 
-/** What the init containers say: the first that has not done its part names the pod's state. */
+/** The state of the init containers: the first that has not finished determines the pod's state. */
 function initState(pod: Pod, sidecars: ReadonlySet<string>, initial: PodState) {
   const state = { ...initial };
   const running = { ...initial };

@@ -45,9 +45,9 @@ export interface TableRow {
 }
 
 /**
- * A column in short: its name, after a colon another type than string, a star for the wide ones, and where its cell comes from.
- * `Name` and `Age` are known. A path is followed by what stands for an absent value behind `|`, for an empty one too behind `||`;
- * default nothing, zero or false, by the type (`'Desired:integer = spec.replicas'`, `'Class = spec.ingressClassName | <none>'`).
+ * A column in short: its name, after a colon another type than string, a star for the wide ones, and the path of its cell. `Name` and `Age`
+ * are known. After the path stands the text for an absent value behind `|`, for an empty one too behind `||`; default nothing, zero or
+ * false, by the type (`'Desired:integer = spec.replicas'`, `'Class = spec.ingressClassName | <none>'`).
  */
 export type ColumnText<T> = string | readonly [name: string, cell: (object: T, now: number) => Cell];
 

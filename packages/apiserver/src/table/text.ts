@@ -30,7 +30,7 @@ function two(seconds: number, unit: number, name: string, smaller: number, small
   return rest === 0 ? whole : `${whole}${rest}${smallerName}`;
 }
 
-/** How long ago a time was; what is no time is not known. */
+/** Returns the age of a time; an invalid time is unknown. */
 export function since(time: string | null | undefined, now: number): string {
   const at = timeOf(time);
   return at === undefined ? '<unknown>' : humanDuration(now - at);

@@ -122,7 +122,7 @@ export const workloadPrinters: Readonly<Record<string, Printer>> = {
   ]),
 };
 
-/** The same column of what a CronJob creates. */
+/** The same column of the Jobs that a CronJob creates. */
 function ofJobTemplate(column: ColumnText<Templated>): ColumnText<CronJob> {
   if (typeof column === 'string') return column;
   const [name, cell] = column;

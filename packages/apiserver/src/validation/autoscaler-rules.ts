@@ -31,7 +31,7 @@ export function autoscaler(
   if (minReplicas !== undefined && maxReplicas < minReplicas) {
     errors.push(fieldInvalid('spec.maxReplicas', maxReplicas, 'must be greater than or equal to `minReplicas`'));
   }
-  // What was accepted once is not judged again.
+  // An accepted reference is not checked again.
   const before = old?.spec.scaleTargetRef;
   const isSame = before?.apiVersion === scaleTargetRef?.apiVersion && before?.kind === scaleTargetRef?.kind;
   const isCore = scaleTargetRef?.kind === 'ReplicationController';

@@ -299,7 +299,7 @@ function successPolicy(errors: Errors, path: string, spec: JobSpec, rules: reado
   }
 }
 
-/** How many indexes a text like `1,3-5` names, or what is wrong with it. */
+/** Returns the number of indexes in a text like `1,3-5`, or its problem. */
 function countIndexes(text: string, completions: number): number | string {
   let total = 0;
   let last = -1;
@@ -372,7 +372,7 @@ function timeZone(errors: Errors, path: string, zone: string | undefined): void 
 }
 
 function isTimeZone(zone: string): boolean {
-  // What JavaScript reads beyond names of zones: offsets.
+  // JavaScript reads offsets besides the names of zones.
   if (zone.split('/').some((part) => !/^[A-Za-z0-9._+][A-Za-z0-9._+-]*$/.test(part) || /^\.+$/.test(part)))
     return false;
   if (/^[+]/.test(zone)) return false;

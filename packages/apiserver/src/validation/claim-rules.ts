@@ -71,7 +71,7 @@ function accessModes(errors: Errors, at: string, modes: readonly string[]): void
   }
 }
 
-/** Fields of a volume besides the one that says where it is. */
+/** Fields of a volume besides its source. */
 const NOT_SOURCES = new Set([
   'accessModes',
   'capacity',
@@ -141,7 +141,7 @@ function className(errors: Errors, path: string, name: string | undefined): void
   if (name) named(errors, path, name, validateDns1123Subdomain(name));
 }
 
-/** What the volume is filled from; the two fields mean the same, and the newer one also reaches other namespaces. */
+/** Checks the source of the volume's content. The two fields mean the same, and the newer one also reaches other namespaces. */
 function dataSources(errors: Errors, path: string, { dataSource, dataSourceRef }: PersistentVolumeClaimSpec): void {
   for (const [field, source] of Object.entries({ dataSource, dataSourceRef })) {
     if (!source) continue;

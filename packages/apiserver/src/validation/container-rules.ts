@@ -19,7 +19,7 @@ import {
 import { containerSecurity } from './security-rules.ts';
 import { devices, mounts, type Volumes } from './volume-rules.ts';
 
-/** What containers are checked with, of the pod that they belong to. */
+/** The facts about a pod that the checks of its containers need. */
 export interface PodContext {
   spec: PodSpec;
   volumes: Volumes;
@@ -94,7 +94,7 @@ function resizePolicy(errors: Errors, path: string, { resizePolicy: list }: Cont
 
 const MOST_RULES = 20;
 
-/** What happens when this container ends, where it is not what happens to the others. */
+/** Checks the reaction to the end of this container, where it differs from the pod's. */
 function restartPolicy(
   errors: Errors,
   at: string,

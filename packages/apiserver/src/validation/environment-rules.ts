@@ -142,7 +142,7 @@ const RESOURCES = ['limits', 'requests'].flatMap((part) =>
 );
 const BYTES = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei'];
 
-/** What a container may use or asks for. A file says of which container; `isFile` is whether it is for one. */
+/** Checks a resource that a container uses or requests. A file names the container; `isFile` is true for one. */
 export function containerResource(
   errors: Errors,
   at: string,

@@ -25,7 +25,7 @@ interface CoreEvent {
 const MAX_LENGTH = 128;
 const MAX_MESSAGE = 1024;
 
-/** What is asked of every event, by whichever of its faces it came. */
+/** Checks the rules of every event, in either of its forms. */
 function common(errors: Errors, event: CoreEvent, reporter: string): void {
   const { namespace = '' } = event.metadata;
   const about = event.involvedObject?.namespace ?? '';

@@ -272,7 +272,7 @@ const MAX_PORTS = 20_000;
 export function endpointSlice(errors: Errors, slice: EndpointSlice, old: EndpointSlice | undefined): void {
   const { addressType, endpoints: list = [], ports = [] } = slice;
   oneOf(errors, 'addressType', addressType, ADDRESS_TYPES);
-  // Nothing can be said about the addresses of a type that nothing knows, or that may not be.
+  // Addresses of an unknown or forbidden type cannot be checked.
   const isJudged = ADDRESS_TYPES.includes(addressType) && (!old || !equalJson(list, old.endpoints ?? []));
   if (ports.length > MAX_PORTS) errors.push(fieldTooMany('ports', ports.length, MAX_PORTS));
   const names = new Set<string>();

@@ -12,7 +12,7 @@ export function node(errors: Errors, object: Node, old: Node | undefined): void 
   if (old) nodeUpdate(errors, object, old);
 }
 
-/** What the status is checked for is the same. */
+/** The checks of the status are the same. */
 export function nodeStatus(errors: Errors, object: Node, old: Node | undefined): void {
   node(errors, object, old);
 }

@@ -276,7 +276,7 @@ const UPDATABLE = [
   '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
 ];
 
-/** Of a pod that is there only a few fields may change: the one that wants more makes another pod. */
+/** Only a few fields of an existing pod may change: other changes need another pod. */
 function podUpdate(errors: Errors, pod: Pod, old: Pod): void {
   for (const field of ['containers', 'initContainers'] as const) {
     if ((pod.spec?.[field] ?? []).length === (old.spec?.[field] ?? []).length) continue;

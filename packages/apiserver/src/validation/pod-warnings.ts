@@ -9,7 +9,7 @@ import {
   validateDns1123Label,
 } from '@capstan/kube';
 
-/** What is allowed in a pod and probably not meant; `path` is where its spec is. */
+/** Returns warnings about allowed values of a pod that are probably mistakes; `path` is the place of its spec. */
 export function podWarnings(path: string, spec: PodSpec | undefined): string[] {
   const warnings: string[] = spec ? [...placementWarnings(path, spec), ...repetitions(path, spec)] : [];
   const byPort = new Map<string, { at: string; port: ContainerPort }[]>();
@@ -130,7 +130,7 @@ function placementWarnings(path: string, spec: PodSpec): string[] {
   return warnings;
 }
 
-/** What is listed twice, or without a name. */
+/** Reports entries that are listed twice, or have no name. */
 function repetitions(path: string, { hostAliases, imagePullSecrets }: PodSpec): string[] {
   const warnings: string[] = [];
   const addresses = new Set<string>();

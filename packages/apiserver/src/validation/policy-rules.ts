@@ -52,7 +52,7 @@ export function networkPolicy(errors: Errors, { spec }: NetworkPolicy, old: Netw
 
 const POLICY_TYPES = ['Ingress', 'Egress'];
 
-/** What was there may stay, whatever it is. */
+/** Existing blocks may stay, whatever they are. */
 function blocksOf({ spec }: NetworkPolicy): string[] {
   const peers = [
     ...(spec?.ingress ?? []).flatMap(({ from = [] }) => from),

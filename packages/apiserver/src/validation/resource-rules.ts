@@ -1,4 +1,4 @@
-// What containers and pods ask of a machine.
+// The resources that containers and pods request.
 import {
   canonicalQuantity,
   compareQuantities,
@@ -12,7 +12,7 @@ import { type Errors, fieldDuplicate, fieldNotFound, named } from './rules.ts';
 
 const COMPUTE = new Set(['cpu', 'memory']);
 const OF_CONTAINERS = new Set([...COMPUTE, 'ephemeral-storage']);
-/** Also known without a domain: what quotas count. */
+/** Resources that quotas count are also known without a domain. */
 const STANDARD = new Set([
   ...OF_CONTAINERS,
   ...['requests.', 'limits.'].flatMap((part) => [...OF_CONTAINERS].map((name) => part + name)),
@@ -92,7 +92,7 @@ function containerResourceName(errors: Errors, at: string, name: string): void {
   }
 }
 
-/** Of a pod as a whole. */
+/** Checks a resource of a pod as a whole. */
 export function podResourceName(errors: Errors, at: string, name: string): void {
   if (!standardName(errors, at, name) || COMPUTE.has(name) || isHuge(name)) return;
   errors.push(fieldNotSupported(at, name, ['cpu', 'hugepages-', 'memory']));

@@ -1,4 +1,4 @@
-// The rules that the kinds share, in kube-apiserver's words. A rule adds what is wrong to a list; a path names the field.
+// The shared rules of the kinds, in kube-apiserver's words. A rule adds its errors to a list; a path names the field.
 import { isIP } from 'node:net';
 import {
   compileLabelSelector,
@@ -115,7 +115,7 @@ export function immutable(errors: Errors, path: string, value: unknown, before: 
 const PERCENT =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 
-/** `example.com/what`. */
+/** Checks a name of the form `example.com/path`. */
 export function domainPath(errors: Errors, path: string, value: string): void {
   const slash = value.indexOf('/');
   if (value === '') errors.push(fieldRequired(path));
@@ -210,7 +210,7 @@ export function configKeyProblems(key: string): string[] {
 
 const IP_TEXT = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 
-/** Leading zeros, which some programs read as octal: what looks like an address and is refused for them. */
+/** Leading zeros, which some programs read as octal: such texts look like addresses and are refused. */
 const PADDED = /^(\d{1,3}\.){3}\d{1,3}$/;
 
 export function ipAddress(errors: Errors, path: string, value: string): boolean {

@@ -21,7 +21,7 @@ const WORDS = new Set(['@yearly', '@annually', '@monthly', '@weekly', '@daily', 
 const EVERY = '@every ';
 const DURATION = /^[+-]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/;
 
-/** What is wrong with a schedule, in Kubernetes' words; undefined: nothing. */
+/** Returns the problem of a schedule, in Kubernetes' words, or undefined. */
 export function scheduleProblem(schedule: string): string | undefined {
   const text = schedule.replace(/^(CRON_)?TZ=\S+ +/, '');
   if (text.startsWith(EVERY)) {
@@ -65,7 +65,7 @@ function rangeProblem(text: string, bounds: Bounds): string | undefined {
   return step === 0 ? `step of range should be a positive number: ${text}` : undefined;
 }
 
-/** A number, or what is wrong with it. */
+/** Returns the number, or its problem. */
 function numberOf(text: string, bounds?: Bounds): number | string {
   const place = bounds?.names?.indexOf(text.toLowerCase()) ?? -1;
   if (bounds && place >= 0) return bounds.least + place;

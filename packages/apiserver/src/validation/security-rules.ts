@@ -1,4 +1,4 @@
-// What a pod and its containers may do on the machine, and what depends on its operating system.
+// The rights of a pod and its containers on the machine, and the fields that depend on its operating system.
 import {
   type AppArmorProfile,
   type Container,

@@ -17,7 +17,7 @@ const path = (more: object) => ({
 });
 const template = (labels: object) => ({ metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } });
 
-/** Name, where, what, and the causes as `field: message`. */
+/** Name, path, object, and the causes as `field: message`. */
 const refusals: [name: string, path: string, object: object, causes: (string | RegExp)[]][] = [
   [
     'a deployment without a selector',
@@ -276,7 +276,7 @@ describe('validation of built-in kinds', () => {
 
 const MERGE = { contentType: 'application/merge-patch+json' };
 
-/** What is there, a merge patch of it, and the cause. */
+/** The existing object, a merge patch of it, and the cause. */
 const changes: [name: string, path: string, object: object, patch: object, cause: string][] = [
   [
     'the selector of a deployment',

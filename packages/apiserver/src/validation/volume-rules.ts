@@ -183,7 +183,7 @@ function volumeSource(errors: Errors, path: string, volume: Volume, isPod: boole
   }
 }
 
-/** Of a claim that is made for a pod only labels and annotations can be chosen. */
+/** Only labels and annotations can be chosen for a claim that is made for a pod. */
 function templateMetadata(errors: Errors, path: string, metadata: ObjectMeta | undefined): void {
   const { labels: given, annotations, ...others } = metadata ?? {};
   for (const key of Object.keys(annotations ?? {})) {

@@ -9,7 +9,7 @@ import {
 import { fieldInvalid, fieldNotSupported, fieldRequired } from '../errors.ts';
 import { type Errors, fieldDuplicate, labelSelector } from './rules.ts';
 
-/** Both kinds of configuration: what only the other has is not there. */
+/** Checks both kinds of configuration: fields of the other kind are absent. */
 export function webhooks(errors: Errors, { webhooks: list }: MutatingWebhookConfiguration): void {
   const names = new Set<string>();
   for (const [index, webhook] of (list ?? []).entries()) {

@@ -170,7 +170,7 @@ function daemonUpdate(errors: Errors, path: string, update: RollingUpdateDaemonS
   }
 }
 
-/** What makes pods selects the pods that it makes, by their labels. */
+/** A workload must select its own pods, by their labels. */
 function selected(
   errors: Errors,
   selector: LabelSelector | undefined,

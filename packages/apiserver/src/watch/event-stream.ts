@@ -6,13 +6,13 @@ export interface EventStream {
   readonly stream: ServedWatch;
   /** False once the stream has ended. */
   push(event: WatchEvent): boolean;
-  /** What is waiting is still delivered. */
+  /** Ends the stream; waiting events are still delivered. */
   end(): void;
-  /** Breaks the stream; what is waiting is not delivered. */
+  /** Breaks the stream; waiting events are not delivered. */
   abort(error: Error): void;
 }
 
-/** A watch whose reader may also be called: for hundreds of readers of one event, promises take longer than what they wait for. */
+/** A watch whose reader may also be called: for hundreds of readers of one event, promises take longer than the work itself. */
 export interface ServedWatch extends WatchStream {
   /** One call of one of the reader's methods follows; only then may he ask again. */
   take(reader: EventReader): void;
@@ -28,7 +28,7 @@ export interface EventReader {
 export type Schedule = (stream: Delivery) => void;
 
 export interface Delivery {
-  /** Sets aside what is waiting: what comes later may not be durable yet. */
+  /** Sets waiting events aside: later ones may not be durable yet. */
   cut(): void;
   deliver(): void;
   fail(error: unknown): void;
@@ -85,7 +85,7 @@ export function createEventStream({ initial, limit, limitBytes, schedule, onEnd 
     if (one) method(one);
   };
 
-  /** Gives the reader what there is for him: events as soon as they are durable, or the end. */
+  /** Gives the reader its events as soon as they are durable, or the end. */
   const settle = () => {
     if (!reader || isScheduled) return;
     if (waiting.length > 0) {

@@ -4,7 +4,7 @@ import type { Rendering } from '../rest/render.ts';
 import type { StoreEvent } from '../store/history.ts';
 import { createSchedule, type Schedule } from './event-stream.ts';
 
-/** What all watches of a server share: their events, the time of their delivery, and the way to end them. */
+/** The shared parts of all watches of a server: their events, the time of their delivery, and the way to end them. */
 export interface WatchHub {
   /** The event as watchers of a rendering get it; everybody gets the same one. */
   shared(event: StoreEvent, type: 'ADDED' | 'MODIFIED' | 'DELETED', rendering: Rendering): WatchEvent;

@@ -10,7 +10,7 @@ export interface Difference {
   embedded: unknown;
 }
 
-/** What the answers of the two servers to the same sequence do not agree on; of each request at most `limit`. */
+/** Returns the differences between the answers of the two servers to the same sequence; at most `limit` for each request. */
 export function differencesOf(
   { requests }: Sequence,
   real: readonly Answer[],
@@ -49,7 +49,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Alike differences have the same class: what was asked of which kind, and where the answers part. */
+/** Alike differences have the same class: the request with its kind, and the place where the answers differ. */
 export function classOf({ request, path, real, embedded }: Difference): string {
   const parts = request.path
     .replace(/\{ns\}[^/]*/g, 'NS')

@@ -1,6 +1,6 @@
-// The embedded server beside a real one: the same requests, the same answers. Sequences that found something are replayed on
-// every machine, against what the real server answered then; where there is a real server, it is asked again, and 500 generated
-// sequences of twenty requests go to both. CAPSTAN_SEQUENCES sets another number, CAPSTAN_SEED another beginning.
+// The embedded server beside a real one: the same requests, the same answers. Kept sequences are replayed on every machine, against the
+// recorded answers of the real server. Where there is a real server, it is compared again, and 500 generated sequences of twenty requests
+// go to both. CAPSTAN_SEQUENCES sets another number, CAPSTAN_SEED another beginning.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { runs } from '@capstan/testing';

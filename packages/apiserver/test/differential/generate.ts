@@ -76,7 +76,7 @@ export function generateSequence(seed: number, { length = LENGTH, only = '' } = 
   const random = createRandom(seed);
   const all = only === '' ? KINDS : KINDS.filter(({ kind }) => kind === only);
   const drawn = Array.from({ length: random.integer(1, 3) }, () => random.pick(all));
-  // What a scale in one version makes of the managers of another is a difference that we know.
+  // The managers of one version after a scale in another version are a known difference.
   const kinds = drawn.includes(oldWidgets) ? drawn.filter((kind) => kind !== widgets) : drawn;
   const requests: DiffRequest[] = [];
   const add = (request: Omit<DiffRequest, 'id'>) => requests.push({ id: requests.length + 1, ...request });
@@ -90,12 +90,12 @@ export function generateSequence(seed: number, { length = LENGTH, only = '' } = 
   return { name: `d${seed}`, requests };
 }
 
-/** With a look at what controllers have made of it; one name is enough, because there is only one. */
+/** Adds reads of the changes that controllers make. One name is enough, because there is only one. */
 function settled(random: SeededRandom, kind: GeneratedKind, requests: Unnumbered[]): Unnumbered[] {
   const isWrite = requests.some(({ method }) => method !== 'GET');
   if (kind.settles !== true || !isWrite) return requests;
   const path = `${kind.collection}/${kind.names[0]}`;
-  // What a definition defines follows it after a moment; a dry run can be asked for again.
+  // The kind of a definition follows it after a moment; a dry run can be repeated.
   const probe = { ...create(random, things), query: { dryRun: 'All' }, eventually: true };
   return [...requests, { method: 'GET', path, eventually: true }, probe];
 }

@@ -1,14 +1,14 @@
-// Sequences that found something, or that random ones cannot hold because controllers take their time: each a file, with what
-// the real server answered, so that a machine without one still compares.
+// Sequences that found a difference, or that random ones cannot contain because controllers take their time: each is a file with the
+// answers of the real server, so that a machine without one still compares.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Answer, DiffRequest } from './sequence.ts';
 
 export interface KeptSequence {
-  /** What it showed, as a sentence. */
+  /** The difference that it showed, as a sentence. */
   title: string;
   requests: DiffRequest[];
-  /** Of the real server, normalised. */
+  /** The answers of the real server, normalised. */
   answers: Answer[];
 }
 

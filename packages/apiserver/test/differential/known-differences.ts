@@ -1,5 +1,5 @@
-// What is known to differ and listed in docs/embedded-differences.md, and what is left to chance on a real server, where Go's maps
-// have no order. Everything else that is not the same is a difference.
+// The known differences that docs/embedded-differences.md lists, and the values that are random on a real server, where Go's maps have no
+// order. Every other difference is an error.
 
 import type { Answer, DiffRequest } from './sequence.ts';
 
@@ -51,12 +51,12 @@ export function isBlamedOnServer(real: Answer | undefined, embedded: Answer | un
 
 const messageOf = ({ body }: Answer) => (body as { message?: string } | undefined)?.message ?? '';
 
-/** The text without what is known to differ. */
+/** Removes the known differences from the text. */
 export function withoutKnown(text: string): string {
   return KNOWN.reduce((rest, { hide }) => hide(rest), text);
 }
 
-/** Whether what follows an undeclared field is looked at too is chance. */
+/** It is random whether the text after an undeclared field is checked too. */
 function withoutChance(text: string): string {
   const [head, lines] = text.split(': errors:\n  ');
   if (lines === undefined) return text;

@@ -1,19 +1,19 @@
-// What two servers may say differently, and nothing else, is replaced: uids, times, resourceVersions, random names, allocated
-// addresses and ports, tokens, names of Go types in messages. A uid or a resourceVersion becomes the number of its first
-// appearance, so that "the same as before" is still compared. What is known to differ is in known-differences.ts.
+// Replaces exactly the values that may differ between two servers: uids, times, resourceVersions, random names, allocated addresses and
+// ports, tokens, names of Go types in messages. A uid or a resourceVersion becomes the number of its first appearance, so that "the same as
+// before" is still compared. known-differences.ts holds the known differences.
 import { withoutDescription, withoutKnown } from './known-differences.ts';
 
 export interface Normaliser {
   /** An object, a list, a Status, a Table: a copy with everything replaced. */
   value(value: unknown): unknown;
   text(text: string): string;
-  /** A way back: what is seen between is forgotten. */
+  /** Returns a function that goes back: it forgets the values seen in between. */
   mark(): () => void;
 }
 
 type Json = Record<string, unknown>;
 
-/** One for each server and sequence: it remembers what it has seen. `prefixes` are those of names that servers draw. */
+/** One for each server and sequence: it remembers the values that it has seen. `prefixes` are those of names that servers draw. */
 export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
   const uids = new Map<string, string>();
   const versions = new Map<string, string>();
@@ -80,8 +80,8 @@ export function createNormaliser(prefixes: readonly string[] = []): Normaliser {
   }
 
   /**
-   * What Kubernetes checks twice is reported twice there, and once here; conflicts, and the causes of custom resources and their
-   * definitions, come in any order there (Go's maps have none). The message is compared by its causes.
+   * Kubernetes reports an error that it checks twice also twice; the embedded server reports it once. Conflicts, and the causes of custom
+   * resources and their definitions, come in any order there (Go's maps have none). The message is compared by its causes.
    */
   function status(given: Json): unknown {
     const { causes: listed, ...rest } = given['details'] as Json & { causes: Json[]; group?: string };

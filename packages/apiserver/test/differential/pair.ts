@@ -37,7 +37,7 @@ export async function startPair({ withReal }: { withReal: boolean }): Promise<Pa
     const server = serverUnderTest(label, kubeconfig);
     opened.push(server);
     for (const definition of [WIDGETS, GADGETS]) await define(server, definition);
-    // A watch can begin at what a server remembers, which is what happened since a user first asked.
+    // A watch can begin only within a server's memory, which starts at the first request.
     for (const path of ['v1/widgets', 'v1beta1/widgets', 'v1/gadgets']) {
       await server.send({ method: 'GET', path: `/apis/differential.dev/${path}?resourceVersion=0`, headers: {} });
     }

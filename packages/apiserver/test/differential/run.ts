@@ -5,16 +5,16 @@ import { createNormaliser, type Normaliser } from './normalise.ts';
 import type { Answer, DiffRequest, Sequence } from './sequence.ts';
 import type { OpenWatch, RawAnswer, RawRequest, ServerUnderTest } from './server-under-test.ts';
 
-/** What happened on one server. */
+/** The results on one server. */
 export interface Outcome {
   answers: Answer[];
 }
 
 export interface RunOptions {
-  /** How often what controllers do is re-checked, and how long. */
+  /** The interval and the limit of the re-checks of controllers' work. */
   pollMs?: number;
   patienceMs?: number;
-  /** What a server answered before, to agree with where there is one server only. */
+  /** Earlier answers of a server, to compare with where there is one server only. */
   known?: readonly Answer[];
 }
 
@@ -33,7 +33,7 @@ export async function runSequence(
         const end = Date.now() + patienceMs;
         while (!agree(answers, known[at]) && Date.now() < end) {
           await pause(pollMs);
-          // What was seen on the way is not what is compared.
+          // Intermediate values are not compared.
           for (const goBack of marks) goBack();
           answers = await Promise.all(runs.map((run) => run.step(request)));
         }
@@ -48,10 +48,10 @@ export async function runSequence(
 }
 
 function agree([first, ...others]: readonly Answer[], known: Answer | undefined): boolean {
-  // What the collector has yet to do is not what is compared.
+  // Work that the collector has yet to do is not compared.
   const text = JSON.stringify(first);
   if ([first, ...others].some((one) => isWaiting(one))) return false;
-  // Alone there is only what was answered before to agree with; else controllers are done when the object is gone.
+  // With one server there are only the earlier answers to compare with; else controllers are done when the object is gone.
   if (others.length === 0) return known === undefined ? first?.status === 404 : JSON.stringify(known) === text;
   return others.every((one) => JSON.stringify(one) === text);
 }
@@ -64,7 +64,7 @@ function isWaiting(answer: Answer | undefined): boolean {
 interface Run {
   begin(): Promise<void>;
   step(request: DiffRequest): Promise<Answer>;
-  /** A way back to what had been seen before. */
+  /** Returns a function that goes back to the values seen before. */
   mark(): () => void;
   keep(answer: Answer): void;
   readonly watches: OpenWatch[];
@@ -94,7 +94,7 @@ function startRun({ name, requests }: Sequence, server: ServerUnderTest): Run {
       const path = '/api/v1/namespaces';
       const made = await server.send({ method: 'POST', path, headers: JSON_BODY, body });
       if (made.status !== 201) throw new Error(`${server.label}: cannot make the namespace ${name}: ${made.text}`);
-      // What controllers put into every namespace: pods take the account, and the ConfigMap is in what is listed.
+      // Controllers create these objects in every namespace: pods take the account, and lists contain the ConfigMap.
       for (const made of ['serviceaccounts/default', 'configmaps/kube-root-ca.crt']) await appearance(made);
     },
     async step(request) {

@@ -1,5 +1,5 @@
-// A sequence of requests that two servers get alike. It is plain JSON, so that one that found something can be kept in a file.
-// Texts may refer to what the server itself said before, which differs from server to server:
+// A sequence of requests that two servers get alike. It is plain JSON, so that one that found a difference can be kept in a file. Texts may
+// refer to earlier answers of the server itself, which differ from server to server:
 //   {ns}         the sequence's own namespace
 //   @rv:PATH     the resourceVersion in which the object at this path was last seen; @oldrv:PATH: first seen
 //   @uid:PATH    its uid
@@ -7,7 +7,7 @@
 //   @continue:ID the continue token in that answer; @listrv:ID the resourceVersion of that list
 
 export interface DiffRequest {
-  /** Of this request in its sequence; stays when others are left out. */
+  /** The number of this request in its sequence; it stays when others are left out. */
   id: number;
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
@@ -22,25 +22,25 @@ export interface DiffRequest {
   accept?: string;
   /** Whom the administrator acts for. */
   as?: string;
-  /** A watch that goes on until the sequence is over; what it brings is compared at the end. */
+  /** A watch that continues until the sequence is over; its events are compared at the end. */
   watch?: boolean;
-  /** Asked again until the two agree, for what controllers do in their own time. */
+  /** Repeated until the two agree, for the delayed work of controllers. */
   eventually?: boolean;
 }
 
 export interface Sequence {
-  /** The namespace, and the beginning of the names of what lies in none. */
+  /** The namespace, and the beginning of the names of cluster-scoped objects. */
   name: string;
   requests: DiffRequest[];
 }
 
-/** What a server said, with everything replaced that may differ. */
+/** A server's answer, with all values replaced that may differ. */
 export interface Answer {
   id: number;
   status: number;
   contentType: string;
   warnings: string[];
   body: unknown;
-  /** Of a watch. */
+  /** The events of a watch. */
   events?: unknown[];
 }

@@ -1,4 +1,4 @@
-// One of the two servers, spoken to over HTTPS with nothing in between: what goes out is what the sequence says, byte for byte.
+// One of the two servers, reached over HTTPS with nothing in between: the requests are sent byte for byte as the sequence has them.
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { withoutNulls } from '../../src/json/copy.ts';
@@ -37,7 +37,7 @@ export interface ServerUnderTest {
 }
 
 const TIMEOUT_MS = 30_000;
-/** What Node.js calls a connection that was closed in place of an answer. */
+/** The message of Node.js for a connection that was closed in place of an answer. */
 const DROPPED = 'socket hang up';
 
 export function serverUnderTest(label: string, kubeconfig: string): ServerUnderTest {
@@ -108,7 +108,7 @@ export function serverUnderTest(label: string, kubeconfig: string): ServerUnderT
 
 const USER_AGENT = 'differential/1.0';
 
-/** What was answered in protobuf is compared as the JSON of the same object. */
+/** Answers in protobuf are compared as the JSON of the same object. */
 const decoder = createProtobufDecoder();
 
 async function bytesOf(response: IncomingMessage): Promise<Buffer> {

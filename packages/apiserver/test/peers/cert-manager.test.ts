@@ -184,7 +184,7 @@ test('cert-manager issues certificates, with its webhooks and its CA injector', 
   assert.equal(issued.subjectAltName, 'DNS:web.example.com');
   assert.ok(issued.verify(new X509Certificate(Buffer.from(ca, 'base64')).publicKey), 'the authority signed it');
 
-  // The webhook sees what it must refuse, and the injector takes the CA of a Certificate for an APIService.
+  // The webhook gets the objects that it must refuse, and the injector takes the CA of a Certificate for an APIService.
   const { status, answer } = await send(
     'POST',
     CERTIFICATES,

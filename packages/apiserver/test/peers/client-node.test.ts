@@ -22,7 +22,7 @@ interface Named {
   metadata?: { name?: string };
   data?: Record<string, string>;
 }
-/** Of the official client only what is used here. */
+/** The parts of the official client that are used here. */
 interface Official {
   KubeConfig: new () => {
     loadFromString(text: string): void;

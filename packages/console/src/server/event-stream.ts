@@ -1,5 +1,5 @@
-// The one stream of events. Messages are numbered, and the last ones are kept: a reader that comes back gets what it missed, or `gap`.
-// Rows are coalesced, at most ten messages a second. A reader that does not keep up is dropped: it comes back and resumes.
+// The one stream of events. Messages are numbered, and the last ones are kept: a reader that reconnects gets the missed messages, or `gap`.
+// Rows are coalesced, at most ten messages a second. A reader that does not keep up is dropped: it reconnects and resumes.
 import type { Clock } from '@capstan/kube';
 import type { ObjectChange } from '@capstan/reconcile';
 import type { Row } from './rows.ts';
@@ -11,13 +11,13 @@ export interface StreamReader {
 }
 
 export interface EventStream {
-  /** Collects what changed; it is sent a little later. */
+  /** Collects changes; they are sent a little later. */
   changed(update: { rows: readonly Row[]; removed: readonly string[]; changes: readonly ObjectChange[] }): void;
   send(type: string, data: unknown): void;
   /** `lastId`: of the last message that the reader got. Returns the function that takes the reader out. */
   open(reader: StreamReader, lastId: string | undefined): () => void;
   readonly readers: number;
-  /** Says `bye` to all readers. */
+  /** Sends `bye` to all readers. */
   close(): void;
 }
 

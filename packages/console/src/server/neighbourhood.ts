@@ -1,11 +1,11 @@
-// The neighbourhood of one object in the graph of dependence, within a budget: worst first, one parent at most a quarter, and what is
-// left out is counted for each parent.
+// The neighbourhood of one object in the graph of dependence, within a budget: worst first, one parent at most a quarter. The omitted nodes
+// are counted for each parent.
 import { formatObjectId, type ObjectGraph, type ObjectId } from '@capstan/reconcile';
 import type { Row } from './rows.ts';
 
 export interface GraphReport {
   readonly nodes: readonly GraphReportNode[];
-  /** From the reader to what it reads, by ids. */
+  /** Edges from the reader to the objects that it reads, by ids. */
   readonly edges: readonly { readonly from: string; readonly to: string; readonly via: readonly string[] }[];
   readonly left: readonly {
     readonly of: string;
@@ -17,9 +17,9 @@ export interface GraphReport {
 
 export interface GraphReportNode extends ObjectId {
   readonly id: string;
-  /** As of a row; `absent` and `unknown` for what is read and not there, or not known; `sink` for a key of a sink. */
+  /** The state as in a row; `absent` and `unknown` for read objects that do not exist, or are not known; `sink` for a key of a sink. */
   readonly state: string;
-  /** Steps from the object; negative for what it reads. */
+  /** Steps from the object; negative for the objects that it reads. */
   readonly distance: number;
 }
 

@@ -1,4 +1,4 @@
-// An object as it leaves the process. For kinds that hold secrets there is no path for their content: what is shown is built from a
+// An object as it leaves the process. For kinds that hold secrets there is no path for their content: the shown object is built from a
 // closed list of fields, and nothing is removed from a copy.
 import type { Kind, KubeObject } from '@capstan/kube';
 

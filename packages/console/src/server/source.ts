@@ -1,5 +1,6 @@
 import type { Kind, KubeObject } from '@capstan/kube';
-import type { ObjectId, Operator, Runtime } from '@capstan/reconcile';
+import type { ObjectId, Operator, ReportBody, Runtime } from '@capstan/reconcile';
+import type { DeliveryAnswer, EventAnswer, PlanRequest, SchemaAnswer, WhatIfRequest } from '../api-types.ts';
 
 /** The health of an object as `capstan status` reports it. */
 export interface ConsoleHealth {
@@ -10,14 +11,54 @@ export interface ConsoleHealth {
   readonly since?: string;
 }
 
+/** A plan that the user may apply. */
+export interface ConsolePlan {
+  /** As `plan` of docs/cli-output.schema.json. */
+  readonly report: Readonly<Record<string, unknown>>;
+  readonly text: string;
+  /** Applies the plan if planning again gives the same result. Absent where the plan has a problem. */
+  apply?(signal: AbortSignal): Promise<ConsoleOutcome>;
+}
+
+/** `stale`: an input of the plan changed, and the rest of it was not written. */
+export type ConsoleOutcome =
+  | { readonly done: readonly { readonly id: string; readonly verb: string }[] }
+  | { readonly stale: string };
+
+/** A page that an operator declares, bound to the runtime. */
+export interface ConsoleReport {
+  /** `cables`, `ingress/default/edge` */
+  readonly name: string;
+  readonly operator: string;
+  readonly title: string;
+  /** Answers a question and is no page of its own. */
+  readonly isQuestion: boolean;
+  /** By the rest of the path with the query; empty for the page itself. */
+  body(key: string, signal: AbortSignal): Promise<ReportBody>;
+  /** The same as it would be after a change. Throws CodedError for manifests that cannot be planned. */
+  bodyAfter(key: string, change: WhatIfRequest, signal: AbortSignal): Promise<ReportBody>;
+}
+
 /** Everything that the console shows, passed in by the program: a package knows neither operators nor commands. */
 export interface ConsoleSource {
   readonly runtime: Runtime;
   readonly operators: readonly Operator[];
   /** Whether actions are allowed. */
   readonly writes: boolean;
-  readonly session: { readonly context: string; readonly version: string };
+  readonly session: { readonly context: string; readonly version: string; readonly user?: string };
+  /** Pages of operators; a function, because instances come and go. */
+  reports?(): readonly ConsoleReport[];
+  /** The writes of an object, newest first, where the process that writes is this one. By default those of `runtime`, which may write none. */
+  historyOf?(name: string): readonly unknown[];
+  /** How far the delivery of a key is, where the process that delivers is this one. */
+  deliveryOf?(sink: string, key: string): Pick<DeliveryAnswer, 'state' | 'message'> | undefined;
   healthOf(object: KubeObject, kind: Kind): ConsoleHealth;
   /** Reads one whole object with the user's own rights; undefined where it is not there. */
   fetch(id: ObjectId, kind: Kind, signal: AbortSignal): Promise<KubeObject | undefined>;
+  /** The Events about an object, newest first; undefined where they may not be read. */
+  events?(object: KubeObject, signal: AbortSignal): Promise<readonly EventAnswer[] | undefined>;
+  /** The schema of a kind by `KIND.GROUP`; undefined where the cluster has none. */
+  schema?(kind: string, signal: AbortSignal): Promise<SchemaAnswer | undefined>;
+  /** Throws CodedError for manifests that cannot be planned. */
+  plan?(request: PlanRequest, signal: AbortSignal): Promise<ConsolePlan>;
 }

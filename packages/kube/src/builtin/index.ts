@@ -1,4 +1,4 @@
-// The built-in kinds: each name is a value (the Kind) and a type (its objects). The types that they are built from are here too.
+// The built-in kinds and the types of their parts. Each name of a kind is a value (the Kind) and a type (its objects).
 export * from './gen/kinds.ts';
 export { builtinResources } from './gen/resources.ts';
 export type { BuiltinResource, BuiltinSubresource } from './resource.ts';

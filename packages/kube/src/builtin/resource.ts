@@ -1,4 +1,4 @@
-/** A built-in resource as API discovery shows it; the table of them is `builtinResources`. */
+/** A built-in resource as API discovery shows it. `builtinResources` is the table of them. */
 export interface BuiltinResource {
   /** Empty for the core group. */
   readonly group: string;
@@ -14,9 +14,9 @@ export interface BuiltinResource {
 }
 
 export interface BuiltinSubresource {
-  /** Without the resource: `status`, `scale`, `token`. */
+  /** The name without the resource: `status`, `scale`, `token`. */
   readonly name: string;
-  /** What is sent and received there, which may be another kind than the resource's: Scale, TokenRequest, Eviction. */
+  /** The group of the kind that is sent and received, which may differ from the resource's kind: Scale, TokenRequest, Eviction. */
   readonly group: string;
   readonly version: string;
   readonly kind: string;

@@ -1,11 +1,10 @@
-// The schemas of the built-in kinds, as data: what server-side apply, strategic merge, field validation and `explain` go by.
-// They are Kubernetes' own OpenAPI v3 schemas without descriptions, with two differences that make them easier to walk: a
-// reference is the bare name of a definition, and it may have siblings (`{"$ref": name, "default": {}}`). publishedSchema()
-// puts them back into the form that clients expect.
+// The schemas of the built-in kinds as data, for server-side apply, strategic merge, field validation and `explain`. They are Kubernetes'
+// own OpenAPI v3 schemas without descriptions. Two differences make them easier to walk: a reference is the bare name of a definition, and
+// it may have siblings (`{"$ref": name, "default": {}}`). publishedSchema() converts them to the form that clients expect.
 import { readFileSync } from 'node:fs';
 
 export interface BuiltinSchema {
-  /** The name of another definition. Siblings, such as `default`, hold besides. */
+  /** The name of another definition. Siblings such as `default` also apply. */
   readonly $ref?: string;
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   readonly format?: string;
@@ -14,8 +13,8 @@ export interface BuiltinSchema {
   readonly additionalProperties?: BuiltinSchema;
   readonly required?: readonly string[];
   /**
-   * Two meanings, as in Kubernetes: a real default (`"TCP"`), or the zero value of a Go field that is always written
-   * (`{}`, `""`, `0`, `false`), which says that the field is not a pointer and not that a server fills it in.
+   * A default has two meanings, as in Kubernetes. It is a real default (`"TCP"`), or the zero value of a Go field that is always written
+   * (`{}`, `""`, `0`, `false`). A zero value means that the field is not a pointer, not that a server sets it.
    */
   readonly default?: unknown;
   readonly enum?: readonly string[];
@@ -33,15 +32,15 @@ export interface BuiltinSchema {
   }[];
 }
 
-/** Reads the definitions by name (`io.k8s.api.core.v1.Pod`); a fresh copy each time, so callers load it once and keep it. */
+/** Reads the definitions by name (`io.k8s.api.core.v1.Pod`). Each call returns a new copy, so callers load it once and keep it. */
 export function loadBuiltinSchemas(): ReadonlyMap<string, BuiltinSchema> {
   const text = readFileSync(new URL('./gen/schemas.json', import.meta.url), 'utf8');
-  // Our own file, whose shape the generator makes and a test checks.
+  // The cast is safe: the generator writes the file, and a test checks its shape.
   const { definitions } = JSON.parse(text) as { definitions: Record<string, BuiltinSchema> };
   return new Map(Object.entries(definitions));
 }
 
-/** The definition of a kind: the one that is served as this group, version and kind and as nothing else. */
+/** Returns the definition that is served only as this group, version and kind. */
 export function definitionOf(
   schemas: ReadonlyMap<string, BuiltinSchema>,
   kind: { group: string; version: string; kind: string },
@@ -54,7 +53,7 @@ export function definitionOf(
   return undefined;
 }
 
-/** The schema as an OpenAPI 3.0 document has it: full references, inside `allOf` where they have siblings. */
+/** Returns the schema as in an OpenAPI 3.0 document: with full references, inside `allOf` if they have siblings. */
 export function publishedSchema(schema: BuiltinSchema): Record<string, unknown> {
   const { $ref, properties, items, additionalProperties, ...rest } = schema;
   const reference = $ref === undefined ? undefined : { $ref: `#/components/schemas/${$ref}` };

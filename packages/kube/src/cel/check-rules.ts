@@ -1,5 +1,5 @@
-// The rules of a schema, before any object is there: do they compile, and could they cost more than a server allows? A rule below a list
-// or a map runs as often as it has items, so that its cost is multiplied.
+// Checks the rules of a schema before any object exists: they must compile, and their cost must stay within the limit of a server. A rule
+// below a list or a map runs once per item, so its cost is multiplied.
 import type { ValidationRule } from '../builtin/index.ts';
 import { type FieldError, forbiddenField, invalidField } from '../schema/field-error.ts';
 import { goJson } from '../schema/go-text.ts';
@@ -13,7 +13,7 @@ const MAX_TOTAL_COST = 100_000_000;
 const MAX_NUMBER = 2 ** 64;
 
 export interface CheckRulesOptions {
-  /** Where the schema stands in its document; before each field. Default the root. */
+  /** The path of the schema in its document, which precedes each field. Default: the root. */
   path?: string;
   /** The schema is the root of a resource. Default true. */
   isResource?: boolean;
@@ -22,17 +22,17 @@ export interface CheckRulesOptions {
 
 interface Place {
   readonly schema: JsonSchema;
-  /** The schema that says the types: allOf only adds to it. */
+  /** The schema that declares the types. allOf only adds to it. */
   readonly spine: JsonSchema;
   readonly isResource: boolean;
   readonly path: string;
-  /** How many values of the schema there can be; undefined when nothing limits them. */
+  /** The maximal number of values of the schema; undefined if it is not limited. */
   readonly cardinality: number | undefined;
-  /** The first list above whose items cannot be distinguished by keys, where there is no oldSelf. */
+  /** The first enclosing list whose items have no keys. Rules below it have no oldSelf. */
   readonly uncorrelated: string | undefined;
 }
 
-/** What an API server would refuse in the rules of a schema that is structural. */
+/** Returns the errors for which an API server would refuse the rules of a structural schema. */
 export function checkRules(schema: JsonSchema, options: CheckRulesOptions = {}): FieldError[] {
   const errors: FieldError[] = [];
   const { path = '', isResource = true } = options;
@@ -121,7 +121,7 @@ export function checkRules(schema: JsonSchema, options: CheckRulesOptions = {}):
   return errors;
 }
 
-// The server shows the rule as its own type, in the order of its fields.
+// Shows the rule as the server does: as a Go value with the fields in their order.
 function invalidRule(field: string, rule: ValidationRule, detail: string): FieldError {
   const { message = '', messageExpression = '', reason = null, fieldPath = '', optionalOldSelf = null } = rule;
   const fields = [

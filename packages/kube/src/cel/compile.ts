@@ -11,13 +11,13 @@ import type { FunctionTable } from './typing/overload.ts';
 import type { CelType } from './typing/types.ts';
 import type { Value } from './values.ts';
 
-/** What an expression may cost when it runs. */
+/** The highest cost of one evaluation of an expression. */
 export const MAX_CALL_COST = 1_000_000;
 
 export interface CelVariable {
   readonly name: string;
   readonly type: CelType;
-  /** For the estimate of costs. */
+  /** The declaration from which costs are estimated. */
   readonly declaration?: Declaration;
 }
 
@@ -25,27 +25,27 @@ export interface CelProgram {
   readonly type: CelType;
   /** The variables that the expression names. */
   readonly names: ReadonlySet<string>;
-  /** The highest cost that evaluating it can have, estimated. */
+  /** The estimated upper limit of the cost of an evaluation. */
   readonly maxCost: number;
-  /** Evaluates with the values of the variables in their order; throws a CelError or a CelCostError. */
+  /** Evaluates with the values of the variables in their order. Throws a CelError or a CelCostError. */
   run(values: readonly Value[], limit?: number): { value: Value; cost: number };
-  /** As `run`, for callers who want the cost of a failure too. */
+  /** Works like `run`, for callers that also need the cost of a failed evaluation. */
   start(values: readonly Value[], limit?: number): Frame & { finish(): Value };
 }
 
 export type CelCompilation =
   | { readonly program: CelProgram }
-  /** What is wrong, as cel-go prints it, with the place of each issue. */
+  /** The issues in cel-go's format, each with its position. */
   | { readonly issues: string }
-  /** The expression is right, but no program can be built from it: it has a pattern that does not compile. */
+  /** The expression is valid, but no program can be built from it because one of its patterns does not compile. */
   | { readonly failure: string };
 
 export interface CelCompiler {
-  /** Compiles an expression over variables; issues are the text that cel-go gives. */
+  /** Compiles an expression over variables. Issues have cel-go's text. */
   compile(text: string, variables: readonly CelVariable[]): CelCompilation;
 }
 
-/** A compiler with the functions that API servers offer. */
+/** Creates a compiler with the functions that API servers offer. */
 export function createCelCompiler(options: LibraryOptions = {}): CelCompiler {
   let functions: FunctionTable | undefined;
   return {

@@ -3,7 +3,10 @@ import type { Checked } from './typing/check.ts';
 
 const CONVERSIONS = new Set('bool bytes double dyn duration int string timestamp uint'.split(' '));
 
-/** What is built from literals only is created once and costs nothing, as in cel-go: lists, maps, and conversions such as duration('1h'). */
+/**
+ * Reports whether an expression is built from literals only. As in cel-go, such lists, maps and conversions (duration('1h')) are created
+ * once and cost nothing.
+ */
 export function isConstant(expr: Expr, checked: Checked): boolean {
   switch (expr.op) {
     case 'literal':
@@ -23,7 +26,7 @@ export function isConstant(expr: Expr, checked: Checked): boolean {
   }
 }
 
-/** A plain path to a value: a name, fields, elements. */
+/** Reports whether the expression is a plain path to a value: a name, fields, elements. */
 export function isAttribute(expr: Expr): boolean {
   switch (expr.op) {
     case 'ident':

@@ -15,7 +15,9 @@ import {
   valueAt,
 } from './values.ts';
 
-/** Whether two values are equal; numbers are compared by size whatever their types, values of other different types never are. */
+/**
+ * Reports whether two values are equal. Numbers of different types are compared by size; other values of different types are never equal.
+ */
 export function equalValues(a: Value, b: Value): boolean {
   if (a === b) return true;
   if (typeof a === 'string' && typeof b === 'string') return false;
@@ -78,7 +80,7 @@ function equalLists(a: CelList, b: CelList): boolean {
   return true;
 }
 
-/** Two lists as one; for sets and lists of type map what is in both is there once, the later one winning. */
+/** Concatenates two lists. In sets and lists of type map, items in both appear once, and the later one wins. */
 export function addLists(a: CelList, b: CelList): CelList {
   if (a.listType === undefined) return { kind: 'list', items: [...itemsOf(a), ...itemsOf(b)] };
   const key = (item: Value): string => (a.listType === 'set' ? keyText(item) : mapKeyText(item, a.mapKeys ?? []));
@@ -91,7 +93,7 @@ export function addLists(a: CelList, b: CelList): CelList {
 function mapKeyText(item: Value, keys: readonly string[]): string {
   const parts = keys.map((key) => {
     const from = item as CelMap | CelObject;
-    // In JSON the keys have their own names, whether expressions could write them or not.
+    // In JSON, keys have their original names, even those that expressions cannot write.
     const part = from.kind === 'object' ? (from.raw[key] as Value | undefined) : from.get(key);
     return part === undefined ? '' : keyText(part);
   });
@@ -108,7 +110,7 @@ function equalMappings(a: CelMap | CelObject, b: CelMap | CelObject): boolean {
   });
 }
 
-// Fields that the schema does not know cannot be checked, but objects that differ in them are different.
+// The types of undeclared fields are not known, but objects that differ in them are different.
 function equalObjects(a: CelObject, b: CelObject): boolean {
   const names = Object.keys(a.raw);
   if (names.length !== Object.keys(b.raw).length) return false;
@@ -123,13 +125,13 @@ function equalObjects(a: CelObject, b: CelObject): boolean {
   });
 }
 
-/** Negative, zero or positive; NaN for a comparison with NaN, undefined when one is no number. */
+/** Returns a negative number, zero or a positive number; NaN for a comparison with NaN; undefined if an operand is not a number. */
 function compareNumbers(a: Value, b: Value): number | undefined {
   const left = numeric(a);
   const right = numeric(b);
   if (left === undefined || right === undefined) return undefined;
   if (typeof left === 'bigint' && typeof right === 'bigint') return left < right ? -1 : left > right ? 1 : 0;
-  // With a double everything is compared as a double, even if an int loses digits by that.
+  // If one operand is a double, compare doubles, even if an int loses digits.
   const first = Number(left);
   const second = Number(right);
   return first < second ? -1 : first > second ? 1 : first === second ? 0 : Number.NaN;
@@ -142,7 +144,7 @@ function numeric(value: Value): bigint | number | undefined {
     : undefined;
 }
 
-/** Negative, zero or positive, NaN when a NaN is compared; throws where CEL has no order. */
+/** Returns a negative number, zero or a positive number, or NaN for a comparison with NaN. Throws if CEL has no order for the values. */
 export function compareValues(a: Value, b: Value): number {
   if (typeof a === 'string' && typeof b === 'string') return compareStrings(a, b);
   const numbers = compareNumbers(a, b);
@@ -165,7 +167,7 @@ export function compareValues(a: Value, b: Value): number {
   }
 }
 
-/** By code points, not by UTF-16 units as JavaScript would. */
+/** Compares by code points, not by UTF-16 units as JavaScript does. */
 export function compareStrings(a: string, b: string): number {
   if (a === b) return 0;
   const length = Math.min(a.length, b.length);
@@ -174,7 +176,7 @@ export function compareStrings(a: string, b: string): number {
     const right = b.charCodeAt(at);
     if (left === right) continue;
     const isPair = left >= 0xd800 && right >= 0xd800;
-    // A surrogate stands for a code point above all that have a single unit.
+    // A surrogate belongs to a code point above all code points with a single unit.
     const order = isPair ? rank(left) - rank(right) : left - right;
     return order < 0 ? -1 : 1;
   }
@@ -185,7 +187,7 @@ function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
-/** The order of semantic versions: https://semver.org/#spec-item-11; build metadata does not count. */
+/** Compares semantic versions without their build metadata: https://semver.org/#spec-item-11. */
 export function compareSemver(a: Semver, b: Semver): number {
   for (const index of [0, 1, 2] as const) {
     if (a.numbers[index] !== b.numbers[index]) return a.numbers[index] < b.numbers[index] ? -1 : 1;

@@ -1,4 +1,4 @@
-/** An expression that could not be evaluated; the message is what CEL calls the error: `no such key: x`, `division by zero`. */
+/** An error of an evaluation, with CEL's message: `no such key: x`, `division by zero`. */
 export class CelError extends Error {
   constructor(message: string) {
     super(message);
@@ -6,7 +6,7 @@ export class CelError extends Error {
   }
 }
 
-/** The expression cost more than it may: whatever stands around it cannot make up for that. */
+/** The evaluation exceeded its cost limit. Unlike a CelError, no surrounding expression can absorb it. */
 export class CelCostError extends Error {
   constructor() {
     super('operation cancelled: actual cost limit exceeded');

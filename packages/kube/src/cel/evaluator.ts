@@ -11,7 +11,7 @@ const MAX_MESSAGE_BYTES = 5 * 1024;
 const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no further validation rules will be run';
 
 export interface RuleEvaluatorOptions {
-  /** Default: one with the functions that API servers offer. */
+  /** Default: a compiler with the functions that API servers offer. */
   compiler?: CelCompiler;
 }
 
@@ -21,8 +21,8 @@ interface SchemaRules {
 }
 
 /**
- * Evaluates validation rules in CEL as an API server does. A rule is compiled when it is first needed, and kept as long as its
- * schema; schemas are never changed.
+ * Evaluates validation rules in CEL as an API server does. A rule is compiled on first use and cached as long as its schema lives. Schemas
+ * are never changed.
  */
 export function createRuleEvaluator(options: RuleEvaluatorOptions = {}): EvaluateRule {
   const compiler = options.compiler ?? createCelCompiler();
@@ -51,7 +51,7 @@ export function createRuleEvaluator(options: RuleEvaluatorOptions = {}): Evaluat
     if (!program || !declaration) return { holds: true };
     const { rule, oldSelf, budget } = input;
     const isOptional = rule.optionalOldSelf === true;
-    // There is nothing to compare with: only a rule that says so is evaluated then.
+    // Without an old value, evaluate only rules with optionalOldSelf.
     if (usesOldSelf && oldSelf === undefined && !isOptional) return { holds: true };
     if (budget && budget.remaining <= 0) return { error: OUT_OF_BUDGET, detail: OUT_OF_BUDGET, isFatal: true };
 
@@ -104,7 +104,7 @@ function failed(failure: unknown, rule: ValidationRule): RuleOutcome {
   return { error: failure.message, detail };
 }
 
-// A message that cannot be created is no reason to accept the value: the rule's own message takes its place.
+// If the messageExpression fails, use the rule's own message. The value is refused in both cases.
 function withMessage(
   { message: program }: CompiledRule,
   { messageExpression = '' }: ValidationRule,

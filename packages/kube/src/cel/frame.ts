@@ -15,7 +15,7 @@ export type Evaluate = (frame: Frame) => Value;
 export interface Planner {
   readonly checked: Checked;
   readonly plan: (expr: Expr) => Evaluate;
-  /** Plans with further variables, each in a slot of its own. */
+  /** Plans an expression with additional variables, each in its own slot. */
   readonly planWith: (names: readonly string[], run: (slots: readonly number[]) => Evaluate) => Evaluate;
 }
 

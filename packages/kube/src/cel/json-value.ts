@@ -1,10 +1,10 @@
 import { type CelType, DYN } from './typing/types.ts';
 import type { CelMap, Value } from './values.ts';
 
-/** The type of what has no schema. */
+/** The type of values without a schema. */
 export const DYNAMIC: CelType = DYN;
 
-/** JSON without a schema as a value of CEL: whole numbers are ints, objects are maps from strings; absent is null. */
+/** Converts JSON without a schema to a CEL value: whole numbers are ints, objects are maps from strings, and an absent value is null. */
 export function dynamicValue(json: unknown): Value {
   switch (typeof json) {
     case 'string':

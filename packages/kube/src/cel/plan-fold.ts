@@ -1,4 +1,4 @@
-// Macros over ranges. Their costs are those of the loops that cel-go expands them to: reading and writing the accumulator counts.
+// Macros over ranges. Their costs are those of the loops that cel-go expands them to, which include reading and writing the accumulator.
 
 import { CelError, noSuchOverload } from './errors.ts';
 import { charge, type Evaluate, type Frame, type Planner } from './frame.ts';
@@ -23,7 +23,7 @@ import {
   valueAt,
 } from './values.ts';
 
-// The accumulator is read in each step and at the end; reading it only to keep it costs nothing.
+// The accumulator is read in each step and at the end. A read that only keeps it costs nothing.
 const READ = 1;
 
 export function planFold(expr: FoldExpr, planner: Planner): Evaluate {
@@ -51,7 +51,7 @@ export function planFold(expr: FoldExpr, planner: Planner): Evaluate {
   });
 }
 
-/** Calls back for each element, its variables being set, until the callback says stop. */
+/** Calls back for each element with its variables set, until the callback returns stop. */
 function iterate(
   frame: Frame,
   target: Value,
@@ -92,7 +92,7 @@ function iterate(
   }
 }
 
-// An element that decides is enough, even if others fail.
+// One deciding element is enough, even if others fail.
 function quantified(
   range: Evaluate,
   body: Evaluate,
@@ -101,7 +101,7 @@ function quantified(
   kind: 'all' | 'exists',
 ): Evaluate {
   const decisive = kind === 'exists';
-  // The loop asks before each step whether it is decided.
+  // The loop checks before each step whether the result is decided.
   const test = kind === 'all' ? 2 : 3;
   return (frame) => {
     const target = range(frame);

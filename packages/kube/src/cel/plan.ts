@@ -1,5 +1,5 @@
-// From a checked expression to closures. What the check knows is used: a call with one overload is called directly, a field of an object
-// is read from its JSON. Only where a type is dyn the overload is chosen when the call runs. Each step adds its cost.
+// Compiles a checked expression to closures. It uses the result of the type check: a call with one overload is called directly, and a field
+// of an object is read from its JSON. Only for dyn is the overload chosen at run time. Each step adds its cost.
 
 import { isAttribute, isConstant } from './constant.ts';
 import { CelError, noSuchKey, noSuchOverload } from './errors.ts';
@@ -28,11 +28,11 @@ import {
 
 export interface Plan {
   readonly evaluate: Evaluate;
-  /** How many slots a frame must have. */
+  /** The number of slots that a frame must have. */
   readonly slots: number;
 }
 
-/** Plans an expression; `variables` are in the first slots. */
+/** Plans an expression. `variables` are in the first slots. */
 export function planCel(root: Expr, checked: Checked, variables: readonly string[]): Plan {
   const scopes: Map<string, number>[] = [new Map(variables.map((name, slot) => [name, slot]))];
   let slots = variables.length;
@@ -114,7 +114,7 @@ export function planCel(root: Expr, checked: Checked, variables: readonly string
     try {
       return run({ slots: [], cost: 0, limit: Infinity });
     } catch (error) {
-      // It fails when it is evaluated, which may never be.
+      // The constant fails when it is evaluated, which may never happen.
       if (error instanceof CelError) return undefined;
       throw error;
     }
@@ -147,7 +147,7 @@ function planSelect(expr: SelectExpr, operand: Evaluate, type: CelType | undefin
     const isWrapped = kindOf(target) === 'optional';
     const inner = isWrapped ? (target as CelOptional).value : target;
     const value = inner === undefined ? undefined : isWrapped ? reader(field)(inner) : read(inner);
-    // Looking for what is not there is free where it may be missing.
+    // A lookup that may miss costs nothing if it finds nothing.
     if (value !== undefined || !isOptional) charge(frame, 1);
     if (isOptional || isWrapped) return value === undefined ? NONE : some(value);
     if (value === undefined) throw noSuchKey(field);
@@ -202,7 +202,7 @@ function planCall(expr: CallExpr, planner: Planner): Evaluate {
     case '_[?_]':
       return planIndex(a, b, expr.name === '_[?_]', resolved.args[1]?.op === 'ident' ? 0 : 1);
     case '@in':
-      // A constant list is a set, and looking something up in it is free.
+      // A constant list becomes a set, in which a lookup costs nothing.
       if (inList && resolved.args[1]?.op === 'list' && isConstant(resolved.args[1], planner.checked)) {
         return (frame) => inList.run(a(frame), b(frame));
       }
@@ -230,7 +230,7 @@ function planCall(expr: CallExpr, planner: Planner): Evaluate {
   return dispatched(resolved.overloads, args);
 }
 
-// The branches of a conditional are paths of its own: their names are not charged.
+// The branches of a conditional are separate paths, whose names are not charged.
 function planConditional(args: readonly Expr[], condition: Evaluate, yes: Evaluate, no: Evaluate): Evaluate {
   const [, first, second] = args as [Expr, Expr, Expr];
   const yesRefund = isAttribute(first) ? 1 : 0;
@@ -287,7 +287,7 @@ function direct(overload: Overload, args: readonly Evaluate[]): Evaluate {
   };
 }
 
-// The types are known only now, so that the first overload that they fit is taken; there is at most one.
+// The types are known only at run time. Calls the first overload that fits them; there is at most one.
 function dispatched(overloads: readonly Overload[], args: readonly Evaluate[]): Evaluate {
   const choices = overloads.map((overload) => ({ overload, cost: callCost(overload) }));
   return (frame) => {
@@ -301,13 +301,13 @@ function dispatched(overloads: readonly Overload[], args: readonly Evaluate[]): 
       charge(frame, choice.cost ? choice.cost(values, result) : 1);
       return result;
     } catch (error) {
-      // Items of a list may have another type than the list's first look says.
+      // Later items of a list may have another type than the first one, which selected the overload.
       throw error instanceof TypeError ? noSuchOverload() : error;
     }
   };
 }
 
-// One side that decides is enough, even if the other fails.
+// One deciding side is enough, even if the other fails.
 function logical(left: Evaluate, right: Evaluate, decisive: boolean): Evaluate {
   const second = (frame: Frame, error: CelError | undefined): Value => {
     const value = right(frame);

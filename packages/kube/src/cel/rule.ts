@@ -1,4 +1,4 @@
-// A validation rule (x-kubernetes-validations) compiled against the schema at which it stands.
+// A validation rule (x-kubernetes-validations), compiled against its schema.
 import type { ValidationRule } from '../builtin/index.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { type CelCompiler, type CelProgram, type CelVariable, createCelCompiler } from './compile.ts';
@@ -6,20 +6,20 @@ import { type Declaration, declare, MAX_REQUEST } from './schema-type.ts';
 import { optionalOf } from './typing/types.ts';
 
 export interface CompileRuleOptions {
-  /** The schema is the root of a resource, so that self has apiVersion, kind and metadata. Default false. */
+  /** The schema is the root of a resource, so that self has apiVersion, kind and metadata. Default: false. */
   isResource?: boolean;
-  /** Default: one with the functions that API servers offer. Share one between many rules. */
+  /** Default: a compiler with the functions that API servers offer. Share one between many rules. */
   compiler?: CelCompiler;
 }
 
 export interface CompiledRule {
-  /** Absent when there is an error, and for a rule that is empty. */
+  /** The program is absent for an invalid or empty rule. */
   readonly program?: CelProgram;
   readonly declaration?: Declaration;
   readonly usesOldSelf: boolean;
-  /** How often values of the schema fit into one request: the rule may run so often where no list above it has a limit. */
+  /** The number of values of the schema that fit into one request. It limits the runs of the rule if no enclosing list has a limit. */
   readonly maxCardinality: number;
-  /** In the words of an API server: `compilation failed: ERROR: <input>:1:6: …`. */
+  /** The error in the words of an API server: `compilation failed: ERROR: <input>:1:6: …`. */
   readonly error?: string;
   readonly message?: CelProgram;
   readonly messageError?: string;

@@ -1,5 +1,5 @@
-// What evaluating costs, in the units of cel-go and with the numbers that Kubernetes gives to its own functions: about one for a step, a
-// tenth for each character that is checked. The limits are on these numbers, so that a rule stops here where it stops on a real server.
+// The cost of an evaluation, in cel-go's units and with Kubernetes' numbers for its own functions: about one for a step, a tenth for each
+// character that is checked. The limits use these numbers, so that a rule stops here where it stops on a real server.
 import type { Overload } from './typing/overload.ts';
 import {
   type CelList,
@@ -53,7 +53,7 @@ const ofContainment =
     );
   };
 
-/** What a traversal of all that a value is built from costs. */
+/** Returns the cost of traversing a value and all its parts. */
 function traversal(value: Value): number {
   switch (kindOf(value)) {
     case 'string':
@@ -142,7 +142,7 @@ const BY_ID: Readonly<Record<string, CallCost>> = {
   ),
 };
 
-/** What a call costs beside its arguments; undefined for the usual 1. */
+/** Returns the cost of a call without its arguments, or undefined for the usual 1. */
 export function callCost({ id, name }: Overload): CallCost | undefined {
   if (Object.hasOwn(BY_ID, id)) return BY_ID[id];
   return Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined;

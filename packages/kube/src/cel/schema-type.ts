@@ -1,5 +1,5 @@
-// What a structural schema is in CEL: a type, how JSON becomes a value of it, and how large it can be, which costs are estimated by. What
-// the schema does not say (fields that are only preserved, lists without items) rules cannot see.
+// Maps a structural schema to CEL: its type, the conversion from JSON, and its maximal size, from which costs are estimated. Rules cannot
+// see values that the schema does not declare (fields that are only preserved, lists without items).
 
 import { parseDurationNanos } from '../duration.ts';
 import { isJsonArray, isJsonObject, type JsonSchema } from '../schema/json-schema.ts';
@@ -24,21 +24,24 @@ import type { CelMap, JsonObjectType, Value } from './values.ts';
 export interface Declaration {
   readonly type: CelType;
   readonly convert: (json: unknown) => Value;
-  /** Characters, items or entries at most; 0 for what has no size. */
+  /** The maximal number of characters, items or entries; 0 for a type without a size. */
   readonly maxElements: number;
-  /** In bytes of JSON. */
+  /** The minimal size in bytes of JSON. */
   readonly minSize: number;
-  /** Of a list's items or a map's values. */
+  /** The declaration of a list's items or a map's values. */
   readonly element?: Declaration;
   readonly fields?: ReadonlyMap<string, Declaration>;
 }
 
-/** The largest request that an API server takes. */
+/** The largest request that an API server accepts. */
 export const MAX_REQUEST = 3 * 1024 * 1024;
 const MAX_TEXT = MAX_REQUEST - 2;
 const MAX_NAME = 253;
 
-/** The declaration of a schema, undefined when rules cannot see its values; a resource's root has apiVersion, kind and metadata. */
+/**
+ * Returns the declaration of a schema, or undefined if rules cannot see its values. The root of a resource has apiVersion, kind and
+ * metadata.
+ */
 export function declare(schema: JsonSchema, isResource: boolean, name = 'selfType'): Declaration | undefined {
   const declared = declareType(isResource ? withMetadata(schema) : schema, name);
   if (!declared) return undefined;
@@ -103,7 +106,7 @@ function goType(json: unknown): string {
   }
 }
 
-// As a number the largest int64 is one more than it should be.
+// As a double, the largest int64 is one more than its real value.
 const int64 = (json: number): bigint => (json === 2 ** 63 ? 2n ** 63n - 1n : BigInt(json));
 
 function integer(json: unknown): bigint {
@@ -221,7 +224,7 @@ function declareObject(schema: JsonSchema, name: string): Declaration {
     const declared = declare(part, part['x-kubernetes-embedded-resource'] === true, `${name}.${escaped ?? property}`);
     if (!declared) continue;
     if (escaped !== undefined) fields.set(escaped, declared);
-    // A reserved word can be a field's name as it is, too.
+    // A reserved word can also be used unescaped as the name of a field.
     if (escaped === `__${property}__`) fields.set(property, declared);
     if (required.has(property) && part.default === undefined) {
       minSize += Buffer.byteLength(property) + declared.minSize + 4;
@@ -244,7 +247,7 @@ function declareObject(schema: JsonSchema, name: string): Declaration {
   };
 }
 
-// Of the metadata of an object a rule sees the names only, whatever the schema says.
+// A rule sees only the names in the metadata of an object, even if the schema declares more.
 function withMetadata(schema: JsonSchema): JsonSchema {
   const { kind, apiVersion, metadata } = schema.properties ?? {};
   const { name, generateName } = metadata?.properties ?? {};

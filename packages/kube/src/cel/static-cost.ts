@@ -1,5 +1,5 @@
-// What an expression can cost at most, estimated before any value is there: from the limits in the schema (maxLength, maxItems,
-// maxProperties), or from what fits into a request where there is none. The numbers are those by which API servers refuse rules.
+// Estimates the maximal cost of an expression before any value exists. The estimate uses the limits in the schema (maxLength, maxItems,
+// maxProperties), or the size of a request where the schema has none. API servers refuse rules by the same numbers.
 
 import { LIST_CREATE, MAP_CREATE, REGEX, TRAVERSAL } from './runtime-cost.ts';
 import type { Declaration } from './schema-type.ts';
@@ -16,20 +16,20 @@ interface Size {
 
 interface Estimate {
   readonly cost: number;
-  /** Undefined when nothing is known. */
+  /** The size is undefined if it is not known. */
   readonly size?: Size | undefined;
-  /** Where in the schema the value comes from. */
+  /** The declaration of the value in the schema. */
   readonly declaration?: Declaration | undefined;
-  /** The value is reached from a variable by fields and elements, even if the schema does not know it. */
+  /** The value is reached from a variable by fields and elements, even if the schema does not declare it. */
   readonly hasPath?: boolean;
-  /** The size of an item, for lists that an expression makes. */
+  /** The size of an item, for lists that an expression creates. */
   readonly item?: Size | undefined;
   readonly type: CelType | undefined;
-  /** An int literal. */
+  /** The value of an int literal. */
   readonly literal?: number;
 }
 
-/** Where cel-go's 64 bits end; more is no more. */
+/** The end of cel-go's 64 bits, at which costs are capped. */
 const MAX = 2 ** 64;
 const UNKNOWN: Size = { min: 0, max: MAX };
 const ONE: Size = { min: 1, max: 1 };
@@ -40,14 +40,14 @@ const multiply = (a: Size, b: Size): Size => ({ min: capped(a.min * b.min), max:
 const union = (a: Size, b: Size): Size => ({ min: Math.min(a.min, b.min), max: Math.max(a.max, b.max) });
 const factor = (size: Size, by: number): number => capped(Math.ceil(size.max * by));
 
-/** The highest cost of evaluating a checked expression whose variables have these declarations. */
+/** Returns the highest cost of evaluating a checked expression whose variables have these declarations. */
 export function estimateCost(
   root: Expr,
   checked: Checked,
   variables: ReadonlyMap<string, Declaration | undefined>,
 ): number {
   const scopes: Map<string, Estimate>[] = [];
-  // A part of something that no variable leads to is taken for the root: a quirk of API servers, and rules pass by it.
+  // A part of a value that no variable leads to is treated as the root. API servers have this quirk, and accept rules because of it.
   const rootDeclaration = variables.get('self');
   const partOf = ({ hasPath, declaration }: Estimate, part: (of: Declaration) => Declaration | undefined) =>
     hasPath ? declaration && part(declaration) : rootDeclaration;
@@ -120,7 +120,7 @@ export function estimateCost(
       size: element ? undefined : range.item,
       type: undefined,
     };
-    // The keys of a map are strings of no declared length, which counts as none.
+    // The keys of a map are strings without a declared length, which counts as zero.
     const keySize = isMap ? (range.hasPath && !range.declaration ? UNKNOWN : { min: 0, max: 0 }) : ONE;
     const key: Estimate = { cost: 1, size: keySize, type: undefined };
     const [first = '', second] = expr.variables;
@@ -327,7 +327,7 @@ function callEstimate(overload: Overload, args: readonly Estimate[]): CallEstima
   }
 }
 
-/** A list of that size, so much being done for each item. */
+/** Estimates a call that creates a list of that size, with a cost per item. */
 function created(size: Size, perItem: number): CallEstimate {
   return { cost: capped(size.max * perItem + 1 + LIST_CREATE), size };
 }
@@ -338,7 +338,7 @@ function itemSize({ item, declaration, type }: Estimate): Size {
   return type?.kind === 'list' && SCALARS.has(type.of.kind) ? ONE : UNKNOWN;
 }
 
-// One for each item, and what its characters add if items are texts; a text itself is checked by its characters.
+// The cost is one per item, plus the characters of items that are strings. A string itself costs its characters.
 function listTraversal(overload: Overload, target: Estimate | undefined, size: Size): number {
   if (overload.args[0]?.kind === 'string') return factor(size, TRAVERSAL);
   const of = target?.type?.kind === 'list' ? target.type.of.kind : undefined;

@@ -1,5 +1,5 @@
-// The values of CEL. Int is a bigint within 64 bits and double a number, so that the two never mix; what JavaScript has no type for is an
-// object with a kind. Lists and objects that come from JSON are converted where they are checked, not before.
+// The values of CEL. An int is a bigint within 64 bits and a double is a number, so that the two never mix. Types that JavaScript does not
+// have are objects with a kind. Lists and objects from JSON are converted when an expression reads them, not before.
 import type { QuantityFormat } from '../quantity.ts';
 import type { CelType, ObjectType } from './typing/types.ts';
 
@@ -33,7 +33,7 @@ export interface Timestamp {
   readonly kind: 'timestamp';
   /** Nanoseconds since 1970. */
   readonly nanos: bigint;
-  /** The minutes that its time zone is ahead of UTC, for its text; default 0. */
+  /** The offset of its time zone from UTC in minutes, used for its text. Default: 0. */
   readonly offset?: number;
 }
 export interface Duration {
@@ -43,9 +43,9 @@ export interface Duration {
 export interface CelList {
   readonly kind: 'list';
   readonly items: readonly unknown[];
-  /** Makes a value of an item; absent when the items are values. */
+  /** Converts an item to a value; absent if the items are values. */
   readonly convert?: (item: unknown) => Value;
-  /** x-kubernetes-list-type: sets and maps are equal in any order, and merge when they are added. */
+  /** x-kubernetes-list-type: sets and maps are equal in any order, and are merged when they are added. */
   readonly listType?: 'set' | 'map';
   readonly mapKeys?: readonly string[];
 }
@@ -62,12 +62,12 @@ export interface CelObject {
   readonly type: JsonObjectType;
 }
 export interface JsonObjectType extends ObjectType {
-  /** By the name that expressions use, which may be escaped: how it is called in JSON, and how it becomes a value. */
+  /** The members by their names in expressions, which may be escaped: the name in JSON, and the conversion to a value. */
   readonly members: ReadonlyMap<string, { readonly name: string; readonly convert: (json: unknown) => Value }>;
 }
 export interface CelOptional {
   readonly kind: 'optional';
-  /** Undefined for none. */
+  /** The value is undefined for optional.none(). */
   readonly value: Value | undefined;
 }
 export interface TypeValue {
@@ -102,7 +102,7 @@ export interface Url {
 export interface NamedFormat {
   readonly kind: 'format';
   readonly name: string;
-  /** The pattern's length, which the cost is counted by. */
+  /** The length of the pattern, from which the cost is computed. */
   readonly regexSize: number;
   readonly check: (text: string) => readonly string[];
 }
@@ -127,7 +127,7 @@ export function itemsOf(from: CelList): readonly Value[] {
   return from.convert ? from.items.map(from.convert) : (from.items as readonly Value[]);
 }
 
-/** A map of values, whose keys are bool, int, uint or string. */
+/** Creates a map whose keys are bool, int, uint or string. */
 export function mapValue(entries: Iterable<readonly [key: Value, value: Value]>): CelMap {
   const byKey = new Map<string, readonly [Value, Value]>();
   for (const entry of entries) byKey.set(keyText(entry[0]), entry);
@@ -139,7 +139,7 @@ export function mapValue(entries: Iterable<readonly [key: Value, value: Value]>)
   };
 }
 
-/** Equal keys have equal texts: 1, 1u and 1.0 are one key. */
+/** Returns the same text for equal keys: 1, 1u and 1.0 are one key. */
 export function keyText(key: Value): string {
   switch (typeof key) {
     case 'string':
@@ -155,7 +155,7 @@ export function keyText(key: Value): string {
   }
 }
 
-/** The value's kind, in one word for each of CEL's types. */
+/** One word for each of CEL's types. */
 export type ValueKind =
   | 'null'
   | 'bool'
@@ -204,12 +204,12 @@ const TYPE_NAMES: Readonly<Record<ValueKind, string>> = {
   semver: 'kubernetes.Semver',
 };
 
-/** What `type(value)` names. */
+/** Returns the name of the type of a value, as `type(value)` shows it. */
 export function typeName(value: Value): string {
   return TYPE_NAMES[kindOf(value)];
 }
 
-/** Whether a value fits a type, for calls whose types are known only when they run. */
+/** Reports whether a value fits a type, for calls whose types are known only at run time. */
 export function fitsType(value: Value, type: CelType): boolean {
   switch (type.kind) {
     case 'dyn':
@@ -223,7 +223,7 @@ export function fitsType(value: Value, type: CelType): boolean {
       return kindOf(value) === 'map' || kindOf(value) === 'object';
     case 'list': {
       if (kindOf(value) !== 'list') return false;
-      // The first item speaks for all; lists of lists are taken apart by what they are given to.
+      // Check only the first item. Nested lists are checked by the called function.
       const isNested = type.of.kind === 'list' || (value as CelList).items.length === 0;
       return isNested || fitsType(itemOf(value as CelList, 0), type.of);
     }
@@ -232,7 +232,7 @@ export function fitsType(value: Value, type: CelType): boolean {
   }
 }
 
-/** Code points, which is what CEL counts. */
+/** Counts code points, as CEL does. */
 export function characterCount(text: string): number {
   let count = text.length;
   for (let at = 0; at < text.length; at++) {
@@ -245,7 +245,7 @@ export function characterCount(text: string): number {
   return count;
 }
 
-/** The size that cost is counted by: 1 for what has none. */
+/** Returns the size from which costs are computed; 1 for a value without a size. */
 export function sizeOf(value: Value): number {
   if (typeof value === 'string') return characterCount(value);
   if (typeof value !== 'object' || value === null) return 1;
@@ -268,19 +268,19 @@ export function sizeOf(value: Value): number {
   }
 }
 
-/** What a map or an object has under a key; undefined when there is nothing. */
+/** Returns the value under a key of a map or an object, or undefined if it has none. */
 export function valueAt(from: CelMap | CelObject, key: Value): Value | undefined {
   if (from.kind === 'map') return from.get(key);
   return typeof key === 'string' ? fieldOf(from, key) : undefined;
 }
 
-/** The keys of a map, or the fields of an object that are there. */
+/** Returns the keys of a map, or the present fields of an object. */
 export function keysOf(from: CelMap | CelObject): Value[] {
   if (from.kind === 'map') return from.keys();
   return [...from.type.members.keys()].filter((name) => fieldOf(from, name) !== undefined);
 }
 
-/** A field of an object by the name that expressions use; undefined when it is not there. */
+/** Returns a field of an object by its name in expressions, or undefined if it is absent. */
 export function fieldOf(from: CelObject, name: string): Value | undefined {
   const member = from.type.members.get(name);
   if (!member) return undefined;
@@ -289,7 +289,7 @@ export function fieldOf(from: CelObject, name: string): Value | undefined {
   return json === undefined || json === null ? undefined : member.convert(json);
 }
 
-/** A key as messages write it. */
+/** Formats a key for messages. */
 export function shownKey(key: Value): string {
   return kindOf(key) === 'uint' ? `${(key as Uint).value}` : `${key as string | bigint | boolean}`;
 }

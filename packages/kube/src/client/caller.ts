@@ -1,5 +1,5 @@
-// One call from the outside is one or more requests to the transport: this file sends them, waits between them, reports
-// each to the observer, and turns what is no success into an ApiError or a TransportError.
+// Sends the requests of one call to the transport, waits between them, and reports each to the observer. A failed call throws an ApiError
+// or a TransportError.
 import { type Clock, type Random, sleep } from '../clock.ts';
 import { type ApiError, TransportError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
@@ -8,16 +8,16 @@ import { isRetryableFailure, isRetryableResponse, type RetryPolicy, retryDelay }
 import { errorOfResponse } from './status.ts';
 import type { ApiRequest, ApiResponse, Transport, WatchStream } from './transport.ts';
 
-/** What the metrics of a client are built from; reported once for every request sent, repetitions included. */
+/** The data for the metrics of a client, reported once for every request sent, including retries. */
 export interface RequestObservation {
   method: ApiRequest['method'];
   /** Host and port of the server. */
   host: string;
   /** The HTTP status, or `<error>` when no answer came. */
   code: number | '<error>';
-  /** Until the answer was complete; for a watch, until it was open. */
+  /** The time until the answer was complete; for a watch, until it was open. */
   seconds: number;
-  /** Undefined where the transport has no wire. */
+  /** The size is undefined for transports without a wire. */
   requestBytes: number | undefined;
   responseBytes: number | undefined;
   /** 0 for the first attempt of a call. */
@@ -35,9 +35,9 @@ export interface CallerOptions {
 }
 
 export interface Caller {
-  /** Sends until it succeeds or must not be sent again; resolves for 2xx and 3xx only. */
+  /** Sends the request until it succeeds or must not be retried. Resolves only for 2xx and 3xx. */
   send(request: ApiRequest, attempts?: number): Promise<ApiResponse>;
-  /** Opens a watch, once. */
+  /** Opens a watch without retries. */
   open(request: ApiRequest): Promise<WatchStream>;
 }
 
@@ -58,7 +58,7 @@ export function createCaller(options: CallerOptions): Caller {
       if (!isRetryable || attempt + 1 >= attempts) throw error;
       const asked = 'retryAfterSeconds' in error ? error.retryAfterSeconds : undefined;
       const delay = retryDelay(retry, attempt + 1, asked, random);
-      // A call never outlives its time-out: there is no use in waiting for an attempt that could not be created.
+      // A call never outlives its time-out. Fail at once if the next attempt would start after it.
       if (delay === undefined || clock.now() + delay >= deadline) throw error;
       logger.debug('sending a request again', { request: requestLine(request), attempt: attempt + 1, delay, error });
       await wait(delay, request);
@@ -142,7 +142,7 @@ function hostOf(address: string): string {
   return URL.canParse(address) ? new URL(address).host : address;
 }
 
-// Servers warn (deprecated versions, unknown fields) on every request; each text is worth one line, not thousands.
+// Servers repeat warnings (deprecated versions, unknown fields) on every request. Each text is logged once.
 function createWarner(logger: Logger): (header: string | undefined) => void {
   const seen = new Set<string>();
   return (header) => {

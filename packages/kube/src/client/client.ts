@@ -4,9 +4,9 @@ import type { ApiRequest, ApiResponse, Transport, WatchStream } from './transpor
 
 export interface CallOptions {
   signal?: AbortSignal;
-  /** For the whole call, retries and the waits between them included. Default 30,000. */
+  /** The time-out of the whole call, including retries and the waits between them. Default: 30,000. */
   timeoutMs?: number;
-  /** How often this call may be sent; 1 for callers that retry by themselves. Default: the client's `attempts`. */
+  /** The maximal number of attempts of this call; 1 for callers that retry by themselves. Default: the client's `attempts`. */
   attempts?: number;
 }
 
@@ -18,7 +18,7 @@ export interface ListOptions extends CallOptions {
   continue?: string;
   resourceVersion?: string;
   resourceVersionMatch?: 'Exact' | 'NotOlderThan';
-  /** Only metadata of each object (PartialObjectMetadata). */
+  /** Requests only the metadata of each object (PartialObjectMetadata). */
   metadataOnly?: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface WatchOptions extends CallOptions {
   resourceVersion?: string;
   timeoutSeconds?: number;
   allowBookmarks?: boolean;
-  /** Streaming list: first all objects as ADDED, then a bookmark annotated `k8s.io/initial-events-end`. */
+  /** Requests a streaming list: all objects as ADDED events, then a bookmark annotated `k8s.io/initial-events-end`. */
   sendInitialEvents?: boolean;
   metadataOnly?: boolean;
 }
@@ -50,7 +50,7 @@ export interface DeleteOptions extends CallOptions {
   propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
   gracePeriodSeconds?: number;
   dryRun?: boolean;
-  /** The delete is refused with Conflict when the object is not this one any more. */
+  /** The delete is refused with Conflict if the object has another uid or resourceVersion. */
   preconditions?: { uid?: string; resourceVersion?: string };
 }
 
@@ -63,7 +63,7 @@ export interface ListPage<T> {
 
 export type PatchType = 'json' | 'merge' | 'strategic';
 
-/** What `get` asks for besides the object itself. */
+/** The options of `get`. */
 export interface GetOptions extends CallOptions {
   resourceVersion?: string;
   subresource?: string;
@@ -74,16 +74,16 @@ export interface GetOptions extends CallOptions {
 export interface Client {
   readonly transport: Transport;
   get<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef, options?: GetOptions): Promise<T>;
-  /** Like get, and undefined when the server says NotFound. */
+  /** Works like get, but returns undefined if the server answers NotFound. */
   find<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef, options?: GetOptions): Promise<T | undefined>;
-  /** One page. */
+  /** Returns one page. */
   list<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): Promise<ListPage<T>>;
-  /** All pages, 500 objects each unless `limit` says otherwise. */
+  /** Iterates over all pages, with 500 objects each unless `limit` is set. */
   pages<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): AsyncIterable<ListPage<T>>;
-  /** Opens a watch; throws ApiError when the server refuses it. Never retried: the one that watches reopens anyway. */
+  /** Opens a watch. Throws an ApiError if the server refuses it. The call is never retried, because the caller reopens watches anyway. */
   watch<T extends KubeObject>(kind: Kind<T>, options?: WatchOptions): Promise<WatchStream>;
   create<T extends KubeObject>(kind: Kind<T>, object: T, options?: WriteOptions): Promise<T>;
-  /** Replaces; with metadata.resourceVersion set it is refused with Conflict when the object moved on. */
+  /** Replaces the object. If metadata.resourceVersion is set and outdated, the server refuses the update with Conflict. */
   update<T extends KubeObject>(kind: Kind<T>, object: T, options?: WriteOptions): Promise<T>;
   patch<T extends KubeObject>(
     kind: Kind<T>,
@@ -94,9 +94,9 @@ export interface Client {
   ): Promise<T>;
   /** Server-side apply. */
   apply<T extends KubeObject>(kind: Kind<T>, object: KubeObject, options: ApplyOptions): Promise<T>;
-  /** Resolves to the object when it lingers (finalizers), else undefined. */
+  /** Resolves to the object if finalizers still hold it, and to undefined otherwise. */
   delete<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef, options?: DeleteOptions): Promise<T | undefined>;
-  /** Any other request (`/version`, `/openapi/v3`, logs), with the client's retries; throws ApiError for 4xx and 5xx. */
+  /** Sends any other request (`/version`, `/openapi/v3`, logs) with the client's retries. Throws an ApiError for 4xx and 5xx. */
   request(request: ApiRequest): Promise<ApiResponse>;
   close(): Promise<void>;
 }

@@ -19,7 +19,7 @@ export interface ClientOptions {
   retry?: RetryOptions;
   /** Default: the system's. */
   clock?: Clock;
-  /** For the jitter of retries. Default: Math.random. */
+  /** The source of randomness for the jitter of retries. Default: Math.random. */
   random?: Random;
   /** Default: silent. */
   logger?: Logger;
@@ -27,7 +27,7 @@ export interface ClientOptions {
   observe?: (observation: RequestObservation) => void;
 }
 
-/** A client of the cluster behind the transport. */
+/** Creates a client of the cluster behind the transport. */
 export function createClient(options: ClientOptions): Client {
   const { transport } = options;
   const caller = createCaller({
@@ -49,7 +49,7 @@ export function createClient(options: ClientOptions): Client {
     return { body, origin: originOf(request) };
   }
 
-  /** Sends, and reads the answer as an object of the kind, or of whatever kind the subresource has. */
+  /** Sends a request and reads the answer as an object of the kind, or of the subresource's own kind. */
   async function exchange<T extends KubeObject>(
     kind: Kind<T>,
     request: ApiRequest,
@@ -92,7 +92,7 @@ export function createClient(options: ClientOptions): Client {
         const page = await client.list(kind, next);
         yield page;
         if (page.continue === undefined) return;
-        // A continued list has the resourceVersion of its token; the server refuses another one beside it.
+        // A continued list has the resourceVersion of its token. The server refuses another one beside it.
         const { resourceVersion: _version, resourceVersionMatch: _match, ...rest } = next;
         next = { ...rest, continue: page.continue };
       }
@@ -126,7 +126,7 @@ export function createClient(options: ClientOptions): Client {
     },
 
     async apply(kind, object, options) {
-      // The server answers a mismatch with a puzzle; it is always a mistake of the caller.
+      // A mismatch is always a mistake of the caller, and the server's message for it is hard to understand.
       const isSame = object.apiVersion === kind.apiVersion && object.kind === kind.kind;
       if (!isSame && hasOwnKind(options.subresource)) {
         throw RequestErrors.NotOfKind(`${kind.apiVersion} ${kind.kind}`, `${object.apiVersion} ${object.kind}`);
@@ -171,7 +171,10 @@ export function createClient(options: ClientOptions): Client {
 
 const DEFAULT_PAGE = 500;
 
-/** Scale, TokenRequest and the like are other kinds; status is the object itself. */
+/**
+ * Reports whether the answer has the kind of the object. Scale, TokenRequest and similar subresources have other kinds; status has the same
+ * kind.
+ */
 function hasOwnKind(subresource: string | undefined): boolean {
   return subresource === undefined || subresource === 'status';
 }
@@ -180,7 +183,7 @@ function callFields({ signal, timeoutMs }: CallOptions): Pick<ApiRequest, 'signa
   return { ...(signal && { signal }), ...(timeoutMs !== undefined && { timeoutMs }) };
 }
 
-/** A metadata-only watch whose objects carry the kind's own name instead of PartialObjectMetadata. */
+/** Returns a metadata-only watch whose objects have the kind's own name instead of PartialObjectMetadata. */
 async function* renamed<T extends KubeObject>(kind: Kind<T>, stream: WatchStream, origin: AnswerOrigin): WatchStream {
   for await (const batch of stream) {
     yield batch.map(

@@ -1,6 +1,6 @@
-// Which kinds a server has, for kinds that are only known at run time: a manifest on the command line, `KIND/NAME`.
-// One request for the core and one for all groups where the server aggregates (1.27 and newer), else one per group
-// version. https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
+// Discovers the kinds of a server, for kinds that are only known at run time: a manifest on the command line, `KIND/NAME`. A server with
+// aggregation (1.27 and newer) gets one request for the core and one for all groups; other servers get one per group version.
+// https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
 import { isApiError } from '../errors.ts';
 import { isRecord } from '../json/is-record.ts';
 import { externalKind, type Kind } from '../kind.ts';
@@ -19,18 +19,18 @@ export interface DiscoveredKind extends Kind<UnknownObject> {
 }
 
 export interface Discovery {
-  /** Every kind in every served version, the core first, then in the server's order, preferred versions first. */
+  /** Every kind in every served version: the core first, then in the server's order, with preferred versions first. */
   readonly kinds: readonly DiscoveredKind[];
-  /** Group versions that are registered and do not answer (an aggregated API that is down). */
+  /** Group versions that are registered but do not answer (an aggregated API that is down). */
   readonly unavailable: readonly string[];
   /**
-   * A kind as people write it: kind, plural, singular or short name in any case, alone or followed by `.group` or
-   * `.version.group`. The first match wins, as with kubectl.
+   * Finds a kind by its kind, plural, singular or short name in any case, alone or followed by `.group` or `.version.group`. The first
+   * match wins, as with kubectl.
    */
   find(name: string): DiscoveredKind | undefined;
-  /** A kind as manifests write it. */
+  /** Finds a kind by its apiVersion and kind in a manifest. */
   kindOf(apiVersion: string, kind: string): DiscoveredKind | undefined;
-  /** The kinds of a category, as in `get all`. */
+  /** Returns the kinds of a category, as in `get all`. */
   category(name: string): readonly DiscoveredKind[];
 }
 
@@ -44,8 +44,8 @@ export async function discover(client: Client, options: { signal?: AbortSignal }
 }
 
 /**
- * Which of these kinds a server may have, by its small documents: one request shows which groups there are, and only
- * where the group of a kind is there, another one what is in it. True where the server does not tell.
+ * Returns a predicate for the kinds that a server may have. It takes one request for the groups, and one for each group of these kinds that
+ * exists. The predicate is true for kinds about which the server gives no answer.
  */
 export async function servedAmong(
   client: Client,
@@ -67,7 +67,7 @@ function createDiscovery(kinds: readonly DiscoveredKind[], unavailable: readonly
   const add = (name: string, kind: DiscoveredKind) => {
     if (!byName.has(name)) byName.set(name, kind);
   };
-  // Resource names before short names: a group must not be able to take `po` or `pods` from the core.
+  // Match resource names before short names, so that no group can take `po` or `pods` from the core.
   for (const namesOf of [longNames, (kind: DiscoveredKind) => kind.shortNames]) {
     for (const kind of kinds) {
       for (const name of namesOf(kind)) {
@@ -118,7 +118,7 @@ function aggregated(list: Record<string, unknown>): Found {
       if (entry['freshness'] === 'Stale') found.unavailable.push(group === '' ? version : `${group}/${version}`);
       for (const resource of resources) {
         const responseKind = resource['responseKind'];
-        // A resource without a kind of its own has only subresources.
+        // A resource without a kind has only subresources.
         if (!isRecord(responseKind)) continue;
         found.kinds.push(
           discovered({
@@ -187,7 +187,7 @@ async function legacyGroupVersion(client: Client, { group, version }: GroupVersi
       });
     return { kinds, unavailable: [] };
   } catch (error) {
-    // One API that is down must not hide all others.
+    // An API that is down must not hide all others.
     if (isApiError(error)) return { kinds: [], unavailable: [group === '' ? version : `${group}/${version}`] };
     throw error;
   }
@@ -211,7 +211,7 @@ function discovered(parts: Parts): DiscoveredKind {
     plural,
     scope: parts.isNamespaced ? 'Namespaced' : 'Cluster',
     hasStatus: subresources.includes('status'),
-    // Discovery does not say so; it is the one built-in kind whose content is secret.
+    // Discovery has no such field. Secret is the only built-in kind whose content is sensitive.
     sensitive: group === '' && kind === 'Secret',
   });
   return {

@@ -1,15 +1,15 @@
-// From the many ways in which Node, OpenSSL and undici say that something went wrong on the wire, to one TransportError.
-// Only codes and fixed texts enter the message: a socket's own error text is not trusted to be free of secrets.
+// Converts the errors of Node, OpenSSL and undici to one TransportError. The message contains only codes and fixed texts, because the text
+// of a socket error may hold secrets.
 import { TransportError, type TransportErrorKind, type TransportErrorOptions } from '../errors.ts';
 import { isRecord } from '../json/is-record.ts';
 import type { ApiRequest } from './transport.ts';
 
 export interface FailureContext {
-  /** True when the failure happened while the connection was being created, so that nothing was sent. */
+  /** The failure happened while the connection was being created, so that nothing was sent. */
   whileConnecting?: boolean;
 }
 
-/** The TransportError for whatever was thrown; one that is a TransportError already stays as it is. */
+/** Returns the TransportError for a thrown value. A TransportError is returned unchanged. */
 export function failureOf(
   thrown: unknown,
   address: string,
@@ -76,7 +76,7 @@ const BY_CODE: Record<string, Classified> = {
   TimeoutError: ['timeout'],
   UND_ERR_HEADERS_TIMEOUT: ['timeout'],
   UND_ERR_BODY_TIMEOUT: ['timeout'],
-  // Of an established connection: keep-alive probes went unanswered.
+  // On an established connection, this code means that keep-alive probes were not answered.
   ETIMEDOUT: ['reset', { message: 'the connection went silent' }],
   UND_ERR_DESTROYED: ['closed'],
   UND_ERR_CLOSED: ['closed'],
@@ -111,7 +111,7 @@ const BY_CODE: Record<string, Classified> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: NOT_TLS,
 };
 
-// Happy eyeballs wraps one error per address; a cause may carry the code that matters.
+// Happy Eyeballs wraps one error per address, and the relevant code may be in a cause.
 function codeOf(thrown: unknown): string {
   for (let error: unknown = thrown, depth = 0; isRecord(error) && depth < 4; depth++) {
     if (typeof error['code'] === 'string' && error['code'] !== '') return error['code'];

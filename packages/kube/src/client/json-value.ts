@@ -1,4 +1,4 @@
-// Looking into JSON that came from outside, without trusting it.
+// Reads JSON from outside without trusting its shape.
 import { isRecord } from '../json/is-record.ts';
 
 export function recordsIn(value: unknown): Record<string, unknown>[] {
@@ -9,7 +9,7 @@ export function stringsIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }
 
-/** The string at `key`, or '' when there is none. */
+/** Returns the string at `key`, or '' if there is none. */
 export function stringAt(value: Record<string, unknown>, key: string): string {
   const found = value[key];
   return typeof found === 'string' ? found : '';

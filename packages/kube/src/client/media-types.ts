@@ -9,7 +9,7 @@ export const PATCH_TYPES: Record<PatchType, string> = {
   strategic: 'application/strategic-merge-patch+json',
 };
 
-/** Plain JSON after it: a server that cannot trim sends the whole object, which also holds the metadata. */
+/** Plain JSON is the fallback: a server that cannot trim sends the whole object, which includes the metadata. */
 export const METADATA_TYPE = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 export const METADATA_LIST_TYPE = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
 

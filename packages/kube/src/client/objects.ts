@@ -1,5 +1,5 @@
-// What servers leave out or rename in answers, corrected. Values that crossed the transport are shared, so these
-// functions copy the outermost level where they must change it, and nothing else.
+// Restores the fields that servers omit or rename in answers. Values from a transport are shared, so these functions copy only the
+// outermost level, and only to change it.
 import { TransportError } from '../errors.ts';
 import { isRecord } from '../json/is-record.ts';
 import type { Kind } from '../kind.ts';
@@ -12,16 +12,16 @@ export interface AnswerOrigin {
   request: string;
 }
 
-/** An object of an answer, as the kind it was asked for: lists omit apiVersion and kind, metadata-only answers have others. */
+/** Returns an object of an answer with the requested kind. Lists omit apiVersion and kind, and metadata-only answers have others. */
 export function objectOf<T extends KubeObject>(kind: Kind<T>, value: unknown, origin: AnswerOrigin): T {
   if (!isObject(value)) throw notAnObject(origin);
   const { apiVersion, kind: name } = kind;
   const named = value.apiVersion === apiVersion && value.kind === name ? value : { ...value, apiVersion, kind: name };
-  // The one place where the server's word is taken for the type: its schema is what the kind's type was built from.
+  // This is the only place where an answer is cast to the type. The kind's type was built from the server's schema.
   return named as T;
 }
 
-/** An answer whose kind depends on the subresource (Scale, TokenRequest, Eviction): given back as it is. */
+/** Returns an answer unchanged whose kind depends on the subresource (Scale, TokenRequest, Eviction). */
 export function subresourceOf<T extends KubeObject>(_kind: Kind<T>, value: unknown, origin: AnswerOrigin): T {
   if (!isRecord(value)) throw notAnObject(origin);
   return value as unknown as T;
@@ -29,7 +29,7 @@ export function subresourceOf<T extends KubeObject>(_kind: Kind<T>, value: unkno
 
 export function pageOf<T extends KubeObject>(kind: Kind<T>, body: unknown, origin: AnswerOrigin): ListPage<T> {
   const metadata = isRecord(body) ? body['metadata'] : undefined;
-  // Go writes an empty list as null in some places.
+  // Go writes some empty lists as null.
   const items: unknown = isRecord(body) ? (body['items'] ?? []) : undefined;
   if (!isRecord(metadata) || !Array.isArray(items)) throw notAnObject(origin);
   const { resourceVersion, continue: token, remainingItemCount } = metadata;
@@ -42,8 +42,8 @@ export function pageOf<T extends KubeObject>(kind: Kind<T>, body: unknown, origi
 }
 
 /**
- * Whether what a delete answered still exists: finalizers or a grace period keep it. Some kinds answer with the object
- * even when it is gone.
+ * Reports whether a deleted object still exists because of finalizers or a grace period. Some kinds answer a delete with the object even if
+ * it is gone.
  */
 export function lingers(value: unknown): boolean {
   if (!isObject(value)) return false;

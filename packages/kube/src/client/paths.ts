@@ -1,16 +1,16 @@
-// Where a kind's objects are in the API, and the query parameters that go with each request.
+// The paths of objects in the API, and the query parameters of each request.
 import { RequestErrors } from '../errors.ts';
 import type { Kind } from '../kind.ts';
 import type { DeleteOptions, ListOptions, WatchOptions, WriteOptions } from './client.ts';
 
-/** `/api/v1/pods`, `/apis/apps/v1/namespaces/x/deployments`; without a namespace, the objects of all of them. */
+/** Returns `/api/v1/pods` or `/apis/apps/v1/namespaces/x/deployments`. Without a namespace, the path covers all namespaces. */
 export function collectionPath(kind: Kind, namespace?: string): string {
   const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
   const isNamespaced = kind.scope === 'Namespaced' && namespace !== undefined && namespace !== '';
   return isNamespaced ? `${root}/namespaces/${escape(namespace)}/${kind.plural}` : `${root}/${kind.plural}`;
 }
 
-/** Where new objects are posted: like collectionPath, and the namespace must be known. */
+/** Returns the path for creating objects. Unlike collectionPath, it requires the namespace. */
 export function creationPath(kind: Kind, ref: { namespace?: string; name?: string }, action: string): string {
   const { namespace, name = '' } = ref;
   if (namespace !== undefined) checkName(kind, namespace, action);
@@ -18,7 +18,10 @@ export function creationPath(kind: Kind, ref: { namespace?: string; name?: strin
   return collectionPath(kind, namespace);
 }
 
-/** One object, or one of its subresources. The checks matter: without a name this would be the path of the collection. */
+/**
+ * Returns the path of an object or one of its subresources. The check of the name matters: without a name, this would be the path of the
+ * collection.
+ */
 export function objectPath(
   kind: Kind,
   ref: { namespace?: string; name?: string },
@@ -76,7 +79,7 @@ function text(name: string, value: string | number | boolean | undefined): Query
   return value === undefined || value === '' ? {} : { [name]: String(value) };
 }
 
-// No object can have such a name, and in a path it would mean another place.
+// Refuses a name that no object can have and that would change the path.
 function checkName(kind: Kind, name: string, action: string): void {
   if (name === '.' || name === '..' || /[/%]/.test(name)) throw RequestErrors.BadName(action, kind.kind, name);
 }

@@ -25,13 +25,13 @@ import { backOff } from './back-off.ts';
 import type { ApiRequest, ApiResponse } from './transport.ts';
 
 export interface RetryOptions {
-  /** How often a request is sent at most; default 5. */
+  /** The maximal number of attempts. Default: 5. */
   attempts?: number;
-  /** The wait before the second attempt, doubled for each further one; default 200. */
+  /** The wait before the second attempt, doubled for each further one. Default: 200. */
   baseMs?: number;
-  /** The longest wait of our own choice; default 5,000. */
+  /** The longest wait that the client chooses itself. Default: 5,000. */
   maxMs?: number;
-  /** The longest wait that a server may ask for; beyond it the call fails at once, never earlier than asked. Default 30,000. */
+  /** The longest wait that a server may request. For a longer one, the call fails at once and is not retried earlier. Default: 30,000. */
   maxRetryAfterMs?: number;
 }
 
@@ -39,7 +39,7 @@ export type RetryPolicy = Required<RetryOptions>;
 
 export const DEFAULT_RETRY: RetryPolicy = { attempts: 5, baseMs: 200, maxMs: 5_000, maxRetryAfterMs: 30_000 };
 
-/** Whether sending this request twice leaves the same state as sending it once. */
+/** Reports whether sending this request twice leaves the same state as sending it once. */
 export function isRepeatable(request: ApiRequest): boolean {
   if (request.query?.['dryRun'] === 'All') return true;
   switch (request.method) {
@@ -85,8 +85,8 @@ export function isRetryableFailure(request: ApiRequest, error: TransportError): 
 }
 
 /**
- * Milliseconds until attempt `attempt` (1 is the first repetition), or undefined when the server asks for more patience
- * than the policy has.
+ * Returns the milliseconds until attempt `attempt` (1 is the first repetition), or undefined if the server requests a longer wait than the
+ * policy allows.
  */
 export function retryDelay(
   policy: RetryPolicy,
@@ -99,7 +99,7 @@ export function retryDelay(
   return backOff(attempt, { firstMs: policy.baseMs, longestMs: policy.maxMs }, random, asked);
 }
 
-/** The Retry-After header in seconds; it holds seconds or a date. */
+/** Returns the Retry-After header in seconds. The header holds seconds or a date. */
 export function retryAfterSeconds(headers: Record<string, string>, now: number): number | undefined {
   const value = headers['retry-after']?.trim();
   if (!value) return undefined;

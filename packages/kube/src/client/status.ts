@@ -3,7 +3,7 @@ import { isRecord } from '../json/is-record.ts';
 import { retryAfterSeconds } from './retry.ts';
 import type { ApiRequest, ApiResponse } from './transport.ts';
 
-/** The error that a response stands for; the server's Status is used where there is one. */
+/** Returns the error of a response, with the server's Status if there is one. */
 export function errorOfResponse(
   response: ApiResponse,
   request: Pick<ApiRequest, 'method' | 'path'>,
@@ -20,7 +20,7 @@ export function errorOfResponse(
   });
 }
 
-/** The error that an ERROR event of a watch stands for. */
+/** Returns the error of an ERROR event of a watch. */
 export function errorOfWatchEvent(object: unknown, path: string, address: string): ApiError {
   const status = statusOfBody(object);
   return new ApiError({ code: status.code ?? 500, status, method: 'WATCH', path, address });
@@ -30,7 +30,7 @@ export function isStatus(value: unknown): value is Status {
   return isRecord(value) && value['kind'] === 'Status';
 }
 
-// Proxies and load balancers answer in HTML or plain text: a short text is worth showing, a page is not.
+// Proxies and load balancers answer in HTML or plain text. Show a short text, but not a page.
 function statusOfBody(body: unknown): Status {
   if (isStatus(body)) return body;
   if (typeof body !== 'string') return {};

@@ -1,25 +1,24 @@
-// The one interface between the client and a server. Two implementations: HTTP (http-transport.ts) and in-process
-// (packages/apiserver). Bodies cross it as JSON values, never as text, so that the in-process one copies nothing:
-// a receiver must not change a value.
+// The interface between the client and a server. It has two implementations: HTTP (http-transport.ts) and in-process (packages/apiserver).
+// Bodies are JSON values, never text, so that the in-process one copies nothing. A receiver must not change a value.
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface ApiRequest {
   method: Method;
-  /** Absolute path without the server's address: `/apis/apps/v1/namespaces/x/deployments/y`. Already escaped. */
+  /** The absolute, escaped path without the server's address: `/apis/apps/v1/namespaces/x/deployments/y`. */
   path: string;
   query?: Record<string, string>;
   /** Names in lower case. */
   headers?: Record<string, string>;
-  /** A JSON value; sent as application/json unless contentType says otherwise. */
+  /** A JSON value, sent with the content type below. */
   body?: unknown;
-  /** Of the body: application/json by default; the patch types for PATCH. */
+  /** The content type of the body. Default: application/json. PATCH uses the patch types. */
   contentType?: string;
-  /** What the answer should look like; application/json by default (metadata-only and Table are asked for here). */
+  /** The media type of the answer. Default: application/json. Metadata-only and Table answers are requested here. */
   accept?: string;
-  /** Ends the request; a watch ends too. */
+  /** Ends the request or the watch. */
   signal?: AbortSignal;
-  /** Until the answer (for a watch: until its headers) is there; default 30,000. */
+  /** The time-out for the answer, or for the headers of a watch. Default: 30,000. */
   timeoutMs?: number;
 }
 
@@ -29,7 +28,7 @@ export interface ApiResponse {
   headers: Record<string, string>;
   /** The parsed JSON body; a string when the content type is not JSON; undefined when there is none. */
   body: unknown;
-  /** Sizes of the bodies on the wire, for metrics; a transport without a wire leaves them out. */
+  /** The sizes of the bodies on the wire, for metrics. A transport without a wire omits them. */
   requestBytes?: number;
   responseBytes?: number;
 }
@@ -40,18 +39,18 @@ export interface WatchEvent {
 }
 
 /**
- * An open watch. Iterating yields batches in arrival order (never empty); ends when the server ends the stream; throws
- * when the connection breaks. Leaving the loop, or aborting the request's signal, closes the connection.
+ * An open watch. Iterating yields non-empty batches in the order of arrival. It ends when the server ends the stream, and throws if the
+ * connection breaks. Leaving the loop or aborting the request's signal closes the connection.
  */
 export type WatchStream = AsyncIterable<readonly WatchEvent[]>;
 
 export interface Transport {
-  /** For messages: where requests go, without credentials. */
+  /** The server's address for messages, without credentials. */
   readonly address: string;
-  /** Resolves for every status, 4xx and 5xx included; rejects with TransportError when no answer came. */
+  /** Resolves for every status, including 4xx and 5xx. Rejects with a TransportError if no answer came. */
   request(request: ApiRequest): Promise<ApiResponse>;
-  /** Opens a watch (the path and query already say so). A status other than 200 comes back as a response, not as a stream. */
+  /** Opens a watch. Path and query already request it. A status other than 200 is returned as a response, not as a stream. */
   watch(request: ApiRequest): Promise<WatchStream | ApiResponse>;
-  /** Closes every connection; what is still running rejects. */
+  /** Closes every connection and rejects all open requests. */
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { CustomResourceDefinitionNames } from '../builtin/index.ts';
 import { DNS_1035_MESSAGE, isDns1035Label } from '../schema/embedded-resource.ts';
 import { type FieldError, invalidField } from '../schema/field-error.ts';
 
-/** What is wrong with the names of a definition, those that it asks for or those that it has. */
+/** Returns the errors in the names of a definition, either requested or accepted ones. */
 export function checkNames(names: Partial<CustomResourceDefinitionNames>, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const { plural = '', singular = '', kind = '', listKind = '', shortNames = [], categories = [] } = names;

@@ -1,4 +1,4 @@
-// What is wrong with the parts of a definition that each version may have, wherever they stand.
+// Checks the parts of a definition that each version may have.
 import type { CustomResourceColumnDefinition, CustomResourceSubresourceScale } from '../builtin/index.ts';
 import { duplicateValue, type FieldError, invalidField, requiredField, tooMany } from '../schema/field-error.ts';
 import { schemaAtPath } from '../schema/field-path.ts';

@@ -1,5 +1,5 @@
-// What an API server refuses in a CustomResourceDefinition. Kubernetes keeps what all versions have in common above them, and
-// says so in its messages: the schema of a definition with one version is at spec.validation.
+// Checks a CustomResourceDefinition as an API server does. Kubernetes stores the parts that all versions share above them, and its messages
+// use these paths: the schema of a definition with one version is at spec.validation.
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '../builtin/index.ts';
 import { checkRules } from '../cel/check-rules.ts';
 import { createRuleEvaluator } from '../cel/evaluator.ts';
@@ -20,7 +20,7 @@ import { checkColumn, checkScale, checkSelectableFields, problemsOfWarning } fro
 import { goVersions } from './go-definition.ts';
 import { checkStructural, hasStructure } from './structural.ts';
 
-/** What an API server would refuse in a CustomResourceDefinition (v1); metadata only as far as the name. */
+/** Returns the errors for which an API server would refuse a CustomResourceDefinition (v1). Only the name in metadata is checked. */
 export function checkCrd(crd: CustomResourceDefinition): FieldError[] {
   // Required by the type, but may be absent in a manifest.
   const { group = '', names, scope = '', versions = [] } = crd.spec as Partial<CustomResourceDefinition['spec']>;
@@ -52,7 +52,7 @@ export function checkCrd(crd: CustomResourceDefinition): FieldError[] {
     errors.push(invalidField('spec.preserveUnknownFields', true, detail));
   }
   for (const [index, version] of versions.entries()) {
-    // By the name: of versions that share one, the first decides.
+    // Look up the version by its name: of versions with the same name, the first one decides.
     const named = versions.find(({ name: other }) => other === version.name) ?? version;
     const hasStatus = named.subresources?.status !== undefined;
     errors.push(...checkVersion(version, `spec.versions[${index}]`, common, hasStatus));
@@ -141,7 +141,7 @@ function checkSchema(version: CustomResourceDefinitionVersion, path: string, has
   const at = `${path}.openAPIV3Schema`;
   const evaluateRule = createRuleEvaluator();
   const problems = checkStructural(root, { path: at, hasStatusSubresource, evaluateRule });
-  // Rules are about the types that the schema says, so they wait until its structure is right.
+  // Rules depend on the types of the schema, so check them only if its structure is valid.
   if (!hasRules(root as JsonSchema) || (problems.length > 0 && !hasStructure(root, evaluateRule))) return problems;
   return [...problems, ...checkRules(root as JsonSchema, { path: at })];
 }

@@ -1,5 +1,5 @@
-// What a new schema would break for objects and manifests that the old one accepted: anything that is refused, dropped, filled in
-// or merged otherwise than before. Junctors and patterns are compared as text: whether another one is wider cannot be decided.
+// Finds the changes of a schema that break objects or manifests which the old schema accepted: values that are now refused, dropped,
+// defaulted or merged differently. Junctors and patterns are compared as text, because it cannot be decided whether one is wider.
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '../builtin/index.ts';
 import { goJson } from '../schema/go-text.ts';
 import { equalJson, type JsonSchema } from '../schema/json-schema.ts';
@@ -25,7 +25,7 @@ export interface BreakingChange {
   readonly version?: string;
   /** `spec.ports[].name`; empty for the kind itself. */
   readonly path: string;
-  /** A sentence that names the field and what changed. */
+  /** A sentence that names the field and the change. */
   readonly message: string;
 }
 

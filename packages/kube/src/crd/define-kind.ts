@@ -18,7 +18,7 @@ import { type CrdVersion, crdManifest, type PrinterColumn, pluralOf } from './cr
 /** Set by the build of Capstan's programs, whose kinds its tests have checked: a command need not check them at every start. */
 declare const CAPSTAN_KINDS_ARE_CHECKED: true | undefined;
 
-/** What one served version of a kind looks like. */
+/** One served version of a kind. */
 export interface VersionDefinition<
   Spec extends Schema | undefined = Schema | undefined,
   Status extends Schema | undefined = Schema | undefined,
@@ -99,7 +99,10 @@ export interface DefinedKind<T extends KubeObject = KubeObject, In extends KubeO
   crd(): CustomResourceDefinition;
   /** The object with the defaults of its version's schema: the same reference when nothing was missing. */
   withDefaults(object: T | In): T;
-  /** What an API server would refuse, rules included, `old` being the object before an update; metadata is not looked at. */
+  /**
+   * Returns the errors, rules included, for which an API server would refuse the object. `old` is the object before an update. Metadata is
+   * not checked.
+   */
   validate(object: unknown, old?: unknown, options?: ObjectValidateOptions): FieldError[];
   /** The one form in which reconcilers see an object, whichever alias it was written as: normalised and with defaults; never written back. */
   viewOf(object: KubeObject): T;
@@ -213,7 +216,7 @@ type AnyDefinition = KindDefinition<Schema | undefined, Schema | undefined, Sche
 function crdVersion(definition: AnyDefinition, version: OtherVersion, storage: string): CrdVersion {
   const { kind, description } = definition;
   const { name, served = true } = version;
-  // A further version takes over what it does not say itself.
+  // A further version inherits the parts that it does not define.
   const isMain = name === definition.version;
   const own: VersionDefinition = isMain ? definition : version;
   const hasSchema = (own.spec ?? own.status ?? own.schema) !== undefined;

@@ -2,7 +2,7 @@ import { goJson } from '../schema/go-text.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { DefinedKind } from './define-kind.ts';
 
-/** The reference page of a kind as Markdown: what it is called, and a table of its fields. */
+/** Returns the reference page of a kind as Markdown: its names, and a table of its fields. */
 export function describeKind(kind: DefinedKind): string {
   const facts: [string, string][] = [
     [

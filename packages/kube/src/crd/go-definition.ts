@@ -1,4 +1,4 @@
-// The versions of a definition as Go prints what Kubernetes makes of them, which is what messages about all of them show.
+// Prints the versions of a definition as Go prints Kubernetes' internal form of them. Messages about all versions show this text.
 import type { CustomResourceDefinitionVersion } from '../builtin/index.ts';
 import { isJsonObject } from '../schema/json-schema.ts';
 

@@ -5,7 +5,10 @@ import { prune } from '../schema/prune.ts';
 import { type EvaluateRule, validateRules } from '../schema/rules.ts';
 import { validateSchema } from '../schema/validation/validate-schema.ts';
 
-/** `isRoot`: the schema is that of a whole object. Each default must be what would be left of it after pruning, and valid. Below additionalProperties there are none to check. */
+/**
+ * Checks that each default is valid and unchanged by pruning. `isRoot` means that the schema describes a whole object. Defaults below
+ * additionalProperties do not exist.
+ */
 export function checkDefaults(
   schema: JsonSchema,
   path: string,

@@ -1,5 +1,5 @@
-// The invariants of a structural schema: every value has a type, junctors only restrict what is specified outside of them, and
-// metadata stays Kubernetes' own.
+// The invariants of a structural schema: every value has a type, junctors only restrict fields that are specified outside of them, and
+// metadata is Kubernetes' own.
 import { type FieldError, forbiddenField, invalidField, requiredField } from '../schema/field-error.ts';
 import { equalJson, type JsonSchema } from '../schema/json-schema.ts';
 import { goRegExp } from '../schema/validation/go-regexp.ts';
@@ -147,7 +147,7 @@ function checkNested(schema: JsonSchema, skipAnyOf: boolean, path: string, error
   }
 }
 
-// What a junctor of the root restricts must be specified outside of it too.
+// Fields that a junctor of the root restricts must also be specified outside of it.
 function checkCompleteness(
   validation: JsonSchema,
   schema: JsonSchema,

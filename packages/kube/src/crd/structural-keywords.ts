@@ -1,5 +1,4 @@
-// What a CustomResourceDefinition may not say besides being structural: keywords that the server does not support, and extensions that
-// contradict each other or the type.
+// Checks the keywords of a structural schema: some are not supported by the server, and some extensions contradict each other or the type.
 import type { JSONSchemaProps, ValidationRule } from '../builtin/index.ts';
 import {
   type FieldError,

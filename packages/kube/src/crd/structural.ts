@@ -17,8 +17,8 @@ export interface CheckStructuralOptions {
 }
 
 /**
- * What keeps a schema from being accepted as the root of a CustomResourceDefinition's version: structure, keywords, extensions, and
- * defaults that would not survive pruning and validation. Empty when it is a JsonSchema. Rules are not compiled.
+ * Returns the errors for which a schema is refused as the root of a CustomResourceDefinition's version: structure, keywords, extensions,
+ * and defaults that would not survive pruning and validation. The list is empty for a valid JsonSchema. Rules are not compiled.
  */
 export function checkStructural(schema: JSONSchemaProps, options: CheckStructuralOptions = {}): FieldError[] {
   const path = options.path ?? 'spec.validation.openAPIV3Schema';
@@ -39,7 +39,7 @@ export function checkStructural(schema: JSONSchemaProps, options: CheckStructura
   return errors;
 }
 
-/** Whether the structure of a schema holds and its defaults are valid, whatever else is wrong with it. */
+/** Reports whether the structure of a schema and its defaults are valid. Other errors do not count. */
 export function hasStructure(schema: JSONSchemaProps, evaluateRule?: EvaluateRule): boolean {
   if (firstUnsupportedKeyword(schema) !== undefined) return false;
   const root = schema as JsonSchema;

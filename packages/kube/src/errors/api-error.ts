@@ -29,7 +29,7 @@ export interface Status {
 export interface ApiErrorOptions extends ErrorOptions {
   /** HTTP status. */
   code: number;
-  /** What the server sent; empty when it was not a Status. */
+  /** The Status that the server sent; empty if the answer was not a Status. */
   status: Status;
   method: string;
   /** Without query. */
@@ -38,12 +38,12 @@ export interface ApiErrorOptions extends ErrorOptions {
   retryAfterSeconds?: number;
 }
 
-/** The server answered, and said no. */
+/** An error answer of the server. */
 export class ApiError extends Error {
   readonly code: number;
-  /** `NotFound`, `Conflict`, …: the server's word, or the usual one for the code when it gave none. */
+  /** `NotFound`, `Conflict`, …: the server's reason, or the usual one of the code if it sent none. */
   readonly reason: string;
-  /** The server's own sentence; `message` also shows what was asked and what to do. */
+  /** The server's own sentence. `message` also has the request and the remedy. */
   readonly serverMessage: string;
   readonly details: NonNullable<Status['details']>;
   readonly status: Status;

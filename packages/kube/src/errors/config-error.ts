@@ -1,6 +1,6 @@
 import { CodedError, type ErrorText, errorMakers, reasonOf } from './coded-error.ts';
 
-/** The configuration of a connection is wrong: the message names the file and what to do. */
+/** An error in the configuration of a connection. The message names the file and the remedy. */
 export class ConfigError extends CodedError {
   /** The file at fault, where there is one. */
   readonly file: string | undefined;

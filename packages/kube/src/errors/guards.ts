@@ -55,7 +55,7 @@ export interface ApplyConflict {
   field: string;
 }
 
-/** The fields of a refused apply, with who owns them; empty when the error is something else. */
+/** Returns the fields of a refused apply with their managers; empty for other errors. */
 export function applyConflicts(error: unknown): ApplyConflict[] {
   if (!isConflict(error)) return [];
   return (error.details.causes ?? [])

@@ -1,6 +1,6 @@
 import { type ErrorText, sentence } from './coded-error.ts';
 
-/** Why no (usable) answer came. */
+/** The reason why no usable answer came. */
 export type TransportErrorKind =
   /** Nothing listens there. */
   | 'refused'
@@ -9,9 +9,9 @@ export type TransportErrorKind =
   /** No route, or the connection was not established in time. */
   | 'unreachable'
   | 'tls'
-  /** We could not find out what to log in with; the cause is the ConfigError. */
+  /** The credentials could not be determined. The cause is the ConfigError. */
   | 'credentials'
-  /** The proxy between us and the server said no. */
+  /** The proxy between the client and the server refused the request. */
   | 'proxy'
   /** No answer within the call's time. */
   | 'timeout'
@@ -21,7 +21,7 @@ export type TransportErrorKind =
   | 'aborted'
   /** The transport was closed. */
   | 'closed'
-  /** What came back is not what the protocol promises. */
+  /** The answer violates the protocol. */
   | 'malformed'
   /** An answer or a watch line beyond the limit. */
   | 'too-large';
@@ -65,7 +65,7 @@ export interface TransportErrorOptions extends ErrorOptions {
   remedy?: string;
   /** Default true, except for failures that happen before anything is sent. */
   maybeSent?: boolean;
-  /** The request line (method and path, no query); said in the message when given. */
+  /** The request line (method and path, no query), which is added to the message. */
   request?: string;
 }
 
@@ -75,7 +75,7 @@ export class TransportError extends Error {
   /** Where the request went, without credentials. */
   readonly address: string;
   readonly remedy: string;
-  /** False only when the request surely never reached the server, so that repeating it cannot do anything twice. */
+  /** False only if the request certainly did not reach the server, so that a retry cannot execute it twice. */
   readonly maybeSent: boolean;
 
   constructor(kind: TransportErrorKind, address: string, options: TransportErrorOptions = {}) {

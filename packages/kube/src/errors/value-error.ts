@@ -1,8 +1,8 @@
 import { CodedError, type ErrorText, errorMakers } from './coded-error.ts';
 
-/** A text or document of the user's that is not what it has to be. */
+/** An invalid text or document of the user. */
 export class InvalidValueError extends CodedError {
-  /** What is wrong, alone: where kube-apiserver has words for it, those. */
+  /** The problem alone, in kube-apiserver's words if it has them. */
   readonly problem: string;
 
   constructor(code: string, text: InvalidValueText, options?: ErrorOptions) {

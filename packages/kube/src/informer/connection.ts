@@ -6,23 +6,23 @@ import type { KubeObject } from '../object.ts';
 import type { Selection } from './selection.ts';
 import { createWatchdog } from './watchdog.ts';
 
-// One watch connection from opening to end, with proof of life. A quiet watch and a deaf one look the same, and Kubernetes has
-// no request for a bookmark. Its server does promise two signs for a watch with timeoutSeconds: a bookmark two seconds before
-// the end, and the end. So every watch is short, and the next one resumes from the last version: a kind without any change
-// costs one small request in about 35 s, on the connection of the watch before, and a watch that brings nothing for 50 s is
-// deaf. Before that the server owes an answer to the request, and the list of a streamed list without long pauses.
+// One watch connection from opening to end, with a check that it is alive. A quiet watch and a dead one look the same, and Kubernetes has
+// no request for a bookmark. Its server does promise two signs for a watch with timeoutSeconds: a bookmark two seconds before the end, and
+// the end. So every watch is short, and the next one resumes from the last version. A kind without changes costs one small request in about
+// 35 s on the same connection, and a watch without any event for 50 s is dead. Before the first event, the answer to the request has its
+// own time-out, and so has a pause within a streamed list.
 
 export interface ConnectionOptions<T extends KubeObject> {
   client: Client;
   kind: Kind<T>;
   selection: Selection;
-  /** Where to resume; undefined asks for a streamed list. */
+  /** The version to resume from; undefined requests a streamed list. */
   resourceVersion: string | undefined;
   clock: Clock;
   random: Random;
   signal: AbortSignal;
   opened(): void;
-  /** What a batch shows about the connection; an exception ends the connection. */
+  /** Returns the signs of life in a batch. An exception ends the connection. */
   take(events: readonly WatchEvent[]): Signs;
   /** See InformerOptions. */
   watchSeconds?: number | undefined;
@@ -34,19 +34,19 @@ export interface Signs {
 }
 
 export interface ConnectionEnd {
-  /** Since it was opened; 0 when it never was. */
+  /** The time since it was opened; 0 if it never was. */
   livedMs: number;
   hasReceived: boolean;
-  /** What was thrown; undefined when the server ended the watch in order. */
+  /** The thrown value. Undefined if the server ended the watch normally. */
   error?: unknown;
-  /** The watchdog ended it. */
+  /** Whether the watchdog ended it. */
   isSilent: boolean;
 }
 
-/** Never rejects: how it ended is the result. */
+/** Runs a connection to its end. It never rejects: the result describes the end. */
 export async function connect<T extends KubeObject>(options: ConnectionOptions<T>): Promise<ConnectionEnd> {
   const { client, kind, selection, resourceVersion, clock, random, signal, watchSeconds = SHORTEST_WATCH_S } = options;
-  // Spread, so that the watches of many informers do not end in one moment.
+  // Spread the time-outs, so that the watches of many informers do not end at the same moment.
   const timeoutSeconds = watchSeconds + Math.floor(random() * (watchSeconds / 3 + 1));
   const quietMs = timeoutSeconds * 1000 + GRACE_MS;
   const abort = new AbortController();
@@ -96,9 +96,9 @@ export async function connect<T extends KubeObject>(options: ConnectionOptions<T
   }
 }
 
-// The longest watch, a third more, with its grace is the limit of silence.
+// The longest watch is a third longer than the shortest. A watch without events for that time plus the grace is dead.
 const SHORTEST_WATCH_S = 30;
 const GRACE_MS = 10_000;
-// The client's own limit is 30 s; this one catches what it does not.
+// The client aborts a request without an answer after 30 s. This limit covers transports that ignore that.
 const OPENING_MS = 35_000;
 const LIST_PAUSE_MS = 30_000;

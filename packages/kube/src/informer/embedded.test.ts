@@ -114,7 +114,7 @@ async function simulate(seed: number): Promise<void> {
   assert.deepEqual(copy, await contentOf(cluster, labelSelector), report());
   assert.ok(informer.isFresh(51_000), report());
   abort.abort();
-  // What hangs in the network ends by the signal; what is delayed there, by time.
+  // Aborting the signal ends requests that hang in the network, and time ends those that are delayed.
   await clock.advance(60_000);
   await done;
   await cluster.close();

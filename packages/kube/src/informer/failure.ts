@@ -1,12 +1,12 @@
 import { type ApiError, isApiError, isConfigError, isTransportError, reasonOf, type Status } from '../errors.ts';
 
-// Every way in which a list or a watch can fail, and what follows from it. There is no failure that ends an informer.
+// Every failure of a list or a watch, and its consequence. No failure ends an informer.
 //
 //   Unauthorized, Forbidden   tried again slowly; readers see the reason
 //   NotServed (404)           the kind does not exist (yet): searched for slowly, or at once when poked; listed again
 //   Invalid (400, 405, 422…)  the server does not accept selectors, verb or resourceVersion: tried again slowly, listed again
 //   Expired (410)             the history was compacted: listed again at once
-//   Ahead                     the server is behind what we have seen (restored from a backup): listed again
+//   Ahead                     the server is behind the version that we have seen (restored from a backup): listed again
 //   Throttled (429)           tried again, not before Retry-After
 //   ServerError               tried again (5xx, and ERROR events that say nothing else)
 //   Unreachable               no answer, or the connection broke: tried again
@@ -40,7 +40,7 @@ export interface Failure {
   readonly error?: unknown;
 }
 
-/** What the informer itself finds wrong with an answer; caught and classified like any other failure. */
+/** A problem that the informer itself finds in an answer. It is caught and classified like any other failure. */
 export class InformerFault extends Error {
   readonly failure: Failure;
 
@@ -67,7 +67,7 @@ export function failureOf(error: unknown): Failure {
   return { reason: 'Unexpected', message, error };
 }
 
-/** The failure that an ERROR event stands for: its object is a Status, or nothing that can be understood. */
+/** Returns the failure of an ERROR event, whose object is a Status or cannot be parsed. */
 export function failureOfErrorEvent(object: unknown): Failure {
   const status = typeof object === 'object' && object !== null ? (object as Status) : {};
   const detail = typeof status.message === 'string' ? status.message : 'no message';
@@ -76,7 +76,7 @@ export function failureOfErrorEvent(object: unknown): Failure {
   return withRetryAfter({ reason: reasonOfCode(code, isTooLarge(status)), message }, status.details?.retryAfterSeconds);
 }
 
-/** Answers of servers that do not stream lists: the feature is off, or the parameter is not known. */
+/** Reports whether a server refused to stream lists: the feature is off, or the parameter is not known. */
 export function isRefusalOfStreaming(error: unknown): boolean {
   return isApiError(error) && REFUSALS.has(error.code);
 }
@@ -110,7 +110,8 @@ function reasonOfCode(code: number, isAhead: boolean): FailureReason {
   }
 }
 
-// "Too large resource version": the server has not (any more) what we have seen. A cause says so; older servers only the message.
+// "Too large resource version": the server does not have the version that we have seen. A cause reports it; older servers report it only in
+// the message.
 function isTooLarge(status: Status): boolean {
   if (status.code !== undefined && status.code !== 504) return false;
   const causes = Array.isArray(status.details?.causes) ? status.details.causes : [];

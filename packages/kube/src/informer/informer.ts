@@ -1,7 +1,7 @@
-// An informer keeps an exact copy of one kind (and selection) of one cluster in memory and notifies its listeners of what
-// changed. It lists once, then watches, and goes on for ever: whatever the server does, it resumes where it was, or
-// lists again and publishes only the difference. The parts: reflector.ts talks to the server, store.ts holds the copy and the
-// rules of order, publisher.ts hands changes out, failure.ts decides what follows from which error.
+// An informer keeps an exact copy of one kind (and selection) of one cluster in memory and notifies its listeners of changes. It lists
+// once, then watches until it is stopped. After any failure of the server it resumes where it was, or lists again and publishes only the
+// difference. reflector.ts talks to the server, store.ts holds the copy and the rules of order, publisher.ts delivers changes, and
+// failure.ts decides how to handle each error.
 import type { Client } from '../client/client.ts';
 import type { Clock, Random } from '../clock.ts';
 import { type Kind, kindId } from '../kind.ts';
@@ -22,19 +22,21 @@ export interface InformerOptions<T extends KubeObject> extends Selection {
   client: Client;
   kind: Kind<T>;
   /**
-   * What the cache drops, beyond managedFields: must keep name, namespace, uid and resourceVersion, and must not change
-   * its argument. Default: nothing.
+   * Removes parts of an object before it is cached, in addition to managedFields. It must keep name, namespace, uid and resourceVersion,
+   * and must not change its argument. Default: nothing is removed.
    */
   trim?: (object: T) => T;
-  /** False leaves what the cache holds open to changes by its readers: only for measuring what freezing costs. Default true. */
+  /** False leaves cached objects unfrozen, which is only useful to measure the cost of freezing. Default: true. */
   freeze?: boolean;
-  /** Of managedFields only entries whose manager begins with one of these are kept. Default: none are. */
+  /** Only managedFields whose manager begins with one of these are kept. Default: none are kept. */
   ownManagers?: readonly string[];
+  /** Objects with this label keep the entries of all managers, except those of subresources. Default: none do. */
+  ownLabel?: string;
   clock: Clock;
   random: Random;
   logger: Logger;
   observe?: InformerObserver;
-  /** The one that uses the kind can do without it: that the server does not serve it is no news. Default false. */
+  /** The kind may be missing on the server, and its absence is not reported. Default: false. */
   optional?: boolean;
   /** Waits for a kind that the server does not serve, together with others. Default: it asks for its own list again and again. */
   served?: ServedKinds;
@@ -64,7 +66,7 @@ export interface InformerState {
   readonly since: number;
 }
 
-/** What a reader needs of an informer; the one that owns it also has `run`. */
+/** The interface for readers of an informer. Its owner also has `run`. */
 export interface InformerView<T extends KubeObject> {
   readonly kind: Kind<T>;
   /** True once the copy has been complete; stays true through later failures, see `staleness` and `state`. */
@@ -84,16 +86,18 @@ export interface InformerView<T extends KubeObject> {
   /** All objects in the order of their keys. The array and the objects are shared, and frozen. */
   list(): readonly T[];
   readonly size: number;
-  /** The answer to an own write enters the copy at once, unless the copy is newer; what the watch brings later and is older is ignored. */
+  /**
+   * Adds the answer to an own write to the copy at once, unless the copy is newer. Older versions that the watch brings later are ignored.
+   */
   observeWrite(object: KubeObject): void;
   /**
-   * This is on its way to the server. Where the watch shows it before the answer comes, the copy shares its parts all the same: what a
-   * plan holds and what the cache holds is one. The returned call ends it.
+   * Announces an object that is being sent to the server. If the watch shows it before the answer arrives, the copy still shares its parts,
+   * so that plan and cache hold one object. The returned function ends the announcement.
    */
   sending(object: KubeObject): () => void;
   /** An own deletion that is complete (not one that waits for finalizers) leaves the copy at once. */
   observeDelete(ref: ObjectRef, uid: string, resourceVersion?: string): void;
-  /** A new listener first gets, before this returns, the current content. Returns what ends the subscription. */
+  /** Adds a listener, which gets the current content before this call returns. Returns a function that ends the subscription. */
   subscribe(listener: (events: readonly InformerEvent<T>[]) => void): () => void;
   /** Tries again at once if it is waiting (a CRD was established, permissions were granted). */
   poke(): void;

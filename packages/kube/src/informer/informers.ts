@@ -16,12 +16,17 @@ export interface InformersOptions {
   logger: Logger;
   /** See InformerOptions. */
   ownManagers?: readonly string[];
+  /** Objects with this label keep the entries of all managers, except those of subresources. Default: none do. */
+  ownLabel?: string;
   /** See InformerOptions. */
   freeze?: boolean;
   pageSize?: number;
   watchSeconds?: number;
   streaming?: boolean;
-  /** What the cache of a kind drops; one for all its users, since they share it. Default: nothing but others' managedFields. */
+  /**
+   * Removes parts of the objects of a kind before they are cached. All readers share the result. Default: only foreign managedFields are
+   * removed.
+   */
   trim?: <T extends KubeObject>(kind: Kind<T>, object: T) => T;
   observe?: (kind: Kind, selection: Selection) => InformerObserver;
   /** Which kinds may be missing; see InformerOptions. */
@@ -30,24 +35,27 @@ export interface InformersOptions {
   signal?: AbortSignal;
 }
 
-/** The informers of one cluster: one for each kind and selection, however many use it. */
+/** The informers of one cluster: one for each kind and selection, for any number of readers. */
 export interface Informers {
-  /** The informer of this kind and selection, started for its first user. */
+  /** Returns the informer of this kind and selection. It starts with its first reader. */
   for<T extends KubeObject>(kind: Kind<T>, selection?: Selection): SharedInformer<T>;
-  /** Those that run now. */
+  /** Returns the informers that run now. */
   all(): readonly InformerView<KubeObject>[];
-  /** An own write, for every informer of its kind. */
+  /** Passes an own write to every informer of its kind. */
   observeWrite(kind: Kind, object: KubeObject): void;
   observeDelete(kind: Kind, ref: ObjectRef, uid: string, resourceVersion?: string): void;
-  /** Tries again at once whatever waits; with a kind, only its informers. */
+  /** Makes informers that wait for a retry retry at once: all of them, or those of one kind. */
   poke(kind?: Kind): void;
-  /** Stops all; resolves when they have stopped. No further informer can be had. */
+  /** Stops all informers and resolves when they have stopped. No informer can be created afterwards. */
   close(): Promise<void>;
 }
 
 export interface SharedInformer<T extends KubeObject> {
   readonly informer: InformerView<T>;
-  /** This user is done. The last one stops the informer; resolves when it has stopped, or at once while others use it. */
+  /**
+   * Ends this reader's use of the informer. The informer stops after its last reader has released it. Resolves once it has stopped, or at
+   * once while other readers use it.
+   */
   release(): Promise<void>;
 }
 

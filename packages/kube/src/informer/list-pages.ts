@@ -12,7 +12,7 @@ export interface ListPagesOptions<T extends KubeObject> {
   pageSize: number;
   clock: Clock;
   signal: AbortSignal;
-  /** A list begins, perhaps after an earlier attempt: forget what was taken. */
+  /** Starts a list and discards the pages of an earlier attempt. */
   begin(): void;
   take(page: ListPage<T>): void;
 }

@@ -3,14 +3,14 @@ import type { KubeObject, ObjectKey } from '../object.ts';
 import { isNewerResourceVersion } from '../resource-version.ts';
 import type { InformerEvent, InformerState, InformerView } from './informer.ts';
 
-/** What a listener that knows nothing but events would hold; it objects to any event that does not follow from the last. */
+/** The content that a listener derives from events alone. It reports any event that does not follow from the last one. */
 export interface Mirror<T extends KubeObject> {
   readonly objects: ReadonlyMap<ObjectKey, T>;
   readonly events: readonly InformerEvent<T>[];
   readonly states: readonly InformerState[];
   /** `+key@version` and `-key` for each change, then forgets them. */
   take(): string[];
-  /** Fails when the informer's content is not exactly what its events said. */
+  /** Fails unless the informer's content is exactly the result of its events. */
   assertEqual(): void;
 }
 

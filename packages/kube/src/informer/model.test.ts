@@ -1,5 +1,5 @@
-// Random changes, faults and waits; whatever the order, once the server is left in peace the copy is the server's content,
-// what listeners received adds up to the copy, and no event came twice or out of order (the mirror objects to that).
+// Applies random changes, faults and waits. Afterwards, the copy must be the server's content, the events of listeners must add up to the
+// copy, and no event may come twice or out of order (the mirror reports that).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, createVirtualClock, runs, type VirtualClock } from '@capstan/testing';
@@ -135,7 +135,7 @@ async function play(steps: readonly { run: Step }[], seed: number, labelSelector
   );
   const { clock, server, informer, assertCurrent, stop } = played;
   for (const { run } of steps) await run(played);
-  // Peace: what is scripted to fail has failed and what is silent has been given up well within this time.
+  // Within this time, all scripted faults have happened and silent connections have been given up.
   server.release();
   server.latencyMs = 0;
   await clock.advance(2_400_000);

@@ -7,7 +7,7 @@ export interface InformerObserver {
   listed?(list: { durationMs: number; objects: number; pages: number; isStreamed: boolean }): void;
   /** A watch ended and another will follow: `ended` is the server's own, orderly end. */
   watchRestarted?(cause: RestartCause): void;
-  /** `replayed`: how many of the batch said nothing new. */
+  /** `replayed` is the number of events in the batch without new information. */
   received?(batch: { counts: Readonly<Partial<Record<WatchEvent['type'], number>>>; replayed: number }): void;
 }
 

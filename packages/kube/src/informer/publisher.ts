@@ -1,11 +1,10 @@
-// Hands batches to subscribers so that each sees every change exactly once and in order, whatever subscribers do
-// meanwhile: a subscriber may subscribe others, unsubscribe, or cause further changes. Changes created while a batch is
-// being handed out wait in a queue; a subscriber that joins meanwhile gets the current content, which already holds what
-// is queued, and therefore only batches that were created after it joined.
+// Delivers batches to subscribers so that each sees every change exactly once and in order. Meanwhile, a subscriber may subscribe others,
+// unsubscribe, or cause further changes. Changes that occur during a delivery wait in a queue. A subscriber that joins meanwhile gets the
+// current content, which includes the queued changes, and then only batches that were created after it joined.
 
 export interface Publisher<E> {
   publish(events: readonly E[]): void;
-  /** `current` makes the first batch: what a listener that was there from the beginning would know. */
+  /** `current` creates the first batch: the state that a listener from the beginning would know. */
   subscribe(listener: Listener<E>, current: () => readonly E[]): () => void;
 }
 

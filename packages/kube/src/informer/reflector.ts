@@ -55,7 +55,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
   let ignoredStreams = 0;
   /** Whether the one reconnect without waiting has been used since the last healthy watch. */
   let hasHurried = false;
-  /** Watches in a row that failed by what they carried, without bringing anything new. */
+  /** The number of consecutive watches whose content was invalid and that brought nothing new. */
   let fruitless = 0;
   let poked = false;
   let wake: (() => void) | undefined;
@@ -158,7 +158,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     const resumedFrom = initial ? undefined : store.resourceVersion;
 
     function take(events: readonly WatchEvent[]): Signs {
-      // What came before a bad event counts, and is published.
+      // Events before a bad event count and are published.
       const changes: Change<T>[] = [];
       let replayed = 0;
       const counts: Partial<Record<WatchEvent['type'], number>> = {};

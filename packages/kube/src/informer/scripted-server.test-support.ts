@@ -1,5 +1,5 @@
-// A server of one kind for the tests of informers: it keeps its history, serves paged lists, watches and streamed lists by
-// the rules of Kubernetes, and does on demand what servers and networks do on bad days.
+// A server of one kind for the tests of informers. It keeps its history, serves paged lists, watches and streamed lists by the rules of
+// Kubernetes, and simulates failures of servers and networks on demand.
 import type { Client, ListOptions, ListPage, WatchOptions } from '../client/client.ts';
 import type { WatchEvent, WatchStream } from '../client/transport.ts';
 import { type Clock, sleep } from '../clock.ts';
@@ -29,10 +29,10 @@ export interface ThingParts {
   managedFields?: ManagedFieldsEntry[];
 }
 
-/** What a test may do to one open watch. */
+/** The actions of a test on one open watch. */
 export interface OpenWatch {
   readonly options: WatchOptions;
-  /** The connection breaks, after what was sent before. */
+  /** Breaks the connection after the events that were sent before. */
   cut(error?: Error): void;
   /** The server ends the watch in order. */
   end(): void;
@@ -139,7 +139,7 @@ export function createScriptedServer(clock: Clock): ScriptedServer {
   }
 
   const server: ScriptedServer = {
-    // Only what an informer calls; anything else fails loudly.
+    // Only the methods that an informer calls are implemented. All others fail.
     client: {
       list: (_kind: Kind, options?: ListOptions) => list(options),
       watch: (_kind: Kind, options?: WatchOptions) => watch(options),

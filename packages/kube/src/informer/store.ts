@@ -4,13 +4,13 @@ import { compareResourceVersions, isNewerResourceVersion } from '../resource-ver
 import type { Ingest, RawObject } from './ingest.ts';
 
 // The cache of one informer and the rules by which it changes. Three sources write to it: lists, watch events and the
-// answers to our own writes, which run ahead of the watch. What keeps the copy exact is one order, the resourceVersion:
+// answers to our own writes, which run ahead of the watch. One order keeps the copy exact, the resourceVersion:
 //
 // - `resourceVersion` is the point up to which everything is known; lists, events and bookmarks move it, own writes do not.
-// - Watch events come in that order, so an event from before it is a replay and is ignored, whatever it says.
-// - An object never goes back: what is older than its cached version is ignored.
+// - Watch events come in that order, so an event from before it is a replay and is ignored.
+// - An object never goes back: a version older than the cached one is ignored.
 // - A cached version beyond `resourceVersion` is an own write; a list that is older than it does not remove it, because
-//   the watch that follows will show what became of it.
+//   the watch that follows will show its later state.
 // - An own write at or before `resourceVersion` was already reported by the watch: if the cache does not have the object, it
 //   has been deleted since, and must not come back.
 // - A uid that was deleted never comes back; a tombstone remembers those deleted by us until the watch has passed.
@@ -44,12 +44,12 @@ export interface Store<T extends KubeObject> {
   observeDelete(ref: ObjectRef, uid: string, resourceVersion: string | undefined, changes: Change<T>[]): void;
 }
 
-/** A list in the making: only what differs from the cache is kept; nothing is visible until the end. */
+/** An unfinished list. It keeps only objects that differ from the cache, and nothing is visible until the end. */
 export interface Listing<T extends KubeObject> {
   readonly count: number;
   add(raw: RawObject): void;
   remove(raw: RawObject): void;
-  /** Deletes what is not in the list, then upserts what differs. */
+  /** Deletes objects that are not in the list, then upserts those that differ. */
   commit(resourceVersion: string, changes: Change<T>[]): void;
 }
 
@@ -89,7 +89,7 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
     return 'changed';
   }
 
-  /** True for an event from before what is known. Takes note of the others. */
+  /** Returns true for an event from before the known version. Records the version of other events. */
   function isReplay(key: ObjectKey, version: string): boolean {
     const order = compareResourceVersions(version, resourceVersion);
     if (order !== undefined && (order < 0 || (order === 0 && key === lastKey))) return true;
@@ -162,7 +162,7 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
       const version = raw.metadata.resourceVersion;
       if (isReplay(key, version)) return 'replayed';
       const cached = objects.get(key);
-      // What we deleted was still on its way to us. Another object under its name is gone too: it had to make room.
+      // An event of an object that we deleted was still in transit. An older object with its name is gone too.
       if (isBuried(key, raw.metadata)) return cached && isNewer(version, cached) ? drop(key, changes) : 'replayed';
       if (cached && !isNewer(version, cached)) return 'replayed';
       put(key, raw, changes);
@@ -233,7 +233,7 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
           }
           for (const [key, object] of differing) {
             const cached = objects.get(key);
-            // What happened since the list began (own writes and deletions) is newer than the list.
+            // Own writes and deletions since the start of the list are newer than the list.
             if (isBuried(key, object.metadata)) continue;
             if (cached && !isReset && !isNewer(object.metadata.resourceVersion, cached)) continue;
             putKept(key, object, changes);
@@ -270,7 +270,7 @@ export function createStore<T extends KubeObject>(ingest: Ingest<T>, clock: Cloc
         return;
       }
       if (!isNewerResourceVersion(version, cached.metadata.resourceVersion)) return;
-      // Of another uid than the cached one: the cached one is gone, unless the watch already knows better.
+      // If the written object has another uid, the cached one is gone, unless the watch has already reported a later state.
       if (cached.metadata.uid !== uid && !isUntold(version)) return;
       if (isSelected) return put(key, raw, changes);
       // It left the selection by this write, if not before: events up to here would only bring it back.
@@ -304,7 +304,7 @@ interface Tombstone {
 // Long enough for the watch to bring a deletion of unknown version; after that its object was never selected.
 const TOMBSTONE_MS = 600_000;
 
-/** Where versions do not compare, what comes later is newer, as long as it is different. */
+/** Reports whether a version is newer than the cached one. If versions cannot be compared, a different one that comes later is newer. */
 function isNewer(version: string | undefined, cached: KubeObject): boolean {
   const order = compareResourceVersions(version, cached.metadata.resourceVersion);
   return order === undefined || order > 0;

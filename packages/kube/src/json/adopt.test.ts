@@ -120,7 +120,7 @@ test('texts that repeat are kept once, also where the first thousands differ', (
     const { stdout } = spawnSync(process.execPath, ['--expose-gc', '--input-type=module', '--eval', program]);
     return Number.parseInt(stdout.toString(), 10);
   };
-  // A unique field is never interned: it shows what the copies take.
+  // A unique field is never interned, so it shows the size of the copies.
   const [once, apart] = [bytesOf('name'), bytesOf('uid')];
   assert.ok(once + 24 < apart, `${once} bytes an object, ${apart} without interning`);
 });

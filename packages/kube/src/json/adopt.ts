@@ -2,9 +2,9 @@ import { equal, isPlain } from './equal.ts';
 import { freezeDeep } from './freeze.ts';
 import { interned } from './interned.ts';
 
-// Prepares a parsed value for a cache in one walk: parts that equal those of a sibling are kept once, texts that repeat are
-// interned, and the result is frozen. Each of these costs time where it never succeeds, so the walk counts its successes by
-// the place in the object and skips what has not paid there. A small share is still tried, so that a change is noticed.
+// Prepares a parsed value for a cache in one walk: parts that equal those of a sibling are stored once, repeated texts are interned, and
+// the result is frozen. Each step costs time even if it never succeeds, so the walk counts successes per place in the object and skips
+// steps that do not pay there. A small share is still tried, so that a change is noticed.
 
 export interface AdoptOptions {
   /** Fields whose texts differ from object to object by definition. */
@@ -93,7 +93,7 @@ const LONGEST = 64;
 
 const DEEPEST = 100;
 
-/** A place in the objects of one kind, such as `spec.routes[].host`, and what paid there. */
+/** A place in the objects of one kind, such as `spec.routes[].host`, and its success counts. */
 class Place {
   readonly #count: { places: number };
   readonly #interns: boolean;

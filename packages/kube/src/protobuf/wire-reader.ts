@@ -8,7 +8,7 @@ export class WireError extends Error {
 const [VARINT, FIXED64, LENGTH, FIXED32] = [0, 1, 2, 5];
 const MAX_FIELD = 2 ** 29 - 1;
 const VARINT_BYTES = 10;
-/** Of a varint that a number holds exactly. */
+/** The length of the longest varint that a number holds exactly. */
 const EXACT_BYTES = 7;
 /** Up to here, reading bytes one by one takes less time than a call of the decoder. */
 const SHORT_TEXT = 48;
@@ -29,7 +29,7 @@ interface Budget {
 
 /** The fields of a message one after the other: `next` moves to a field, the other methods read its value. */
 export class WireReader {
-  /** Of the field. */
+  /** The number of the field. */
   number = 0;
   #type = VARINT;
   readonly #bytes: Buffer;
@@ -51,7 +51,7 @@ export class WireReader {
     this.#end = to;
   }
 
-  /** A reader that refuses what is beyond the limits; without them there are none. */
+  /** Creates a reader that refuses messages beyond the limits. Other readers have none. */
   static limited(bytes: Uint8Array, limits: WireLimits): WireReader {
     const reader = new WireReader(bytes);
     reader.#budget = { limits, fields: limits.fields };

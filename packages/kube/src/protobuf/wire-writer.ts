@@ -6,8 +6,8 @@ const SHORT_TEXT = 48;
 const [VARINT, FIXED64, LENGTH] = [0, 1, 2];
 
 /**
- * Writes the protobuf wire format from its end to its beginning: fields that come last are written first. What is written stays where it
- * is: a long message is a list of pieces. The length of a nested message is known when it is needed, so nothing is measured first.
+ * Writes the protobuf wire format from its end to its beginning: the last field is written first. Written bytes never move: a long message
+ * is a list of pieces. The length of a nested message is known when it is needed, so nothing is measured first.
  */
 export class WireWriter {
   #buffer = Buffer.allocUnsafe(FIRST_BYTES);
@@ -29,19 +29,19 @@ export class WireWriter {
     return this.#full.length === 0 ? this.#buffer.subarray(this.#at) : Buffer.concat(this.pieces());
   }
 
-  /** Of the buffer that is written to. */
+  /** The capacity of the current buffer. */
   get capacity(): number {
     return this.#buffer.length;
   }
 
-  /** Forgets what was written, and writes to the same buffer again. */
+  /** Discards the written bytes and reuses the buffer. */
   reset(): void {
     this.#at = this.#buffer.length;
     this.#full = [];
     this.#fullBytes = 0;
   }
 
-  /** Copies what was written to the start of a buffer of its length or more. */
+  /** Copies the written bytes to the start of a buffer of at least their length. */
   copyTo(target: Uint8Array): void {
     let at = 0;
     for (const piece of this.pieces()) {
@@ -141,7 +141,7 @@ export class WireWriter {
     for (const [index, group] of groups.entries()) this.#buffer[this.#at + index] = index < last ? group | 0x80 : group;
   }
 
-  /** Makes room before what is written, and moves there. */
+  /** Reserves space before the written bytes, and moves there. */
   #reserve(length: number): void {
     if (length > this.#at) {
       this.#fullBytes += this.#buffer.length - this.#at;

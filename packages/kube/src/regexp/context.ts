@@ -1,6 +1,6 @@
 import type { Assertion } from './syntax.ts';
 
-/** What stands on one side of a position: the edge of the text, a newline, a word character, or anything else. */
+/** The neighbour of a position: the edge of the text, a newline, a word character, or another character. */
 export type Side = 0 | 1 | 2 | 3;
 export const EDGE: Side = 0;
 export const LINE: Side = 1;

@@ -1,7 +1,7 @@
-// Whether a text matches, by an automaton whose states are sets of instructions, made as texts ask for them. A character that was seen
-// in a state before costs one array access; a new one costs at most a pass over the program. So a test is linear in the text, whatever
-// the pattern. An assertion reads both sides of a position, so a state is resolved only when the next character is known: it holds
-// the instructions to follow and what came before.
+// Tests whether a text matches, by an automaton whose states are sets of instructions and are created on demand. A character that was seen
+// in a state before costs one array access; a new one costs at most one pass over the program. So a test is linear in the text for every
+// pattern. An assertion reads both sides of a position, so a state is resolved only when the next character is known. It holds the
+// instructions to follow and the previous character's class.
 import { type Charset, hasCodePoint, NEWLINE, WORD } from './charset.ts';
 import { EDGE, holdsBetween, OTHER, type Side, sideOf } from './context.ts';
 import type { Instruction, Program } from './program.ts';
@@ -15,7 +15,7 @@ interface State {
 
 const MATCHED: State = { pcs: [], before: OTHER, next: [] };
 const FAILED: State = { pcs: [], before: OTHER, next: [] };
-/** Past this many states they are forgotten and created again, so that no pattern takes much memory. */
+/** Above this number, all states are dropped and created again on demand, so that no pattern takes much memory. */
 const MAX_STATES = 2000;
 
 /** The test of a program. */
@@ -111,7 +111,7 @@ export function createTester(program: Program): (text: string) => boolean {
 interface Classes {
   readonly ascii: Uint16Array;
   readonly classOf: (code: number) => number;
-  /** One member of each class. */
+  /** One character of each class. */
   readonly examples: readonly number[];
 }
 
@@ -123,7 +123,7 @@ function classify({ instructions }: Program, sees: { lines: boolean; words: bool
   const edges = new Set<number>([0]);
   for (const set of sets) for (const [at, code] of set.entries()) edges.add(at % 2 === 0 ? code : code + 1);
   const starts = [...edges].sort((a, b) => a - b);
-  // Intervals with the same members' lists are one class; a list is the text of the sets' numbers.
+  // Intervals that belong to the same sets form one class. The key of a class lists the numbers of those sets.
   const signatures: string[] = starts.map(() => '');
   const indexOf = new Map(starts.map((start, index) => [start, index]));
   let number = 0;

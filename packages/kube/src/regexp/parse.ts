@@ -1,5 +1,5 @@
-// The syntax of RE2 as Go's regexp package reads it in Perl mode: one pass over the pattern with a stack of open groups. What it refuses,
-// and in which words, is Go's too, because the texts end up in the answers of an API server.
+// Parses RE2 syntax as Go's regexp package does in Perl mode, in one pass with a stack of open groups. It refuses the same patterns with
+// the same messages as Go, because the texts appear in the answers of an API server.
 import { ANY, type Charset, foldCharset, NEWLINE, negateCharset } from './charset.ts';
 import { RegexpError } from './errors.ts';
 import { escapedClass, parseClass, parseEscape } from './parse-class.ts';
@@ -233,7 +233,7 @@ const FLAGS: Readonly<Record<string, keyof Flags>> = {
   U: 'swapGreedy',
 };
 
-// The counts of nested repetitions multiply, and copies are built from what is counted: together they stay below the limit.
+// The counts of nested repetitions multiply, because each repetition is compiled to copies. Their product must stay below the limit.
 function isRepeatValid(node: Node, limit: number): boolean {
   switch (node.op) {
     case 'repeat': {

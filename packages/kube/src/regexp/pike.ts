@@ -65,7 +65,7 @@ export function search(program: Program, text: string, from: number): Slots | un
       const slots = current.slots[index] as Slots;
       const instruction = instructions[pc];
       if (instruction?.op === 'match') {
-        // What comes after is less preferred.
+        // Later threads are less preferred.
         matched = slots.with(1, at);
         break;
       }

@@ -34,7 +34,7 @@ export function compileProgram({ root, groups }: ParsedRegexp, pattern: string):
   const split = (first: number, second: number, greedy: boolean): number =>
     add(greedy ? { op: 'split', out: first, other: second } : { op: 'split', out: second, other: first });
 
-  // Compiled from the end to the start: each node is given what follows it, and gives back where it begins.
+  // Compile from the end to the start: each node gets the address of its successor and returns its own.
   const emit = (node: Node, next: number): number => {
     switch (node.op) {
       case 'empty':

@@ -149,7 +149,7 @@ test('more states than are kept give the same answers', () => {
   );
 });
 
-// Patterns whose meaning JavaScript shares. Repetitions of what can be empty are left out: there the two differ, and \B, which
+// Patterns with the same meaning in JavaScript. Repetitions of empty matches are omitted, because the two differ there, and so is \B, which
 // JavaScript finds inside a pair of surrogates.
 const { pattern: patterns } = fc.letrec<{ pattern: string; branch: string; item: string; solid: string; atom: string }>(
   (tie) => ({

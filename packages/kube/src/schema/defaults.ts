@@ -11,7 +11,7 @@ export function applyDefaults<T>(schema: JsonSchema, value: T): T {
 }
 
 export interface DefaultsOptions {
-  /** A null for which there is no default stays, for validation to refuse: so it is with what was applied. Default false. */
+  /** A null without a default stays, so that validation refuses it, as the server does for applied objects. Default: false. */
   keepsNulls?: boolean;
 }
 

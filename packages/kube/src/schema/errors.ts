@@ -2,7 +2,7 @@ import type { FieldError } from './field-error.ts';
 
 export type SchemaErrorCode = 'InvalidPattern' | 'InvalidKind' | 'WrongKind';
 
-/** An error of a schema or kind as it is written in code; what is wrong with a user's object is a FieldError instead. */
+/** An error in the code of a schema or kind. An error in a user's object is a FieldError instead. */
 export class SchemaError extends Error {
   readonly code: SchemaErrorCode;
 

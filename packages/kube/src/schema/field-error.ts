@@ -13,12 +13,12 @@ export type FieldErrorType =
   | 'FieldValueTypeInvalid'
   | 'InternalError';
 
-/** What is wrong with one field, in the words of kube-apiserver. */
+/** An error of one field, in the words of kube-apiserver. */
 export interface FieldError {
   readonly type: FieldErrorType;
   /** `spec.ports[0].name`; `<nil>` where the server names no field (root, anyOf, oneOf, allOf, not). */
   readonly field: string;
-  /** What was found; absent where the message does not show it. */
+  /** The invalid value; absent if the message does not show it. */
   readonly badValue?: unknown;
   readonly detail: string;
   /** The whole line: `spec.replicas: Invalid value: 0: spec.replicas in body should be greater than or equal to 1`. */

@@ -50,7 +50,7 @@ export function goQuote(text: string): string {
   return `${quoted}"`;
 }
 
-/** A number as Go's %v writes it: what the API server decoded as int64 without an exponent, the rest as float64. */
+/** Formats a number as Go's %v does: numbers that the API server decoded as int64 without an exponent, the others as float64. */
 export function goNumber(value: number): string {
   return isInt64(value) ? BigInt(value).toString() : goFloat(value);
 }
@@ -63,7 +63,7 @@ export function goFloat(value: number): string {
   return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
-/** Whether Go would hold the number as an int64. 2^63 is let through: it is what JavaScript makes of the largest int64. */
+/** Reports whether Go would hold the number as an int64. 2^63 is accepted, because JavaScript rounds the largest int64 to it. */
 export function isInt64(value: number): boolean {
   return Number.isInteger(value) && value >= -(2 ** 63) && value <= 2 ** 63;
 }

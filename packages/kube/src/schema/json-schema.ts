@@ -33,7 +33,7 @@ export interface JsonSchema extends ValueValidation {
   'x-kubernetes-validations'?: ValidationRule[];
 }
 
-/** What restricts values without saying what they are built from. */
+/** Keywords that restrict values but do not specify their parts. */
 export interface ValueValidation {
   format?: string;
   maximum?: number;

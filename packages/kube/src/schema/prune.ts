@@ -10,13 +10,13 @@ export interface Pruned<T> {
 export interface PruneOptions {
   /** The value is a whole object, whose apiVersion, kind and metadata stay. Default false. */
   isResource?: boolean;
-  /** Prunes metadata, the object's own and that of objects inside, noting what it drops; default: it stays as it is. */
+  /** Prunes the metadata of the object and of embedded objects, and records dropped fields. Default: metadata stays unchanged. */
   metadata?: (metadata: unknown, path: string, dropped: string[]) => unknown;
 }
 
 /**
  * Drops the fields that the schema does not specify, as the API server does with every object it decodes. Below
- * x-kubernetes-preserve-unknown-fields everything stays except what the schema specifies again.
+ * x-kubernetes-preserve-unknown-fields, all fields stay, and parts that the schema specifies again are pruned.
  */
 export function prune<T>(schema: JsonSchema, value: T, options: PruneOptions = {}): Pruned<T> {
   const root = options.isResource ? { ...schema, 'x-kubernetes-embedded-resource': true } : schema;
@@ -77,7 +77,7 @@ function pruneSpecified(pruning: Pruning, schema: JsonSchema | undefined, value:
   });
 }
 
-/** What a field's new value is when the field shall go. */
+/** The result for a field that is to be dropped. */
 const DROP = Symbol('drop');
 
 function mapFields(object: JsonObject, change: (field: string, part: unknown) => unknown): JsonObject {

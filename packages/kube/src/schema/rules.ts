@@ -1,5 +1,5 @@
-// Where validation rules (x-kubernetes-validations) meet values: which rule sees which self and oldSelf, and what its failure is called.
-// The expressions themselves are evaluated by a caller that has a CEL evaluator; without one, rules are left to the API server.
+// Applies validation rules (x-kubernetes-validations) to values: it determines self and oldSelf of each rule, and the error of a failed
+// one. The caller evaluates the expressions with a CEL evaluator. Without one, rules are left to the API server.
 import type { ValidationRule } from '../builtin/index.ts';
 import {
   duplicateValue,
@@ -22,7 +22,7 @@ export interface RuleInput {
   readonly oldSelf: unknown;
   /** The rule stands at the root of an object, so self has apiVersion, kind and metadata. */
   readonly isResource: boolean;
-  /** What the rules of one object may still cost; an evaluator that counts takes its costs from it. */
+  /** The remaining budget for the rules of one object. An evaluator that counts costs subtracts them. */
   readonly budget?: RuleBudget;
 }
 
@@ -30,12 +30,12 @@ export interface RuleBudget {
   remaining: number;
 }
 
-/** What evaluating all rules of one object may cost, in the units of CEL. */
+/** The budget for all rules of one object, in CEL's cost units. */
 const OBJECT_BUDGET = 10_000_000;
 
 export type RuleOutcome =
   | { holds: true }
-  /** `message` is what the rule's messageExpression gave, if it has one and it succeeded. */
+  /** `message` is the result of the rule's messageExpression, if it has one and it succeeded. */
   | { holds: false; message?: string; usesOldSelf?: boolean }
   /**
    * The expression could not be evaluated: `no such key: x`. `detail` is the whole message where it is not the usual one; after an
@@ -79,12 +79,12 @@ interface Run {
 
 interface Place {
   schema: JsonSchema;
-  /** The schema that says the types: a branch of allOf only adds to it. */
+  /** The schema that declares the types. A branch of allOf only adds to it. */
   spine: JsonSchema;
   self: unknown;
   oldSelf: unknown;
   path: string;
-  /** An ancestor is what it was before the update, so failures here are not the update's. */
+  /** An ancestor is unchanged by the update, so the update did not cause failures here. */
   isUnchanged: boolean;
 }
 

@@ -15,7 +15,7 @@ export interface Schema<Out = unknown, In = Out, P extends Presence = Presence> 
   readonly [input]?: In;
 }
 
-/** The values of a schema after defaulting: what reconcilers read. */
+/** The values of a schema after defaulting, as reconcilers read them. */
 export type TypeOf<S> = S extends Schema<infer Out, unknown> ? Out : never;
 /** The values of a schema as they may be written: fields with defaults can be left out. */
 export type InputOf<S> = S extends Schema<unknown, infer In> ? In : never;
@@ -59,7 +59,7 @@ interface AllOptions extends AnyOptions {
   required?: readonly string[];
 }
 
-// What a builder's signature inferred from its options is what this does with them, which the compiler cannot check from here.
+// The signature of each builder infers its type from the options. The compiler cannot check here that the result has this type.
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function make<S>(base: JsonSchema, options: AllOptions = {}): S {
   const {

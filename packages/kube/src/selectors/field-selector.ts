@@ -14,7 +14,7 @@ export interface CompiledFieldSelector {
   readonly terms: readonly FieldTerm[];
   /** Sorted and escaped; a valid selector itself. */
   readonly canonical: string;
-  /** The value that a field must have for anything to match: what a look-up by name, or a single-object watch, goes by. */
+  /** Returns the value that a field must have to match. Look-ups by name and single-object watches use it. */
   required(field: string): string | undefined;
 }
 
@@ -28,7 +28,7 @@ export function parseFieldSelector(text: string): CompiledFieldSelector {
     if (!split) throw ValueErrors.FieldSelector(text, `invalid selector: '${text}'; can't understand '${part}'`);
     const [, field = '', operator, escaped = ''] = split;
     const value = unescape(text, escaped);
-    // A lone `=` says nothing, to the server too.
+    // A lone `=` has no effect, as on the server.
     if (field !== '' || value !== '') terms.push({ field, operator: operator === '!=' ? '!=' : '=', value });
   }
   return compileFieldSelector(terms);

@@ -9,7 +9,7 @@
 import { validateQualifiedName } from '../names.ts';
 import { type LabelOperator, type LabelTerm, termProblem } from './label-term.ts';
 
-/** The terms in the order of the text, or what is wrong with it. */
+/** Returns the terms in the order of the text, or the problem of an invalid text. */
 export function parseLabelTerms(text: string): { terms: LabelTerm[] } | { problem: string } {
   const tokens: Tokens = { list: tokenize(text), next: 0 };
   const terms: LabelTerm[] = [];

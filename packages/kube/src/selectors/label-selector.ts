@@ -10,7 +10,7 @@ export type { LabelOperator, LabelTerm } from './label-term.ts';
 
 export interface CompiledLabelSelector {
   matches(labels: Readonly<Record<string, string>> | undefined): boolean;
-  /** Sorted by key: what an index can use. Empty when everything matches. */
+  /** The terms for an index, sorted by key. Empty if everything matches. */
   readonly terms: readonly LabelTerm[];
   readonly canonical: string;
 }

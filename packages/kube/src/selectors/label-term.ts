@@ -10,7 +10,7 @@ export interface LabelTerm {
   readonly values: readonly string[];
 }
 
-/** What is wrong with a term, in kube-apiserver's words. */
+/** Returns the problem of an invalid term, in kube-apiserver's words. */
 export function termProblem(term: LabelTerm): string | undefined {
   const problems = validateQualifiedName(term.key).map((problem) => `key: ${invalid(term.key, problem)}`);
   const { operator, values } = term;

@@ -1,20 +1,20 @@
-// Why a pod does not start, in words for a status. The text is the same for as long as that is so, however often the kubelet
-// tries: between two attempts a container waits, during one it runs, and the reason is what it ended with last.
+// Explains why a pod does not start, in a text for a status. The text stays the same through all attempts of the kubelet: a container waits
+// between two attempts and runs during one, so the reason is that of its last termination.
 import type { ContainerStatus, Pod } from '../builtin/index.ts';
 import { STUCK_REASONS } from './stuck-reasons.ts';
 
 export interface PodProblem {
   readonly message: string;
-  /** When it was seen last, where the kubelet says so. */
+  /** The time of the last occurrence, if the kubelet reports it. */
   readonly at: string | undefined;
 }
 
 export interface PodProblemOptions {
-  /** What is shown of a container's termination message; default its last line. */
+  /** Selects the part of a container's termination message that is shown. Default: its last line. */
   words?(message: string): string;
 }
 
-/** What `podProblem` reads of a pod. */
+/** The fields of a pod that `podProblem` reads. */
 export const POD_PROBLEM_FIELDS = ['status.conditions', 'status.initContainerStatuses', 'status.containerStatuses'];
 
 const LONGEST = 1000;

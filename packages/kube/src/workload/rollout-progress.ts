@@ -1,6 +1,6 @@
 import type { Deployment } from '../builtin/index.ts';
 
-/** How far a Deployment is with what was last asked of it. */
+/** The progress of a Deployment towards its current spec. */
 export interface RolloutProgress {
   readonly wanted: number;
   readonly updated: number;
@@ -16,7 +16,7 @@ export interface RolloutProgress {
   readonly problem: { readonly message: string; readonly since: string | undefined } | undefined;
 }
 
-/** What `rolloutProgress` reads of a Deployment. */
+/** The fields of a Deployment that `rolloutProgress` reads. */
 export const ROLLOUT_FIELDS = ['spec.replicas', 'spec.paused', 'status'];
 
 export function rolloutProgress({ metadata, spec, status = {} }: Deployment): RolloutProgress {
@@ -38,7 +38,7 @@ export function rolloutProgress({ metadata, spec, status = {} }: Deployment): Ro
     isAvailable: serves === undefined ? available > 0 : serves.status === 'True',
     isComplete: isSeen && updated >= wanted && available >= wanted && (status.replicas ?? 0) === updated,
     isPaused: spec?.paused === true,
-    // What was reported before the controller saw the last change may be over.
+    // A problem that was reported before the controller saw the last change may be outdated.
     problem: failure === undefined || !isSeen ? undefined : { message, since },
   };
 }

@@ -9,5 +9,5 @@ export const STUCK_REASONS: ReadonlySet<string> = new Set([
   'RunContainerError',
 ]);
 
-/** A container that ends again and again; why is in what it said last. */
+/** A container that terminates repeatedly. Its last termination message has the cause. */
 export const CRASH_LOOP = 'CrashLoopBackOff';

@@ -1,5 +1,5 @@
-// X.509 v3 certificates (RFC 5280): a certificate authority of our own, and what it issues. For webhooks, for the embedded
-// server and for the kubeconfigs that go with it; nothing here is meant for the public web.
+// X.509 v3 certificates (RFC 5280): a private certificate authority and the certificates that it issues. They are for webhooks, for the
+// embedded server and for its kubeconfigs, not for the public web.
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, X509Certificate } from 'node:crypto';
 import { isIPv4, isIPv6 } from 'node:net';
 import { RequestErrors } from '../errors.ts';
@@ -97,7 +97,7 @@ export async function issueCertificate(options: IssueOptions): Promise<Certifica
   ];
   const certificate = await build({
     validity: options,
-    // Byte for byte what the authority calls itself, or chains do not verify.
+    // The issuer must be byte for byte the subject of the authority, or chains do not verify.
     issuer: subjectOf(options.ca.certificate),
     subject: distinguishedName(options.commonName, options.organizations ?? []),
     publicKey,

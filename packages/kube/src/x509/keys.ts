@@ -40,7 +40,7 @@ export function sign(data: Buffer, key: KeyObject): Promise<Buffer> {
   });
 }
 
-/** The AlgorithmIdentifier of what `sign` makes. */
+/** Returns the AlgorithmIdentifier of the signatures that `sign` creates. */
 export function signatureAlgorithm(key: KeyObject): Der {
   return key.asymmetricKeyType === 'rsa'
     ? sequence(oid('1.2.840.113549.1.1.11'), nothing())

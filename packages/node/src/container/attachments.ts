@@ -1,13 +1,13 @@
-// Clients that are attached to the program of a container: they get what it writes from then on, and may write what it reads.
+// Clients that are attached to the program of a container: they get its output from then on, and may write to its input.
 import { PassThrough, type Writable } from 'node:stream';
 import type { CommandStreams } from '@capstan/apiserver';
 import { type Container, untilAborted } from '@capstan/kube';
 
 /** Those of one run of a program. */
 export interface Attachments {
-  /** What the program reads; undefined where the container has no input. */
+  /** The input of the program; undefined where the container has no input. */
   readonly stdin: PassThrough | undefined;
-  /** What the program writes; resolves when every client has taken it. */
+  /** Passes on the output of the program; resolves when every client has taken it. */
   output(name: 'stdout' | 'stderr', chunk: Buffer): Promise<void>;
   /** Resolves when the program has ended, or with an abort. */
   attach(streams: CommandStreams, signal: AbortSignal): Promise<void>;
@@ -39,7 +39,7 @@ export function createAttachments({ stdin = false, stdinOnce = false }: Containe
   };
 }
 
-/** Resolves when there is room for more; what no client reads is dropped. */
+/** Resolves when there is room for more. Output that no client reads is dropped. */
 export function written(out: Writable | undefined, chunk: Buffer): Promise<void> | undefined {
   if (out === undefined || out.destroyed || out.writableEnded) return undefined;
   return new Promise((resolve) => {

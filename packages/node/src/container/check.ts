@@ -7,11 +7,11 @@ import type { Container, HTTPGetAction, Probe } from '@capstan/kube';
 export interface CheckTarget {
   address: string;
   container: Container;
-  /** Runs a command as the container would, and gives its exit code and what it said. */
+  /** Runs a command as the container would, and returns its exit code and its output. */
   exec(command: readonly string[], signal: AbortSignal): Promise<{ code: number; output: string }>;
 }
 
-/** Undefined when all is well, else what is not. */
+/** Undefined if the check passed, else the problem. */
 export type CheckResult = string | undefined;
 
 type Handler = Pick<Probe, 'exec' | 'httpGet' | 'tcpSocket' | 'grpc'>;

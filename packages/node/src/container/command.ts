@@ -3,7 +3,7 @@ import type { KnownImage } from '../images/image-table.ts';
 import { expand } from './expand.ts';
 import type { Substitute } from './substitution.ts';
 
-/** What is run: the pod's command and args where it gives them, else the image's. */
+/** Returns the program to run: the pod's command and args if it gives them, else the image's. */
 export function argvOf(
   { command = [], args = [] }: Pick<Container, 'command' | 'args'>,
   image: KnownImage,

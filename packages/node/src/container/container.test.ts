@@ -5,7 +5,7 @@ import { createVirtualClock } from '@capstan/testing';
 import type { Exit, RunningProcess } from '../process/launch.ts';
 import { type ContainerOptions, type ContainerRun, runContainer } from './container.ts';
 
-/** A program that does nothing by itself: the test ends it, and sees what signals it got. */
+/** A program that does nothing by itself: the test ends it, and sees its signals. */
 interface FakeProcess extends RunningProcess {
   end(code: number): void;
   readonly signals: string[];

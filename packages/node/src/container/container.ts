@@ -1,5 +1,5 @@
-// One container of a pod over its whole life: started, probed, restarted with growing patience when it ends, stopped with
-// grace. What becomes of the others is not its business.
+// One container of a pod over its whole life: started, probed, restarted with growing patience when it ends, stopped with grace. It does
+// not affect the other containers.
 import type { CommandStreams } from '@capstan/apiserver';
 import {
   type Clock,
@@ -27,11 +27,11 @@ export interface ContainerOptions {
   policy: 'Always' | 'OnFailure' | 'Never';
   /** For messages: `name_namespace(uid)`. */
   podId: string;
-  /** Of the pod, for containers whose liveness probe says that they are to end. */
+  /** The grace of the pod, for containers that end because of their liveness probe. */
   graceSeconds: number;
   clock: Clock;
   launch: Launch;
-  /** What to start, or what it waits for. Asked before every start. */
+  /** Returns the program to start, or the reason to wait. It is called before every start. */
   prepare(): Promise<Prepared>;
   openLog(restartCount: number): Promise<LogFile>;
   check(handler: Probe, signal: AbortSignal): Promise<CheckResult>;
@@ -67,7 +67,7 @@ export interface ContainerRun {
 }
 
 const CONFIG_RETRY_MS = 2_000;
-/** What is left to a program whose preStop hook took all its grace. */
+/** The time that is left to a program whose preStop hook used all of its grace. */
 const LAST_MS = 2_000;
 
 export function runContainer(options: ContainerOptions): ContainerRun {

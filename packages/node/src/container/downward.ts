@@ -45,7 +45,7 @@ function formatMap(map: Readonly<Record<string, string>> = {}): string {
     .join('\n');
 }
 
-/** `limits.cpu` and the like, in units of the divisor, rounded up; where there is no limit, what the node has. */
+/** Returns `limits.cpu` and the like, in units of the divisor, rounded up. Without a limit, the capacity of the node counts. */
 export function resourceValue(
   resource: string,
   divisor: string | number | undefined,

@@ -1,5 +1,4 @@
-// A container's environment, in the order in which Kubernetes builds it: Services, envFrom, env, each seeing what was set
-// before it.
+// A container's environment, in the order in which Kubernetes builds it: Services, envFrom, env. Each may refer to earlier variables.
 import type { ConfigMap, Container, EnvVar, Secret, Service } from '@capstan/kube';
 import { type Facts, fieldValue, resourceValue } from './downward.ts';
 import { expand } from './expand.ts';
@@ -7,7 +6,7 @@ import { expand } from './expand.ts';
 export interface EnvironmentSources extends Facts {
   configMap(name: string): ConfigMap | undefined;
   secret(name: string): Secret | undefined;
-  /** Of the pod's namespace; for those links that programs of old search for. */
+  /** The Services of the pod's namespace, for the link variables that old programs read. */
   services: readonly Service[];
   allocatable: Record<string, string>;
 }

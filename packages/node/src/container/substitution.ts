@@ -1,5 +1,5 @@
-// A container's view of the world, in texts, turned into the machine's: paths of its mounts into the folders where they
-// are, names of Services into their addresses, and what the image table says besides.
+// Translates texts of a container to the machine: paths of its mounts to their folders, names of Services to their addresses, and the
+// replacements of the image table.
 import type { Service } from '@capstan/kube';
 import type { KnownImage } from '../images/image-table.ts';
 import { expand } from './expand.ts';
@@ -13,7 +13,7 @@ export interface SubstitutionOptions {
   variables: Readonly<Record<string, string>>;
 }
 
-/** What replaces in arguments and environment, and in files (where paths and, if the table says so, the rest apply). */
+/** The replacements in arguments and environment, and in files (where paths and, if the table asks for it, the rest apply). */
 export interface Substitute {
   text(value: string): string;
   file(value: string): string;

@@ -1,5 +1,5 @@
-// A level-based controller: changes of the objects it watches become keys in a queue; for each key it reads the caches
-// as they are now and does what is missing. Whatever it does changes the caches, so it comes round until nothing is missing.
+// A level-based controller: changes of the objects that it watches become keys in a queue. For each key it reads the present caches and
+// makes the missing changes. Each change updates the caches, so the key is repeated until nothing is missing.
 import {
   backOff,
   type InformerView,
@@ -97,9 +97,9 @@ async function attempt(
       races.set(key, lost);
       return retryAfter(backOff(lost, RACE));
     }
-    // A namespace that is being deleted takes nothing new; what is in it goes by itself.
+    // A namespace that is being deleted takes no new objects; the existing ones are deleted with it.
     if (isForbidden(error) && error.message.includes('because it is being terminated')) return done;
-    // What the server or the network could not do now may work later; anything else is a bug.
+    // A failure of the server or the network may pass; any other error is a bug.
     if (isApiError(error) || isTransportError(error)) return retry(error);
     throw error;
   }

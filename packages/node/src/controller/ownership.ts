@@ -1,5 +1,5 @@
-// Who controls what, by owner references. An owner keeps what it controls and its selector matches, lets go what its
-// selector no longer matches, and adopts what matches and has no controller.
+// Ownership by owner references. An owner keeps the objects that it controls and its selector matches, releases those that its selector no
+// longer matches, and adopts matching objects without a controller.
 import {
   type CompiledLabelSelector,
   externalKind,
@@ -44,7 +44,7 @@ export function createOwnership<T extends KubeObject>(informer: InformerView<T>)
   };
 }
 
-/** What the owner controls, after adopting and releasing. */
+/** Returns the objects that the owner controls, after adopting and releasing. */
 export async function claim<T extends KubeObject>(
   tools: Toolkit,
   kind: Kind<T>,
@@ -67,7 +67,7 @@ export async function claim<T extends KubeObject>(
   return claimed;
 }
 
-/** Asked of the server before anything is adopted: what an owner adopts that is gone would be collected. */
+/** Asks the server before an adoption: objects that a deleted owner adopts would be collected. */
 async function isStillThere({ client }: Toolkit, owner: KubeObject): Promise<boolean> {
   const live = await client.find(kindOf(owner), refOf(owner));
   return live?.metadata.uid === owner.metadata.uid && live?.metadata.deletionTimestamp === undefined;

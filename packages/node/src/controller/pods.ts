@@ -1,4 +1,4 @@
-// What controllers ask of a pod.
+// The facts about a pod that controllers use.
 import { type KubeObject, type Pod, type PodCondition, type PodTemplateSpec, parseTime } from '@capstan/kube';
 import { controllerReference } from './ownership.ts';
 

@@ -1,5 +1,5 @@
-// What every controller here works with: caches of the kinds, one way to write (which the caches see at once, so that a
-// controller never acts twice on the same cause), and a recorder for Events.
+// The tools of every controller here: caches of the kinds, one way to write (which the caches see at once, so that a controller never acts
+// twice on the same cause), and a recorder for Events.
 import {
   type Client,
   type Clock,
@@ -24,7 +24,7 @@ export interface ToolkitOptions {
   clock: Clock;
   random: Random;
   logger: Logger;
-  /** Names the field manager, and the reporter of Events unless `as` says another. */
+  /** The name of the field manager, and of the reporter of Events unless `as` names another. */
   manager: string;
 }
 

@@ -1,5 +1,5 @@
-// A DaemonSet's pod for one node: tied to it by affinity (so that the scheduler has its say on ports and resources), and
-// tolerant of what befalls nodes.
+// A DaemonSet's pod for one node: tied to it by affinity (so that the scheduler checks ports and resources), and tolerant of the taints of
+// unhealthy nodes.
 import type { DaemonSet, Node, Pod, PodSpec, Toleration } from '@capstan/kube';
 import { podFromTemplate } from '../controller/pods.ts';
 import { selectsNode } from '../scheduler/node-affinity.ts';

@@ -1,4 +1,4 @@
-// The templates that a DaemonSet had, as ControllerRevisions: what `kubectl rollout history` shows and `undo` goes back to.
+// The former templates of a DaemonSet, as ControllerRevisions: `kubectl rollout history` shows them, and `undo` returns to one of them.
 import {
   ControllerRevision,
   canonicalJson,
@@ -16,7 +16,7 @@ const DEFAULT_HISTORY = 10;
 const CHANGE_CAUSE = 'kubernetes.io/change-cause';
 
 export interface History {
-  /** Of the present template. */
+  /** The hash of the present template. */
   hash: string;
   all: readonly ControllerRevision[];
 }

@@ -1,5 +1,5 @@
-// What a Deployment writes on its ReplicaSets: which revision each is, and how large the whole was meant to be when the set
-// was last sized, from which a later scaling is distinguished from a rollout.
+// The annotations of a Deployment on its ReplicaSets: the revision of each, and the intended total size when the set was last sized. The
+// latter distinguishes a later scaling from a rollout.
 import type { Deployment, ReplicaSet } from '@capstan/kube';
 import { maxSurge, replicasOf } from './rolling-update.ts';
 
@@ -26,7 +26,7 @@ export function revisionOf(object: Deployment | ReplicaSet): bigint {
   return /^[0-9]{1,19}$/.test(text) ? BigInt(text) : 0n;
 }
 
-/** What comes after the newest of these. */
+/** Returns the revision after the newest of these. */
 export function nextRevision(sets: readonly ReplicaSet[]): bigint {
   return sets.map(revisionOf).reduce((newest, one) => (one > newest ? one : newest), 0n) + 1n;
 }
@@ -45,12 +45,12 @@ export function sizeAnnotations(deployment: Deployment): Annotations {
   return { [DESIRED]: String(wanted), [MAX]: String(wanted + maxSurge(deployment)) };
 }
 
-/** Of a new set. */
+/** The annotations of a new set. */
 export function annotationsFor(deployment: Deployment, revision: bigint): Annotations {
   return { ...inherited(deployment), [REVISION]: String(revision), ...sizeAnnotations(deployment) };
 }
 
-/** Of a set that is used again: its revision moves to the front, and remembers where it was. */
+/** The annotations of a set that is used again: its revision becomes the newest, and its former revisions are recorded. */
 export function renewedAnnotations(deployment: Deployment, set: ReplicaSet, revision: bigint): Annotations {
   const next: Annotations = { ...set.metadata.annotations, ...inherited(deployment) };
   const old = revisionOf(set);

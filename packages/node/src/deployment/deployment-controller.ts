@@ -1,5 +1,5 @@
-// Deployment: from its template to ReplicaSets, one a revision, of which the newest grows while the others shrink. Each
-// reconcile takes one step (a set resized, a status written) and is woken by what that step changed.
+// Deployment: from its template to ReplicaSets, one for each revision. The newest grows while the others shrink. Each reconcile takes one
+// step (a set resized, a status written) and is woken by the change of that step.
 import {
   compileLabelSelector,
   Deployment,
@@ -185,7 +185,7 @@ export function deploymentController(tools: Toolkit): Controller {
     }
   }
 
-  /** Changes the size of a set, and what it knows of the whole; true when its size changed. */
+  /** Changes the size of a set, and its record of the total; true when its size changed. */
   async function resize(deployment: Deployment, { set, replicas }: Resize): Promise<boolean> {
     const before = replicasOf(set);
     const annotations = { ...set.metadata.annotations, ...sizeAnnotations(deployment) };

@@ -76,8 +76,8 @@ export function shrinkOld(deployment: Deployment, old: readonly ReplicaSet[], fr
 }
 
 /**
- * A Deployment that is scaled in the middle of a rollout: each ReplicaSet grows or shrinks in proportion to its size, the
- * largest takes what rounding leaves over. `maxBefore` is the largest total that was recorded on a set when it was last sized.
+ * A Deployment that is scaled in the middle of a rollout: each ReplicaSet grows or shrinks in proportion to its size, and the largest takes
+ * the rest from rounding. `maxBefore` is the largest total that was recorded on a set when it was last sized.
  */
 export function proportionalSizes(
   deployment: Deployment,

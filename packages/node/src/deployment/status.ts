@@ -165,7 +165,7 @@ function withProgress(
       reason: 'ReplicaSetUpdated',
       message: `${what} is progressing.`,
     };
-    // Replaced even when equal: lastUpdateTime is what the deadline counts from.
+    // Replace the condition even when it is equal: the deadline counts from lastUpdateTime.
     return [...without(conditions, 'Progressing'), stamped(current, input, now)];
   }
   if (isTimedOut(deployment, status, now)) {
@@ -214,7 +214,7 @@ export function untilDeadline(deployment: Deployment, status: DeploymentStatus, 
   return Math.max(0, due - now) + 1000;
 }
 
-/** The condition that says that a user paused or resumed it, when that is news; pausing also stops the deadline. */
+/** The condition that reports a pause or a resumption by a user, when it is new. Pausing also stops the deadline. */
 export function pauseCondition(deployment: Deployment): ConditionInput | undefined {
   const current = conditionOf(deployment.status?.conditions, 'Progressing');
   if (deadlineOf(deployment) === undefined || current?.reason === TIMED_OUT) return undefined;

@@ -1,4 +1,4 @@
-// PodDisruptionBudget: how many of its pods could go now without falling below what it asks for.
+// PodDisruptionBudget: the number of its pods that could go now without falling below its demand.
 import {
   compileLabelSelector,
   Deployment,

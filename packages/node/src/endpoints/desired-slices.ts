@@ -1,5 +1,5 @@
-// EndpointSlices as they should be, out of those there are: endpoints stay in the slice they are in, new ones fill up what
-// has room, and only what is left over makes a new slice. So one pod's change is one slice's change.
+// The desired EndpointSlices, built from the present ones: endpoints stay in their slice, new ones fill slices with room, and only the rest
+// needs a new slice. So one pod's change is one slice's change.
 import {
   canonicalJson,
   type Endpoint,
@@ -88,7 +88,7 @@ function fill(
       changes.remove.push(one.slice);
       continue;
     }
-    // One empty slice stays: it says that a user looked.
+    // One empty slice stays: it shows that the controller has evaluated the Service.
     isEmpty = one.endpoints.length > 0 ? isEmpty : false;
     const next = { ...one.slice, ...bodyOf(service, one.slice, ports, one.endpoints) };
     if (!equal(next, one.slice)) changes.update.push(next);

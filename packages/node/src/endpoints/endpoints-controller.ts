@@ -50,7 +50,7 @@ export function endpointsController(tools: Toolkit): Controller {
     else if (!equal(existing, wanted)) await write.update(Endpoints, wanted);
   }
 
-  /** What was created for a Service that is gone, or that has no selector any more. */
+  /** Removes the slices of a Service that is gone, or that has no selector any more. */
   async function clear(key: string, service: Service | undefined): Promise<void> {
     for (const slice of slicesOf.get(key)) await write.remove(EndpointSlice, slice);
     const existing = endpoints.get(key);
@@ -91,7 +91,7 @@ export function endpointsController(tools: Toolkit): Controller {
   };
 }
 
-/** Of a slice that this controller made. */
+/** Returns the Service of a slice that this controller created. */
 function serviceKey({ metadata }: EndpointSlice): string | undefined {
   const name = metadata.labels?.[SERVICE_LABEL];
   if (name === undefined || metadata.labels?.[MANAGED_BY_LABEL] !== MANAGER) return undefined;

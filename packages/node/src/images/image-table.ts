@@ -1,13 +1,13 @@
-// Which images this node can run, and how: an image here is a program that is installed on the machine. A container's paths
-// and addresses are not the machine's, so an entry also shows how the program learns where it is: by arguments and
-// environment of its own, and by texts that are replaced in what the pod gives it.
+// The images that this node can run: an image here is a program that is installed on the machine. A container's paths and addresses are not
+// the machine's, so an entry also defines how the program gets the right ones: by additional arguments and environment, and by replacements
+// in the texts of the pod.
 //
 //   { match: 'envoyproxy/envoy', entrypoint: ['/usr/bin/envoy'], substitute: [{ from: '0.0.0.0', to: '$(POD_IP)' }] }
 
 export interface KnownImage {
   /** An image name, in which `*` stands for anything; without a tag it means every tag. */
   match: string;
-  /** What is run where the pod gives no command: the program and its first arguments. */
+  /** The program and its first arguments where the pod gives no command. */
   entrypoint: readonly string[];
   /** The arguments where the pod gives neither command nor args; default none. */
   cmd?: readonly string[];
@@ -41,7 +41,7 @@ export function findImage(images: readonly KnownImage[], image: string): KnownIm
   return images.find(({ match }) => patternOf(shortName(match)).test(name));
 }
 
-/** `docker.io/library/` is what a name without a registry means. */
+/** A name without a registry means `docker.io/library/`. */
 function shortName(image: string): string {
   return image.replace(/^(?:index\.)?docker\.io\//, '').replace(/^library\//, '');
 }

@@ -133,7 +133,7 @@ export function jobController(tools: Toolkit): Controller {
     await create(job, newIndexes(job, active, count, wanted - active.length));
   }
 
-  /** What is over is deleted when its time has come, if it has one. */
+  /** Deletes a finished job when its time has come, if it has one. */
   async function expire(job: Job, { lastTransitionTime }: JobCondition): Promise<number | undefined> {
     const seconds = job.spec?.ttlSecondsAfterFinished;
     if (seconds === undefined || lastTransitionTime === undefined) return undefined;

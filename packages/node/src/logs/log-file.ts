@@ -1,5 +1,5 @@
-// What a container writes, in files: each line with its time and stream, as the container runtime interface has it. A file
-// that has grown too large becomes `….1` and so on; the oldest goes.
+// The output of a container, in files: each line with its time and stream, as the container runtime interface has it. A file that has grown
+// too large becomes `….1` and so on; the oldest is deleted.
 import { appendFile, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Clock, formatMicroTime } from '@capstan/kube';
@@ -15,7 +15,7 @@ export interface LogFileOptions {
 
 export interface LogFile {
   write(stream: 'stdout' | 'stderr', chunk: Buffer): Promise<void>;
-  /** Writes what has no end of line yet. */
+  /** Writes the last line, even without an end of line. */
   close(): Promise<void>;
 }
 

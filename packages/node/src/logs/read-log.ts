@@ -1,9 +1,9 @@
-// Reading what a container wrote, as `kubectl logs` asks for it.
+// Reads the output of a container, as `kubectl logs` requests it.
 import { open, readFile } from 'node:fs/promises';
 import type { LogOptions } from '@capstan/apiserver';
 import { type Clock, parseTime, sleep } from '@capstan/kube';
 
-/** What a client asks for: all of the output by default. */
+/** The options of a client: all of the output by default. */
 export type { LogOptions };
 
 export interface LogSource {
@@ -34,7 +34,7 @@ export async function* readLog(source: LogSource, options: LogOptions): AsyncGen
   if (!options.follow) return;
   const follower = createFollower(source.path, position);
   while (left > 0 && !signal?.aborted) {
-    // Asked before reading: what is written until it closes is still read.
+    // Check before reading: output that is written until the close is still read.
     const isOpen = source.isOpen();
     const text = cut((await follower()).map((line) => shown(line, options)).join(''));
     if (text !== '') yield text;

@@ -1,5 +1,5 @@
-// What a container said last, for `state.terminated.message`: with `terminationMessagePolicy: FallbackToLogsOnError` that is
-// the end of its log when it failed.
+// The last message of a container, for `state.terminated.message`. With `terminationMessagePolicy: FallbackToLogsOnError` that is the end
+// of its log when it failed.
 
 export interface TerminationMessage {
   hear(chunk: Buffer): void;

@@ -1,5 +1,5 @@
-// What every namespace has from the start: the ServiceAccount `default`, and the ConfigMap `kube-root-ca.crt` by which pods
-// know the API server.
+// The first objects of every namespace: the ServiceAccount `default`, and the ConfigMap `kube-root-ca.crt`, by which pods verify the API
+// server.
 import { ConfigMap, keyOf, Namespace, ServiceAccount } from '@capstan/kube';
 import { type Controller, source } from '../controller/controller.ts';
 import type { Toolkit } from '../controller/toolkit.ts';

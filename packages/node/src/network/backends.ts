@@ -22,13 +22,13 @@ export function createBackends(slices: InformerView<EndpointSlice>): Backends {
       const ready: Backend[] = [];
       const leaving: Backend[] = [];
       for (const { ports, endpoints, addressType } of index.get(serviceKey)) {
-        // Null is what Kubernetes writes for none.
+        // Kubernetes writes null for an empty list.
         const port = (ports ?? []).find(({ name = '' }) => name === portName)?.port;
         if (port === undefined || addressType === 'FQDN') continue;
         for (const { addresses, conditions } of endpoints ?? []) {
           const [address] = addresses;
           if (address === undefined) continue;
-          // Nothing said means ready.
+          // An absent condition means ready.
           if (conditions?.ready !== false) ready.push({ address, port });
           else if (conditions.serving === true && conditions.terminating === true) leaving.push({ address, port });
         }

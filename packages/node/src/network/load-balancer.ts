@@ -12,7 +12,7 @@ export function requestedAddress(spec: Service['spec']): readonly string[] | und
   return address !== undefined && isInRange(address, LOOPBACK) ? [address] : undefined;
 }
 
-/** What belongs into `status.loadBalancer`; undefined: nothing. */
+/** Returns the address for `status.loadBalancer`; undefined for none. */
 export function balancedAddress({ spec }: Service, range: string): string | undefined {
   if (spec?.type !== 'LoadBalancer') return undefined;
   const own = (spec.clusterIPs ?? [spec.clusterIP ?? '']).filter((address) => isInRange(address, range));
@@ -25,7 +25,7 @@ export async function publishAddress(
   address: string | undefined,
 ): Promise<void> {
   const before = service.status?.loadBalancer?.ingress ?? [];
-  // What another controller published is its own.
+  // An address that another controller published belongs to that controller.
   if (before.some(({ ip = '' }) => !isInRange(ip, LOOPBACK))) return;
   const ingress = address === undefined ? [] : [{ ip: address }];
   if (

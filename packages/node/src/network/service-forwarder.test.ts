@@ -71,7 +71,7 @@ function slice(name: string, port: number, hosts: readonly string[], protocol = 
   };
 }
 
-/** What the other side says, or why not. */
+/** Returns the answer of the other side, or the error. */
 function ask(host: string, port: number): Promise<string> {
   return new Promise((resolve) => {
     let text = '';

@@ -1,5 +1,5 @@
-// The addresses of Services: each port of each Service is listened on at the Service's own address, and what comes is
-// passed on to one of its endpoints. Addresses outside the loopback network are left alone: listening there is not possible.
+// The addresses of Services: it listens on each port of each Service at the Service's own address, and forwards connections to one of its
+// endpoints. Addresses outside the loopback network are left alone: listening there is not possible.
 import {
   type Client,
   type Clock,
@@ -43,7 +43,7 @@ export interface Forwarder {
 const RETRY_MS = 30_000;
 const AFFINITY_SECONDS = 10_800;
 
-/** What one listener is for; a change of any of it makes another listener. */
+/** The purpose of one listener. A change of any field needs another listener. */
 interface Wanted {
   id: string;
   protocol: string;
@@ -64,7 +64,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
     const services = tools.cache(Service);
     const slices = tools.cache(EndpointSlice);
     const backends = createBackends(slices);
-    /** By the Service's key, then by what it is for. */
+    /** Listeners by the Service's key, then by purpose. */
     const listeners = new Map<string, Map<string, Forward>>();
 
     async function close(key: string, keep: ReadonlySet<string> = new Set()): Promise<void> {

@@ -9,7 +9,7 @@ export interface ForwardOptions {
 }
 
 export interface Forward {
-  /** Stops listening, and ends what goes through it. */
+  /** Stops listening, and ends open connections. */
   close(): Promise<void>;
 }
 

@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import type { Clock, Timer } from '@capstan/kube';
 import type { Forward, ForwardOptions } from './tcp-forward.ts';
 
-/** A client that says nothing for so long is forgotten. */
+/** A client that is silent for this long is forgotten. */
 const IDLE_MS = 60_000;
 
 /** Listens and passes datagrams on, with a socket for each client by which the answers come back. */

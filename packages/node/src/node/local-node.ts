@@ -56,16 +56,16 @@ export interface NodeOptions {
   dataDir?: string;
   /** Where pods reach the API server; default: they get no address. */
   apiServer?: { host: string; port: number };
-  /** In the environment of every process unless its pod says otherwise; default: PATH of this process. */
+  /** The environment of every process unless its pod sets another value; default: PATH of this process. */
   hostEnv?: Readonly<Record<string, string>>;
   /** How programs are started; default: as processes. */
   launch?: Launch;
-  /** What becomes of pods that cannot be run here: shown as if they ran (the default), or left waiting as for an image that is not there. */
+  /** The handling of pods that cannot run here: shown as if they ran (the default), or left waiting as for a missing image. */
   unknownImages?: 'simulate' | 'fail';
   simulate?: SimulateOptions;
   /** Where pods get their addresses; one for all nodes of a process. Default: a pool of its own. */
   addresses?: AddressPool;
-  /** Of the node, and of pods on the host's network; default 127.0.0.1. */
+  /** The address of the node, and of pods on the host's network; default 127.0.0.1. */
   hostIP?: string;
   /** Default: the machine that this process is on. */
   machine?: Machine;
@@ -78,8 +78,8 @@ export interface LocalNode {
   /** Runs until the signal is aborted; settles when every pod's task has ended. Call it once. */
   run(signal: AbortSignal): Promise<void>;
   /**
-   * What a container wrote, in pieces of whole lines. Without a container's name, that of the only one. Throws when there
-   * is no such pod or container here, or nothing to read yet.
+   * Returns the output of a container, in pieces of whole lines; without a container's name, that of the only one. Throws when there is no
+   * such pod or container here, or nothing to read yet.
    */
   logs(namespace: string, pod: string, container?: string, options?: LogOptions): Promise<AsyncIterable<string>>;
   /** Connections to pods that run here as processes: commands beside them, their output, their ports. */

@@ -1,6 +1,6 @@
 import { arch, cpus, hostname, platform, release, totalmem } from 'node:os';
 
-/** What a Node object says of the machine below it. */
+/** The facts about the machine in a Node object. */
 export interface Machine {
   cpus: number;
   memoryBytes: number;

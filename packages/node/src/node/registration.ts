@@ -1,5 +1,5 @@
-// A node's two signs of life: its Node object (what it is, that it is ready) and its Lease, renewed every ten seconds. The
-// object is written when it changes and every five minutes, so that a quiet cluster sees next to no writes.
+// A node's two signs of life: its Node object (its description, and that it is ready) and its Lease, renewed every ten seconds. The object
+// is written when it changes and every five minutes, so that a quiet cluster sees next to no writes.
 import {
   equal,
   formatMicroTime,

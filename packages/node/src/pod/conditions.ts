@@ -36,7 +36,7 @@ export interface Readiness {
   isInitialized: boolean;
   /** Names of the containers that are not ready. */
   unready: readonly string[];
-  /** Of an ended pod. */
+  /** True for a pod that has ended. */
   isCompleted?: boolean;
 }
 

@@ -1,4 +1,4 @@
-// What the containers of a pod are started with: environment, command, folders, logs, the pod's identity.
+// The set-up of the containers of a pod: environment, command, folders, logs, the pod's identity.
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -43,7 +43,7 @@ export interface ProcessPodOptions {
   folder: string;
   allocatable: Record<string, string>;
   launch: Launch;
-  /** What every process has in its environment unless the pod says otherwise: PATH above all. */
+  /** The environment of every process unless the pod sets another value: above all PATH. */
   hostEnv: Readonly<Record<string, string>>;
   /** Where pods reach the API server. */
   apiServer?: { host: string; port: number };
@@ -62,7 +62,7 @@ export interface ContainerSetup {
   run: RunInContainer;
 }
 
-/** `first` is the pod as it was before anything was written to its status: it shows what ran when this node last stopped. */
+/** `first` is the pod before its status was written: it shows the containers that ran when this node last stopped. */
 export async function createContainerSetup(
   context: PodContext,
   options: ProcessPodOptions,
@@ -143,7 +143,7 @@ export async function createContainerSetup(
     return createSubstitute({ image, paths, services: servicesCache.list(), namespace, variables });
   }
 
-  /** Volumes are shared: what applies to files is what the first container whose image asks for it says. */
+  /** Volumes are shared: the replacements in files are those of the first container whose image defines them. */
   function fileSubstitute(): (text: string) => string {
     const containers = context.pod().spec?.containers ?? [];
     const asking = containers.find(({ image = '' }) => options.imageOf(image).substituteInFiles === true);
@@ -203,7 +203,7 @@ export async function createContainerSetup(
     await writeFile(file, JSON.stringify(config), { mode: 0o600 });
   }
 
-  /** What a command in the container's surroundings is started with. */
+  /** Prepares a command in the container's surroundings. */
   async function prepareCommand(container: Container, command: readonly string[]): Promise<Prepared> {
     const prepared = await prepare(container);
     if ('missing' in prepared) return prepared;

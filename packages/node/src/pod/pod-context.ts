@@ -1,4 +1,4 @@
-// A pod as the one who runs it sees it: what the API says now, when that changes, and the few things that may be written.
+// A pod as its runner sees it: the present object, its changes, and the few fields that may be written.
 import { type Clock, equal, isConflict, isNotFound, type Logger, Pod, type PodStatus, refOfKey } from '@capstan/kube';
 import type { EventText } from '@capstan/reconcile';
 import type { Toolkit } from '../controller/toolkit.ts';
@@ -12,7 +12,7 @@ export interface PodContext {
   isGone(): boolean;
   /** Aborted as soon as a user asks for the deletion of the pod, or it is gone. */
   readonly deletion: AbortSignal;
-  /** Calls on every change; returns what ends that. */
+  /** Calls the listener on every change; returns a function that ends that. */
   onChange(listener: () => void): () => void;
   /** Writes the status that `make` finds for the pod as it is, unless it is so already. */
   setStatus(make: (pod: Pod, now: number) => PodStatus): Promise<void>;
@@ -49,7 +49,7 @@ export function createPodFeed(tools: Toolkit, first: Pod, key: string): PodFeed 
   }
   changed(first);
 
-  /** Writes from what is cached; when that is behind, from what the server has. */
+  /** Writes from the cached object; if that is stale, from the server's. */
   async function tryWrite(attempt: (pod: Pod) => Promise<Pod | undefined>): Promise<void> {
     let pod = current;
     for (let tries = 1; ; tries++) {

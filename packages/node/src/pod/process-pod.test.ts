@@ -29,7 +29,7 @@ const skip = process.platform === 'linux' ? false : 'needs the loopback addresse
 
 const NAMESPACE = 'default';
 
-/** A web server that shows what it is asked for: a file, a variable, its process id. */
+/** A web server that returns the requested value: a file, a variable, its process id. */
 const SERVER = `
   const { createServer } = require('node:http');
   const { readFileSync } = require('node:fs');

@@ -1,4 +1,4 @@
-// What a pod cannot start without: Secrets, ConfigMaps and claims that it names and does not call optional.
+// The references that a pod cannot start without: Secrets, ConfigMaps and claims that it names and that are not optional.
 import {
   ConfigMap,
   type Container,

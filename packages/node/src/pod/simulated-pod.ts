@@ -1,6 +1,6 @@
-// A pod that is not run: its image is unknown here, or the machine cannot give it an address. It is shown as running and
-// ready after a moment, so that what depends on it goes on, and an annotation, a condition and an Event report that it is not
-// real. Like any pod it waits for the Secrets, ConfigMaps and claims that it names.
+// A simulated pod: its image is unknown here, or the machine cannot give it an address. It is shown as running and ready after a moment, so
+// that its dependents continue. An annotation, a condition and an Event report that it is not real. Like any pod it waits for the Secrets,
+// ConfigMaps and claims that it names.
 import {
   type Container,
   type ContainerStatus,
@@ -42,7 +42,7 @@ export interface WhySimulated {
   message: string;
 }
 
-/** What a pod needs is there, or what is not. */
+/** Returns the first missing reference of a pod; undefined if all exist. */
 export type FindMissing = (pod: Pod) => Promise<Missing | undefined>;
 
 export interface Placement {

@@ -4,7 +4,7 @@ import type { PodContext } from './pod-context.ts';
 
 export interface StatusWriter {
   changed(): void;
-  /** Resolves when what changed until now is written, or cannot be. */
+  /** Resolves when all changes until now are written, or cannot be. */
   flush(): Promise<void>;
   /** Resolves when nothing is being written. */
   settled(): Promise<void>;

@@ -27,7 +27,7 @@ async function linuxStart(pid: number): Promise<string | undefined> {
       readFile(`/proc/${pid}/stat`, 'utf8'),
       readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
     ]);
-    // The name, in parentheses, may hold anything; what follows it is regular.
+    // The name, in parentheses, may hold any character; the fields after it are regular.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' || fields[0] === 'X' ? undefined : `${boot.trim()}/${fields[19]}`;
   } catch {

@@ -12,8 +12,8 @@ export interface LaunchOptions {
   cwd: string;
   /** Where the process is written down while it runs; default nowhere. */
   recordFile?: string;
-  /** Gets what the process writes, as it comes; a pending promise holds the process back. */
-  /** What the process reads; default nothing. */
+  /** Gets the output of the process as it arrives; a pending promise holds the process back. */
+  /** The input of the process; default nothing. */
   stdin?: Readable;
   output?: (stream: 'stdout' | 'stderr', chunk: Buffer) => Promise<void> | void;
 }
@@ -61,7 +61,7 @@ export const launch: Launch = async ({ argv, env, cwd, recordFile, stdin, output
   if (recordFile !== undefined) await record(recordFile, pid);
   const exited = (async () => {
     const exit = await ended;
-    // What the program started and left behind goes with it, as in a container.
+    // End the remaining children of the program with it, as in a container.
     sendToGroup(pid, 'SIGKILL');
     hasEnded = true;
     running.delete(pid);
@@ -118,7 +118,7 @@ async function drain(
   try {
     for await (const chunk of stream) await output?.(name, Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk)));
   } catch {
-    // The pipe broke with the process: what came before is written.
+    // The pipe broke with the process: earlier output is written.
   }
 }
 

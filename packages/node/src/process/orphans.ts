@@ -1,5 +1,5 @@
-// Processes of ours that outlived us: after a crash they are found by what was written down when they were started, and
-// ended, each only if it still is the process that it was.
+// Processes of ours that outlived a crash: they are found by the records of their starts, and ended, each only if it still is the same
+// process.
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, type Logger, sleep } from '@capstan/kube';

@@ -1,4 +1,4 @@
-// ReplicaSet and ReplicationController: as many pods as it says, no more, no fewer, and a status that counts them.
+// ReplicaSet and ReplicationController: exactly as many pods as the spec asks for, and a status that counts them.
 import {
   compileLabelSelector,
   equal,
@@ -31,10 +31,10 @@ import {
 import type { Toolkit } from '../controller/toolkit.ts';
 import { chooseVictims } from './choose-victims.ts';
 
-/** Pods made or deleted in one go; what is left is done in the next. */
+/** The number of pods that are created or deleted in one go. The next run continues with the rest. */
 const BURST = 500;
 
-/** What both kinds have in common; a ReplicationController selects by labels alone. */
+/** The common part of both kinds; a ReplicationController selects by labels alone. */
 interface Replicated extends KubeObject {
   spec?: { replicas?: number; minReadySeconds?: number; template?: PodTemplateSpec };
   status?: ReplicaSet['status'];
@@ -149,7 +149,7 @@ function replicas<T extends Replicated>(
       const selector = compileLabelSelector(selectorOf(set));
       const claimed = await claim(tools, Pod, pods, set, selector);
       const failure = await manage(set, claimed.filter(isActive));
-      // The caches already hold what was just created and deleted.
+      // The caches already reflect the latest creations and deletions.
       const present = pods.of(set).filter((pod) => selector.matches(pod.metadata.labels) && isControlledBy(pod, set));
       const minReady = set.spec?.minReadySeconds ?? 0;
       const waits = present.filter(isActive).map((pod) => untilAvailable(pod, minReady, clock.now()));
@@ -170,7 +170,7 @@ interface Failure {
   error: unknown;
 }
 
-/** As on every cluster: what the server said, without which request it was. */
+/** As on every cluster: the server's message, without the request. */
 function messageOf(error: unknown): string {
   return isApiError(error) ? error.serverMessage : reasonOf(error);
 }

@@ -1,4 +1,4 @@
-// Whether a pod may be on a node by what it selects: nodeSelector and the required part of its node affinity.
+// Decides whether a pod may be on a node by its selection: nodeSelector and the required part of its node affinity.
 import {
   type CompiledLabelSelector,
   compileLabelSelector,

@@ -1,4 +1,4 @@
-// What a pod asks of a node, and what is left of it.
+// The resources that a pod requests from a node, and those that are left there.
 import { type Container, type Node, type Pod, parseQuantity } from '@capstan/kube';
 
 /** In billionths of each resource's unit. */
@@ -27,7 +27,7 @@ export function missingResource(pod: Pod, node: Node, others: readonly Pod[]): s
   const used = sum(others.map(requestsOf));
   for (const [resource, asked] of requestsOf(pod)) {
     if (asked === 0n) continue;
-    // A node that says nothing of pods limits nothing.
+    // A node without a number of pods has no limit of them.
     const room = available.get(resource) ?? (resource === 'pods' ? undefined : 0n);
     if (room !== undefined && asked + (used.get(resource) ?? 0n) > room) return resource;
   }

@@ -96,7 +96,7 @@ function isWaiting(pod: Pod): boolean {
   return !pod.spec?.nodeName && (name === '' || name === NAME) && !isTerminating(pod) && !isEnded(pod);
 }
 
-/** Whether the node may now take what it did not take before; heartbeats change nothing of that. */
+/** Returns whether the node may now take pods that did not fit before. Heartbeats do not change that. */
 function hasRoomFor(node: Node, old: Node | undefined): boolean {
   return (
     !equal(node.spec ?? {}, old?.spec ?? {}) ||

@@ -1,7 +1,6 @@
-// A folder of files that changes all at once. The files lie in a folder with a time for a name, `..data` points to it, and
-// each visible name points through `..data`; a change writes a new folder and swings `..data` over in one step, so that a
-// reader sees the old files or the new ones and never a mixture. It is how kubelets do it, and what programs that watch
-// their configuration rely on.
+// A folder of files that changes all at once. The files lie in a folder with a time for a name, `..data` points to it, and each visible
+// name points through `..data`. A change writes a new folder and switches `..data` to it in one step, so that a reader sees the old files
+// or the new ones and never a mixture. Kubelets do the same, and programs that watch their configuration rely on it.
 import { chmod, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 

@@ -6,7 +6,7 @@ import { writeAtomically } from './atomic-folder.ts';
 import { type VolumeSources, volumeContent, volumeKind } from './volume-files.ts';
 
 export interface PodVolumes {
-  /** Writes what has changed; a sentence when something that is needed is missing. */
+  /** Writes the changes; returns a sentence if a required object is missing. */
   refresh(): Promise<string | undefined>;
   /** Where each of a container's mounts is on the machine; subPathExpr is filled in by `expandPath`. */
   pathsOf(container: Container, expandPath: (text: string) => string): Map<string, string>;

@@ -1,4 +1,4 @@
-// What is in a volume: files from ConfigMaps, Secrets, the pod itself and tokens.
+// The content of a volume: files from ConfigMaps, Secrets, the pod itself and tokens.
 import type { ConfigMap, KeyToPath, Pod, Secret, Volume, VolumeProjection } from '@capstan/kube';
 import { type Facts, fieldValue, resourceValue } from '../container/downward.ts';
 import type { FileContent } from './atomic-folder.ts';

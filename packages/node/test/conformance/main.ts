@@ -1,5 +1,5 @@
-// Runs Kubernetes' own end-to-end tests (npm run setup:real -- e2e) with their stock client on embedded clusters and prints which of
-// them passed, which failed and why, and which are about what is not served.
+// Runs Kubernetes' own end-to-end tests (npm run setup:real -- e2e) with their stock client on embedded clusters. It prints the tests that
+// passed, those that failed with the reason, and those of features that are not served.
 //
 //   npm run conformance                     everything in selection.ts
 //   npm run conformance -- namespace.go     files whose path contains one of the texts

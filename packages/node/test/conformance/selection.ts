@@ -1,5 +1,4 @@
-// Which of Kubernetes' end-to-end tests are run, by the file that they are in, and which of their conformance tests are about
-// what the embedded cluster does not have.
+// The selected end-to-end tests of Kubernetes, by file, and the conformance tests of features that the embedded cluster does not have.
 
 /** Below test/e2e, in parts that take about the same time: each part runs on a cluster of its own, beside the others. */
 export const PARTS: readonly (readonly string[])[] = [
@@ -44,7 +43,7 @@ export const PARTS: readonly (readonly string[])[] = [
   ],
 ];
 
-/** Conformance tests of these files that are not run, with what they need. */
+/** Conformance tests of these files that are not run, with the features that they need. */
 export const NOT_SERVED: readonly { readonly name: RegExp; readonly needs: string }[] = [
   {
     name: /aggregated discovery endpoint Accept headers|aggregated discovery interface|resource within each APIGroup/,

@@ -1,4 +1,4 @@
-// What the tests of writes share: a cluster, and a target that remembers what the caches were shown. Only *.test.ts import it.
+// The shared parts of the tests of writes: a cluster, and a target that records the objects shown to the caches. Only *.test.ts import it.
 import { type Client, type Kind, type KubeObject, keyOfObject } from '@capstan/kube';
 import { createRandom, createTestCluster, createVirtualClock, type VirtualClock } from '@capstan/testing';
 import { inventoryId } from '../inventory.ts';
@@ -11,7 +11,7 @@ export interface Place {
   readonly client: Client;
   readonly clock: VirtualClock;
   readonly target: Target;
-  /** What the caches were shown, in order: `+ ConfigMap default/a` or `- ConfigMap default/a uid`. */
+  /** The objects that were shown to the caches, in order: `+ ConfigMap default/a` or `- ConfigMap default/a uid`. */
   readonly shown: string[];
   /** The newest version of everything that was shown. */
   readonly seen: Map<string, KubeObject>;

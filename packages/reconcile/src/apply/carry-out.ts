@@ -1,6 +1,6 @@
-// Carries out what is left to do for one key, round by round: after each step the caches take in what was written, the diff
-// is evaluated again, and the next step follows from that. So a crash between any two writes loses nothing, and a write
-// that changed something else than expected is noticed at once.
+// Carries out the remaining writes of one key, round by round: after each step the caches take in the result, the diff is evaluated again,
+// and the next step follows from that. So a crash between any two writes loses nothing, and a write with an unexpected result is noticed at
+// once.
 import {
   type Clock,
   equal,
@@ -48,18 +48,18 @@ import {
 } from './patience.ts';
 import { isNotMade, type Performance, perform, rehearse, type Target } from './perform.ts';
 
-/** What a key needs from one attempt to the next; lost with the process, and harmless to lose. */
+/** The state of a key between attempts; lost with the process, and harmless to lose. */
 export interface KeyState {
-  /** What each group wants that has to be quiet first, by the group's name. */
+  /** The wanted writes of each group that waits for its quiet period, by the group's name. */
   quiet: ReadonlyMap<string, PendingWrite>;
   recheck: PendingWrite | undefined;
   statusWrittenAt: number;
   reported: Reported;
-  /** When something was minted, by what it was minted from. */
+  /** The time of each minting, by its inputs. */
   mintedAt: ReadonlyMap<string, number>;
-  /** What failed last, until it succeeds. */
+  /** The last failure, until an attempt succeeds. */
   failed: Failed | undefined;
-  /** What is shown of work of an author that hangs, from its first attempt until it ends. */
+  /** The message about an author's function that hangs, from its first attempt until it ends. */
   waiting: string | undefined;
   /** Whether the server drops a field of the status, which is reported until it no longer does. */
   dropsStatus: boolean;
@@ -69,7 +69,7 @@ export interface KeyState {
 
 /** Attempts that failed one after the other. */
 export interface Failed {
-  /** What was left to do after the last one, by value: anything else is tried at once. */
+  /** The writes that remained after the last one, by value: other writes are tried at once. */
   readonly id: string;
   readonly count: number;
   /** The same is not tried before this time, whatever wakes the key: our own report of the failure wakes it too. */
@@ -93,18 +93,18 @@ export function createKeyState(): KeyState {
 /** Shared: there is a state for every object that was written, and most need neither map. */
 const NONE: ReadonlyMap<string, never> = new Map<string, never>();
 
-/** Counts one more failure of what is left to do. */
+/** Counts one more failure of the remaining writes. */
 export function failedAgain({ failed }: KeyState, id: string, clock: Clock, limits: Job['retries'] = {}): Failed {
   const count = (failed?.count ?? 0) + 1;
   return { id, count, until: clock.now() + keyBackOff(count, limits.baseMs, limits.maxMs) };
 }
 
 export interface Job {
-  /** What is left to do, as of the last wave; undefined while suspended or when the object is gone. */
+  /** The remaining writes, as of the last wave; undefined while suspended or when the object is gone. */
   writes(): WriteSet | undefined;
   /** The owner as the cache has it; absent where children have no owner object. */
   owner?(): Ownership | undefined;
-  /** Lets the caches take in what was written and evaluates again. */
+  /** Lets the caches take in the written objects and evaluates again. */
   wave(): Promise<void>;
   /** Whether the caches of the kinds concerned are recent enough to delete on. */
   isFresh(kind?: Kind): boolean;
@@ -161,7 +161,7 @@ export async function carryOut(job: Job): Promise<Outcome> {
   const { state, clock } = job;
   const [started, first] = [clock.now(), job.writes()];
   for (let round = state.rounds; round < MAX_ROUNDS && !job.signal.aborted; round++) {
-    // What is left is sent by the next leader, or by this process when it leads again.
+    // The next leader sends the rest, or this process when it leads again.
     if (!job.mayWrite()) return done;
     const writes = job.writes();
     const ownership = job.owner?.();
@@ -190,7 +190,7 @@ export async function carryOut(job: Job): Promise<Outcome> {
 interface Attempt {
   readonly job: Job;
   hasWritten: boolean;
-  /** What the last step was built from: its events go with it. */
+  /** The writes that the last step was built from: its events go with it. */
   basis: WriteSet;
   /** When to look again, if nothing changes before. */
   waitMs?: number | undefined;
@@ -204,7 +204,7 @@ function outcomeOf({ job, failure, waitMs }: Attempt): Outcome {
   const { state } = job;
   const writes = job.writes();
   state.rounds = 0;
-  // A retry would be refused again, until the object changes; and then the diff says so.
+  // A retry would be refused again until the object changes; then the diff reports it.
   if (failure instanceof WriteConflict) return terminal(failure);
   if (failure !== undefined) {
     state.failed = failedAgain(state, leftToDo(writes), job.clock, job.retries);
@@ -219,12 +219,12 @@ function leftToDo(writes: WriteSet | undefined): string {
   return writes === undefined ? '' : workId(writes);
 }
 
-/** What is left to do, without the status: that shows what failed, and may say it in other words each time. */
+/** Identifies the remaining writes, without the status: that shows the failure, and may word it differently each time. */
 function workId({ finalizer, groups, prune }: WriteSet): string {
   return `${finalizer ?? ''} ${writesId([...groups.flatMap(({ writes }) => writes), ...prune])}`;
 }
 
-/** Milliseconds until what failed may be tried again; 0 when it is something else by now. */
+/** Milliseconds until the failed writes may be tried again; 0 if the remaining writes are different by now. */
 function backOffLeft({ state: { failed }, clock }: Job, writes: WriteSet): number {
   if (failed === undefined || failed.until <= clock.now()) return 0;
   return failed.id === workId(writes) ? failed.until - clock.now() : 0;
@@ -237,7 +237,7 @@ async function step(attempt: Attempt, writes: WriteSet, ownership: Ownership | u
   else if (attempt.failure === undefined) {
     const hasMoved = await workStep(attempt, writes, ownership);
     if (hasMoved) return true;
-    // Nothing is being tried that could be refused: what was reported is over.
+    // No write is being tried that could be refused: the reported problem has ended.
     if (attempt.failure === undefined && attempt.waitMs === undefined && !attempt.job.state.dropsStatus)
       attempt.job.report(undefined);
   }
@@ -264,14 +264,14 @@ async function groupStep(attempt: Attempt, group: PendingGroup): Promise<boolean
   const writes = group.writes.filter((write) => !isDueAgain(attempt, write));
   if (writes.length === 0) return false;
   const hasMoved = await performAll(attempt, writes);
-  // What was refused has been quiet for long enough when it is tried again.
+  // A refused write has been quiet for long enough when it is tried again.
   if (attempt.failure === undefined) forgetPending(attempt.job.state, group);
   return hasMoved;
 }
 
 /**
- * Groups that wait are watched together, not one after the other: the second has been quiet for as long as the first, and
- * follows it at once; and what another group writes meanwhile restarts no quiet period.
+ * Watches waiting groups together, not one after the other: the second has been quiet for as long as the first, and follows it at once.
+ * Writes of another group meanwhile restart no quiet period.
  */
 function watchPending({ job: { state, clock } }: Attempt, groups: readonly PendingGroup[]): void {
   const wanted = new Map<string, PendingWrite>();
@@ -285,7 +285,7 @@ function forgetPending(state: KeyState, group: PendingGroup): void {
   if (state.quiet.has(group.name)) state.quiet = new Map([...state.quiet].filter(([name]) => name !== group.name));
 }
 
-/** True once what the group wants has stayed the same for its quiet period, or has changed all the time for ten of them. */
+/** True once the wanted writes of the group have stayed the same for their quiet period, or have changed all the time for ten of them. */
 function isQuiet(attempt: Attempt, group: PendingGroup): boolean {
   if (!needsQuiet(group)) return true;
   const { state, clock } = attempt.job;
@@ -357,8 +357,8 @@ function noteMint({ state, clock }: Job, write: MintWrite): void {
 }
 
 /**
- * Whether something would be minted from the same inputs that has just been: what is due again at once (a clock that is
- * wrong, times in the past) would be created in a circle, since our own write wakes us. That is reported, and tried again later.
+ * Whether a value would be minted again from the same inputs: a value that is due again at once (a wrong clock, times in the past) would be
+ * created in a circle, since our own write wakes us. That is reported, and tried again later.
  */
 function isDueAgain(attempt: Attempt, write: ChildWrite): boolean {
   if (write.verb !== 'mint' || write.existing === undefined) return false;
@@ -398,7 +398,7 @@ function fail(attempt: Attempt, error: unknown, write: ChildWrite, reason: Failu
   else reportRefusal(attempt, error, `${describe(write.kind, write.ref)}: `, reason);
 }
 
-/** What often passes by itself (no answer, overload) is worth a status when it has not passed by the second attempt. */
+/** A failure that often passes by itself (no answer, overload) is worth a status when the second attempt fails too. */
 function reportRefusal({ job }: Attempt, error: unknown, subject: string, reason: Failure['reason']): void {
   if (job.signal.aborted) return;
   const mayPass = !isApiError(error) || error.code >= 500 || isTooManyRequests(error);
@@ -453,7 +453,7 @@ async function sendStatus(attempt: Attempt): Promise<boolean> {
   if (equal(status, attempt.statusSent)) {
     return notKept(attempt, status, ownership);
   }
-  // A status remembers what was reported: a process that ends between the two reports it again, rather than never.
+  // The status records the reported events: a process that ends between the two reports them again, rather than never.
   state.reported = reportNews(attempt.basis, state.reported, true, (event) => job.notify(event));
   try {
     const isWritten = await writeStatus(ownerWrite(job, ownership), status, () => formatTime(clock.now()));

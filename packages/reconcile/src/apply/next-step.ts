@@ -1,6 +1,6 @@
 import type { DeleteWrite, PendingGroup, WriteSet } from '../diff/index.ts';
 
-/** What is to be done next for a key, besides its status. The API writer carries it out, and a preview shows it. */
+/** The next step for a key, besides its status. The API writer carries it out, and a preview shows it. */
 export type Step =
   | { readonly what: 'finalizer'; readonly change: 'add' | 'remove' }
   | { readonly what: 'group'; readonly group: PendingGroup }

@@ -1,4 +1,4 @@
-/** A write that was not created because it would have taken what is another owner's. Only a change of the object helps. */
+/** A write that was not made because it would have taken fields or objects of another owner. Only a change of the object helps. */
 export class WriteConflict extends Error {
   override readonly name = 'WriteConflict';
 }

@@ -36,7 +36,7 @@ export function writeFinalizer(write: OwnerWrite, change: 'add' | 'remove', fina
   );
 }
 
-/** Brings the status up to date, sending only what differs. False when nothing was written, as above. */
+/** Brings the status up to date, sending only the differences. False when nothing was written, as above. */
 export function writeStatus(write: OwnerWrite, status: StatusWrite, now: () => string): Promise<boolean> {
   const { object, kind, manager, signal } = write;
   const current = (object as { status?: StatusInput }).status ?? {};

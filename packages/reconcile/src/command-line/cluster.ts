@@ -63,5 +63,5 @@ export async function withCluster<R>(
   }
 }
 
-/** Of a command that ends soon. Each costs a TLS handshake, which takes longer than a request over one that is open. */
+/** The connections of a command that ends soon. Each costs a TLS handshake, which takes longer than a request over an open one. */
 const CONNECTIONS = 4;

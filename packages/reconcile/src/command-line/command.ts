@@ -1,5 +1,4 @@
-// A command as data: its flags, its help and what it does. Those of Capstan are in a table of the application; an operator
-// brings its own.
+// A command as data: its flags, its help and its function. Those of Capstan are in a table of the application; an operator brings its own.
 import type { Flags, FlagValues, GivenFlags } from './flag.ts';
 import type { Io } from './io.ts';
 
@@ -15,7 +14,7 @@ export interface Args<F extends Flags = Flags> {
 export type OperatorFlags = Readonly<Record<string, GivenFlags>>;
 
 export interface CommandDefinition<F extends Flags> {
-  /** What follows the program's name in the usage line. */
+  /** The part after the program's name in the usage line. */
   readonly usage: string;
   /** Two or three sentences, below the usage line. */
   readonly description: string;
@@ -23,7 +22,7 @@ export interface CommandDefinition<F extends Flags> {
   readonly options: F;
   /** How many arguments without a flag it takes; 0 by default. */
   readonly positionals?: number;
-  /** What these can be, where that is a closed set: for completion. */
+  /** The possible values, where that is a closed set: for completion. */
   readonly choices?: readonly string[];
   /** Whether flags with an operator's name before a dot are taken. */
   readonly operatorFlags?: boolean;
@@ -48,7 +47,7 @@ export interface CommandEntry {
   readonly summary: string;
   /** Not shown in lists. */
   readonly isHidden?: true;
-  /** What follows the name in the list: `NAME`, `build|push|inspect`. */
+  /** The part after the name in the list: `NAME`, `build|push|inspect`. */
   readonly arguments?: string;
   /** Loads the command when it is used and not before: help and mistakes answer at once. */
   load(): Promise<{ readonly default: Command | ForwardedCommand }>;

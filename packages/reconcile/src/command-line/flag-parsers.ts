@@ -1,4 +1,4 @@
-// What the texts of flags often mean; for `parse` of a flag.
+// Parsers for frequent types of flags; for `parse` of a flag.
 import { parseDuration, validateDns1123Subdomain } from '@capstan/kube/values';
 import { type Refusal, refuse } from './flag.ts';
 

@@ -7,19 +7,19 @@ export interface Flag {
   readonly short?: string;
   /** Other names, of older versions or of the original project. */
   readonly aliases?: readonly string[];
-  /** Of a string: what stands for its value in the help. */
+  /** The placeholder of a string's value in the help. */
   readonly value?: string;
-  /** Of a string: may be given several times. */
+  /** A string that may be given several times. */
   readonly multiple?: boolean;
-  /** Of a string: the values that it can have. */
+  /** The permitted values of a string. */
   readonly oneOf?: readonly string[];
-  /** What it is for, in one line; the default and the variable are added to it. */
+  /** Its purpose, in one line; the default and the variable are added to it. */
   readonly help: string;
-  /** What holds when neither the flag nor the variable is given; written as the user would write it. */
+  /** The value when neither the flag nor the variable is given; written as the user would write it. */
   readonly default?: string | boolean;
   /** The variable of the environment that stands in for the flag. */
   readonly env?: string;
-  /** From the text to the value; `refuse(…)` shows what to write instead. Default: the text itself. */
+  /** Converts the text to the value; `refuse(…)` reports the permitted form. Default: the text itself. */
   readonly parse?: (text: string) => unknown;
 }
 
@@ -27,7 +27,7 @@ export type Flags = Readonly<Record<string, Flag>>;
 
 /** The value of a text that cannot be used. */
 export class Refusal {
-  /** What to write instead, as in `use a duration, such as 2s`. */
+  /** The permitted form, as in `use a duration, such as 2s`. */
   readonly remedy: string;
   constructor(remedy: string) {
     this.remedy = remedy;

@@ -2,7 +2,7 @@
 import { COMMON_OPTIONS, type Command, type CommandEntry } from './command.ts';
 import type { Flag, Flags } from './flag.ts';
 
-/** What `PROGRAM COMMAND --help` prints. `more` are sections after its own flags. */
+/** Returns the text of `PROGRAM COMMAND --help`. `more` are sections after its own flags. */
 export function commandHelp(
   program: string,
   { usage, description, examples, options }: Command,

@@ -1,5 +1,5 @@
-// What the command line needs from the machine, as an argument: tests run every command in their own process, against a
-// server in memory, and read what it printed.
+// The parts of the machine that the command line needs, as an argument: tests run every command in their own process, against a server in
+// memory, and read its output.
 import { isUtf8 } from 'node:buffer';
 import type { Clock, Connection, ConnectOptions } from '@capstan/kube/cluster';
 import { CodedError } from '@capstan/kube/values';

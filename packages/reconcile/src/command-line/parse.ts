@@ -15,7 +15,7 @@ export function parseFlags<const F extends Flags>(flags: F, given: GivenFlags, e
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads what follows the command's name; throws UsageError. `name` is the command with its program: `capstan why`. */
+/** Parses the arguments after the command's name; throws UsageError. `name` is the command with its program: `capstan why`. */
 export function parseCommandLine(name: string, command: Command, argv: readonly string[], env: Environment = {}): Args {
   const options: Flags = { ...command.options, ...COMMON_OPTIONS };
   const { tokens } = parseArgs({
@@ -64,7 +64,7 @@ function nearestFlag(rawName: string, options: Flags): string | undefined {
   return found === undefined ? undefined : `--${found}`;
 }
 
-/** The text; what cannot be one is refused under the name that was typed. */
+/** Returns the text; an invalid one is refused under the name that was typed. */
 function checkedText(flag: string, option: Flag, text: string | undefined, isInline: boolean): string {
   if (option.type === 'boolean') {
     if (text !== undefined && text !== 'true' && text !== 'false') throw UsageErrors.NotBoolean(flag, text);

@@ -1,4 +1,4 @@
-// How commands print what they found: one report, in each format of `-o`.
+// The output of commands: one report, in each format of `-o`.
 import type { Flag } from './flag.ts';
 import { json } from './table.ts';
 

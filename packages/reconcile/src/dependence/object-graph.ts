@@ -7,7 +7,7 @@ import type { Runtime } from '../runtime/index.ts';
 export interface ObjectId {
   /** The world's name; '' for the local cluster. */
   readonly world: string;
-  /** `Kind.group`; `fact NAME` or `source NAME` for what is read from outside of clusters. */
+  /** `Kind.group`; `fact NAME` or `source NAME` for values from outside of clusters. */
   readonly kind: string;
   /** `namespace/name` or `name`. */
   readonly key: string;
@@ -33,7 +33,7 @@ export interface ObjectReader extends ObjectId {
 }
 
 export interface ObjectGraph {
-  /** What the plans of an object read, each object once. */
+  /** Returns the reads of an object's plans, each object once. */
   readsOf(id: ObjectId): readonly ObjectRead[];
   /** The objects whose plans read an object, and the keys of sinks that do; the inverse of `readsOf`. */
   readersOf(id: ObjectId): readonly ObjectReader[];

@@ -1,10 +1,10 @@
-// The root causes of what is not healthy. Input: the problems, and for each of them what it depends on. A root is a problem that
-// depends on no other problem; problems that depend on each other in a circle count as one. An object that is in progress is never
-// a root, and neither is a step between objects (a derivation), but both are walked through.
+// The root causes of unhealthy objects. Input: the problems, and for each of them its dependencies. A root is a problem that depends on no
+// other problem; problems that depend on each other in a circle count as one. An object that is in progress is never a root, and neither is
+// a step between objects (a derivation), but both are walked through.
 
 /**
- * `broken` needs attention. `absent` is an object that is not there and that a broken object names. `progress` changes by itself.
- * Undefined: no problem, but what it depends on counts for those that depend on it.
+ * `broken` needs attention. `absent` is a missing object that a broken object names. `progress` changes by itself. Undefined: no problem,
+ * but its dependencies count for its dependents.
  */
 export type CauseState = 'broken' | 'absent' | 'progress' | undefined;
 
@@ -12,7 +12,7 @@ export interface CauseGraph {
   /** Where the walk starts. */
   readonly problems: Iterable<string>;
   stateOf(id: string): CauseState;
-  /** Direct dependencies. What is healthy is left out. */
+  /** Direct dependencies. Healthy ones are left out. */
   dependsOn(id: string): Iterable<string>;
 }
 
@@ -31,7 +31,7 @@ export interface RootCauses {
   causesOf(id: string): readonly string[];
 }
 
-/** So many steps are spent on counting all that roots affect; further roots show what depends on them directly. */
+/** The limit of steps for counting all objects that roots affect; further roots show only their direct dependents. */
 const MAX_STEPS = 2_000_000;
 
 export function rootCauses(graph: CauseGraph): RootCauses {

@@ -7,7 +7,7 @@ import { type CauseState, type RootCauses, rootCauses } from './root-causes.ts';
 /** An object that is not healthy. */
 export interface ProblemObject extends ObjectId {
   readonly state: 'broken' | 'progress';
-  /** Of the condition that reports the problem: an absent object that it names is a cause. */
+  /** The message of the condition that reports the problem: an absent object that it names is a cause. */
   readonly message: string;
 }
 

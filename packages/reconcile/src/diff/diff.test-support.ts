@@ -1,4 +1,5 @@
-// What the tests of diffs share: an owner, objects as a server would show them, and a look at them. Only *.test.ts import it.
+// The shared parts of the tests of diffs: an owner, objects as a server would show them, and helpers to inspect them. Only *.test.ts import
+// it.
 import { ConfigMap, type KubeObject, keyOf, keyOfObject, kindId, type ManagedFieldsEntry } from '@capstan/kube';
 import { inventoryId, inventoryOf } from '../inventory.ts';
 import type { Ownership } from '../ownership/index.ts';
@@ -60,7 +61,7 @@ export function inputOf({ objects = [], status, finalizers = [], failure, now = 
   };
 }
 
-/** What a server shows of an object that was applied. */
+/** Returns an applied object as a server shows it. */
 export function live<T extends KubeObject>(body: T, extra: KubeObject['metadata'] = {}, manager = MANAGER): T {
   return {
     ...body,
@@ -104,7 +105,7 @@ export function without(entry: ManagedFieldsEntry, ...paths: readonly string[]):
   return paths.reduce((left, path) => ({ ...left, fieldsV1: lessOf(left.fieldsV1 ?? {}, path.split('/')) }), entry);
 }
 
-/** As the server does it: what holds nothing any more goes too. */
+/** Removes a field as the server does: parents that become empty go too. */
 function lessOf(set: Record<string, unknown>, [name = '', ...below]: readonly string[]): Record<string, unknown> {
   const part = set[name] as Record<string, unknown> | undefined;
   if (part === undefined) throw new Error(`there is no ${name} to take`);
@@ -126,7 +127,7 @@ function kindOf(object: KubeObject) {
   } as const;
 }
 
-/** What is left to do, in few words. */
+/** Returns the remaining writes in few words. */
 export function verbsOf(
   writes: readonly { verb: string; kind: { group: string; kind: string }; ref: { name: string } }[],
 ) {

@@ -1,5 +1,5 @@
-// From a plan and what the caches show to the writes that are left to do. Pure, and itself a tracked computation: it is
-// evaluated again exactly when the plan, a child, the inventory or the owner's status changes, so drift needs no resync.
+// From a plan and the caches to the remaining writes. Pure, and itself a tracked computation: it is evaluated again exactly when the plan,
+// a child, the inventory or the owner's status changes, so drift needs no resync.
 import { type Kind, type KubeObject, refOf } from '@capstan/kube/cluster';
 import { DefinitionErrors } from '../errors.ts';
 import { sharingManager } from '../inventory.ts';
@@ -44,7 +44,7 @@ export function diff(input: DiffInput): WriteSet {
   const notes: Note[] = [];
   const groups: PendingGroup[] = [];
   let holds = false;
-  /** What is left of a group, and what must happen besides: everything after it waits for both. */
+  /** The remaining writes of a group, and further events to wait for: later groups wait for both. */
   const add = (verdicts: readonly ChildVerdict[], group: Omit<PendingGroup, 'writes'>) => {
     const writes = verdicts.flatMap(({ write }) => write ?? []);
     notes.push(...verdicts.flatMap(({ note }) => note ?? []));
@@ -123,7 +123,7 @@ function groupVerdicts({ children, patches, removals }: Group, input: DiffInput)
   ];
 }
 
-/** Nothing is said of an object in a world that cannot be checked: it is waited for. */
+/** An object in a world that cannot be read is not judged: the diff waits for it. */
 function unlessAway(kind: Kind, input: DiffInput, verdict: (input: DiffInput) => ChildVerdict): ChildVerdict {
   const away = input.observed.away?.(kind);
   return away === undefined
@@ -249,7 +249,7 @@ function finalizerChange(
   { isHeld, isDeleting, isEmpty, holds }: { isHeld: boolean; isDeleting: boolean; isEmpty: boolean; holds: boolean },
 ): 'add' | 'remove' | undefined {
   if (isDeleting) return plan.outcome === 'released' && isEmpty ? 'remove' : undefined;
-  // A plan that removes nothing does not say what is no longer needed.
+  // A plan that removes nothing does not define which children are no longer needed.
   const undecided = plan.prune ? false : isHeld;
   const wanted =
     plan.held ?? (hasRelease || holds || plan.groups.some((group) => needsHolding(group, ownership)) || undecided);
@@ -282,7 +282,7 @@ export function statusOnly(input: DiffInput, threw: string): WriteSet {
   return { ...silently({ ...input, observed: { ...input.observed, failure: () => failure } }, []), threw };
 }
 
-/** Only what is reported about the object changes: for objects that cannot be planned yet. */
+/** Writes only the report about the object: for objects that cannot be planned yet. */
 export function reportOnly(input: DiffInput): WriteSet {
   return silently(input, []);
 }

@@ -1,4 +1,4 @@
-// What a diff is computed from.
+// The inputs of a diff.
 import type { Kind, KubeObject, ManagedFieldsEntry, ObjectRef } from '@capstan/kube/cluster';
 import {
   MEMORY_ANNOTATION,
@@ -11,21 +11,21 @@ import { type AppliedChild, type Plan, placeOf, type StatusInput } from '../plan
 import type { WriteProblem } from '../read/reader.ts';
 import type { ChildBody, KeyedDigest } from './child-body.ts';
 
-/** What the diff may look at. Every method is a tracked read; what is not known yet suspends. */
+/** The reads of the diff. Every method is a tracked read; an unknown value suspends. */
 export interface Observed {
-  /** A child of ours: woken by changes of what marks and owns it, not by its status. */
+  /** A child of ours: woken by changes of its marks and owners, not by its status. */
   child(kind: Kind, ref: ObjectRef): KubeObject | undefined;
   /** Any object that we patch, share, remove or judge by its content, as a whole. */
   object(kind: Kind, ref: ObjectRef): KubeObject | undefined;
   /** Everything in the cluster that carries our inventory label, of the kinds that the reconciler may write. */
   inventory(): readonly Inventoried[];
-  /** Others' objects that carry annotations of ours: originals of patched fields, or what we share in them. */
+  /** Others' objects that carry annotations of ours: originals of patched fields, or digests of shared parts. */
   marked(): readonly { kind: Kind; object: KubeObject }[];
   /** The owner's status and finalizers. */
   status(): StatusInput | undefined;
   finalizers(): readonly string[];
   reached(instant: number | string): boolean;
-  /** What the sink reported about its last attempt for this key. */
+  /** The sink's report about its last attempt for this key. */
   failure(): Failure | undefined;
   /** Why nothing can be known or written of a kind in another world now; undefined when it can. None by default. */
   away?(kind: Kind): string | undefined;
@@ -42,7 +42,7 @@ export interface Inventoried {
 
 export type Failure = WriteProblem;
 
-/** What was built from a planned child, and what was found of it last: kept while neither the plan nor the child changes. */
+/** The body that was built from a planned child, and its last verdict: kept while neither the plan nor the child changes. */
 export interface KnownChild {
   readonly owner: string | undefined;
   readonly isAdopted: boolean;
@@ -56,7 +56,7 @@ export interface KnownChild {
 export interface DiffInput {
   /** The digest for children of sensitive kinds; a plain one by default. */
   readonly keyed?: KeyedDigest;
-  /** Plans share what did not change, so a child that is the same object is the same child. None by default. */
+  /** Plans share unchanged parts, so a child that is the same object is the same child. None by default. */
   readonly known?: WeakMap<AppliedChild, KnownChild>;
   readonly plan: Plan;
   readonly ownership: Ownership;
@@ -71,7 +71,7 @@ export interface DiffInput {
   /** Whether status.observedGeneration is ours to write. */
   readonly isPrimary: boolean;
   readonly hasStatus: boolean;
-  /** A foreign kind: what the runtime itself reports becomes events. Default: kinds without a status. */
+  /** A foreign kind: the runtime's own reports become events. Default: kinds without a status. */
   readonly isForeign?: boolean;
   readonly observed: Observed;
 }
@@ -81,17 +81,17 @@ export function originalAnnotation(ownership: Ownership): string {
   return `${ORIGINAL_ANNOTATION_PREFIX}${ownership.inventory}`;
 }
 
-/** On a shared object: the digest of what this owner shares in it. */
+/** On a shared object: the digest of the fields that this owner shares in it. */
 export function sharedAnnotation(ownership: Ownership): string {
   return `${SHARED_ANNOTATION_PREFIX}${ownership.inventory}`;
 }
 
-/** On a patched object: what this owner remembers with it. Each owner has its own, for several may patch one object. */
+/** On a patched object: the memory of this owner. Each owner has its own, for several may patch one object. */
 export function memoryAnnotation(ownership: Pick<Ownership, 'inventory'>): string {
   return `${MEMORY_ANNOTATION_PREFIX}${ownership.inventory}`;
 }
 
-/** What was remembered with a child, or with an object that this owner patches. */
+/** Returns the memory that was stored with a child, or with an object that this owner patches. */
 export function storedMemory(object: KubeObject, ownership: Pick<Ownership, 'inventory'>): unknown {
   const { annotations = {} } = object.metadata;
   const text = annotations[memoryAnnotation(ownership)] ?? annotations[MEMORY_ANNOTATION];

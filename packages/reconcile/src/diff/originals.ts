@@ -1,6 +1,6 @@
-// What stood in the fields of a foreign object before we patched them, kept in an annotation on that object. A path
-// leads through items of lists, and those move when a client inserts, removes or sorts; so each original remembers which
-// items it went through, and is followed to where they are now. What cannot be found any more is not restored.
+// The values in the fields of a foreign object before we patched them, kept in an annotation on that object. A path leads through items of
+// lists, and those move when a client inserts, removes or sorts. So each original records the items on its path, and is followed to their
+// present places. A value whose place cannot be found any more is not restored.
 import { hash } from 'node:crypto';
 import { canonicalJson, equal, formatPointer, type KubeObject, parsePointer } from '@capstan/kube/cluster';
 import type { FieldValue } from '../plan/index.ts';
@@ -8,7 +8,7 @@ import type { FieldValue } from '../plan/index.ts';
 export interface Original {
   /** Not there: the field was not either. */
   readonly before?: unknown;
-  /** What we set; not there when we removed the field. */
+  /** The value that we set; absent when we removed the field. */
   readonly ours?: unknown;
   /** The items of lists on the way, outermost first. */
   readonly through?: readonly string[];
@@ -47,7 +47,7 @@ export function valueAt(object: unknown, pointer: FieldValue['path']): unknown {
   return (parsePointer(pointer) ?? []).reduce<unknown>(partOf, object);
 }
 
-/** What an object holds under a name, or a list at an index; its inherited members do not count. */
+/** Returns the member of an object, or the item of a list; inherited members do not count. */
 export function partOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
   if (Array.isArray(value) && !INDEX.test(name)) return undefined;

@@ -1,4 +1,4 @@
-// Patches to others' objects: set what differs, remember what was there before, give it back.
+// Patches to others' objects: set the differences, record the former values, restore them.
 import {
   applyJsonPatch,
   canonicalJson,
@@ -20,10 +20,10 @@ import type { PatchWrite } from './writes.ts';
 
 type Operation = PatchWrite['operations'][number];
 
-/** What all patches of a plan want of one object. */
+/** The fields of one object in all patches of a plan. */
 export interface PlannedFields {
   readonly paths: ReadonlySet<string>;
-  /** Whether any of them gives back what was there before. */
+  /** Whether one of them restores the former value. */
   readonly restores: boolean;
 }
 
@@ -32,7 +32,7 @@ export function plannedFields(patches: readonly Patch[]): PlannedFields {
   return { paths: new Set(paths), restores: patches.some(({ restore: restores }) => restores) };
 }
 
-/** What is left to do for one patch, in the light of all that the plan wants of the object. */
+/** Returns the remaining write for one patch, considering all patches of the plan for the object. */
 export function patchWrite(patch: Patch, planned: PlannedFields, input: DiffInput): ChildVerdict {
   const { kind, ref } = patch;
   const target = input.observed.object(kind, ref);
@@ -81,7 +81,7 @@ function plainField({ path, value }: FieldValue): FieldValue {
   return { path, value: value === undefined ? undefined : (JSON.parse(canonicalJson(value)) as unknown) };
 }
 
-/** Puts back what is still ours, and removes our annotations. */
+/** Restores the fields that are still ours, and removes our annotations. */
 export function restoreWrite(kind: Kind, target: KubeObject, input: DiffInput): PatchWrite | undefined {
   const decision = decide(PATCH, target, claimantOf(input.ownership, input.manager));
   if (!allows(decision, 'update')) return undefined;
@@ -122,7 +122,7 @@ function annotate(draft: Draft, name: string, text: string | undefined): void {
   if (valueAt(draft.value(), path) !== text) draft.set(path, text);
 }
 
-/** An object and the operations that change it, each on what the ones before it left. */
+/** An object and the operations that change it, each applied to the result of the ones before. */
 interface Draft {
   readonly operations: readonly Operation[];
   value(): unknown;

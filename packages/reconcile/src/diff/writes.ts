@@ -17,11 +17,11 @@ export interface WriteSet {
   readonly events: readonly EventInput[];
   /** Problems with an object whose status is not the place for them: reported once, with or without a write. */
   readonly alerts: readonly EventInput[];
-  /** What was thrown by the reconciler or while its writes were computed: nothing but the status is written then, and it is tried again. */
+  /** The error of the reconciler or of the computation of its writes: only the status is written then, and it is tried again. */
   readonly threw: string | undefined;
-  /** What stands in the way, or happened: shown in the status and by `capstan status`. */
+  /** Obstacles and events: shown in the status and by `capstan status`. */
   readonly notes: readonly Note[];
-  /** What is kept for now and goes later; absent where there is nothing. Shown by `capstan plan`. */
+  /** Objects that are kept for now and removed later; absent if there are none. Shown by `capstan plan`. */
   readonly later?: readonly LaterRemoval[];
 }
 
@@ -45,6 +45,7 @@ export type ChildWrite =
   | MergeWrite
   | MintWrite
   | HoldWrite
+  | PurgeWrite
   | ShareWrite
   | WithdrawWrite
   | PatchWrite
@@ -58,7 +59,7 @@ interface WriteBase {
 export interface ApplyWrite extends WriteBase {
   readonly verb: 'apply';
   readonly may: Permit<'create' | 'update' | 'takeOver' | 'adopt'>;
-  /** What is sent, marks included. */
+  /** The body to send, marks included. */
   readonly body: KubeObject;
   /** Whether the cache has it: if not, the server is asked before a foreign object is overwritten. */
   readonly exists: boolean;
@@ -98,10 +99,20 @@ export interface MintWrite extends WriteBase {
   readonly existing: { readonly uid: string; readonly resourceVersion: string } | undefined;
 }
 
-/** Records that a user rolled this child back, and from what, so that it is held after a restart too. */
+/** Records that a user rolled this child back, and from which template, so that it is held after a restart too. */
 export interface HoldWrite extends WriteBase {
   readonly verb: 'hold';
   readonly from: string;
+}
+
+/** Removes the fields that others have added to an exact child. They are found once more on the object as it is then. */
+export interface PurgeWrite extends WriteBase {
+  readonly verb: 'purge';
+  readonly may: Permit<'update'>;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly paths: readonly string[];
+  readonly yields: readonly string[];
 }
 
 export interface ShareWrite extends WriteBase {
@@ -110,7 +121,7 @@ export interface ShareWrite extends WriteBase {
   readonly body: KubeObject;
   /** Each owner that shares in an object has a field manager of its own there. */
   readonly manager: string;
-  /** The digest of what was there: a refused share is tried again when that changes, and not before. */
+  /** The digest of the existing object: a refused share is tried again when that changes, and not before. */
   readonly seen: string | undefined;
 }
 
@@ -141,7 +152,7 @@ export interface DeleteWrite extends WriteBase {
   readonly verb: 'delete';
   readonly may: Permit<'delete'>;
   readonly uid: string;
-  /** Of the object that was judged. One that has changed since is judged again before it is deleted. */
+  /** The version of the judged object. One that has changed since is judged again before it is deleted. */
   readonly resourceVersion?: string;
   readonly because: 'pruned' | 'removed';
   readonly intent: Extract<Intent, { mode: 'remove' | 'unplanned' }>;
@@ -157,8 +168,10 @@ export interface StatusWrite {
 }
 
 export type Note = {
-  readonly about: 'paused' | 'conflict' | 'rolledBack' | 'taken' | 'waiting' | 'away' | 'missing';
+  readonly about: 'paused' | 'conflict' | 'rolledBack' | 'taken' | 'waiting' | 'away' | 'missing' | 'foreign';
   readonly message: string;
+  /** The child that is paused, as `Kind.group namespace/name`; absent where the owner is. */
+  readonly child?: string;
 };
 
 export const NOTHING: WriteSet = {

@@ -1,6 +1,7 @@
-// The engine as its users see it. What lies behind these types is in model.ts.
+// The public types of the engine. Their implementation is in model.ts.
 import type { Clock } from '@capstan/kube/cluster';
 import type { Where } from './graph/where.ts';
+import type { EngineRecorder, EngineReplay } from './recording.ts';
 
 /** A pure view of a value. Hoist it to a named constant: readers that share one cost half, and `why` can name it. */
 export type Projection<V = unknown, P = unknown> = (value: V, key: string) => P;
@@ -47,7 +48,7 @@ export interface Table<V> {
   drop(into: 'absent' | 'unknown'): void;
 }
 
-/** Members of a table by what a function finds in them. */
+/** Members of a table by the keys that a function returns for them. */
 export interface Index<V> {
   readonly name: string;
   readonly table: Table<V>;
@@ -57,8 +58,8 @@ export interface Index<V> {
 export interface DerivationOptions<R> {
   readonly name: string;
   /**
-   * Pure and synchronous. May run when its result is no longer wanted; must then be harmless. `previous` is the value as of
-   * the last wave, undefined where there was none: for what an input no longer says. It is lost with the process.
+   * Pure and synchronous. May run when its result is no longer wanted, and must then be harmless. `previous` is the value as of the last
+   * wave, undefined if there was none: for facts that an input no longer contains. It is lost with the process.
    */
   compute(key: string, read: Tracker, previous: unknown): R;
   /** Default: deep equality of plain data, with unchanged parts shared. */
@@ -82,15 +83,15 @@ export interface Derivation<R> {
   readonly [result]?: R;
 }
 
-/** What a node came to. */
+/** The result of a node. */
 export type Settled<R> =
   | { readonly state: 'value'; readonly value: R }
   | { readonly state: 'error'; readonly error: Error }
   | { readonly state: 'suspended'; readonly waitingFor: readonly string[] };
 
 /**
- * The recording reader that a computation gets. Reading what is unknown ends the run: the node is suspended until it is
- * known. Reading a node that came to an error throws that error. Not to be used after the run or in projections.
+ * The recording reader that a computation gets. Reading an unknown value ends the run: the node is suspended until it is known. Reading a
+ * node with an error throws that error. Not to be used after the run or in projections.
  */
 export interface Tracker {
   get<V>(table: Table<V>, key: string): V | undefined;
@@ -164,7 +165,7 @@ export interface Wave {
 export interface FoldOptions<S, P, R, V = unknown> {
   readonly name: string;
   over(key: string): { readonly table: Table<V>; readonly where?: Where<V> };
-  /** What is folded of each member: a derivation by the member's key, or a projection of its value. */
+  /** The folded part of each member: a derivation by the member's key, or a projection of its value. */
   readonly part: Derivation<P> | Projection<V, P>;
   empty(): S;
   /** `previous` is the part that was put before, undefined for a new member. May change the state in place. */
@@ -204,7 +205,7 @@ export interface Noted {
   readonly key: string;
 }
 
-/** What would be, if an overlay were applied: a read-only view of the graph as of one wave. */
+/** The graph as it would be with an overlay applied: a read-only view as of one wave. */
 export interface Fork {
   put<V>(table: Table<V>, key: string, value: V): void;
   delete<V>(table: Table<V>, key: string): void;
@@ -213,12 +214,14 @@ export interface Fork {
   valueOf<R>(derivation: Derivation<R>, key: string): Settled<R> | undefined;
   /** The same for a node that nothing holds: it is evaluated in the fork alone. */
   evaluateKey<R>(derivation: Derivation<R>, key: string): Settled<R> | undefined;
-  /** What evaluated nodes wait for, sorted. */
+  /** The unknowns that evaluated nodes wait for, sorted. */
   readonly unknowns: readonly string[];
   /** Keys of a noted table that nodes read one by one in this evaluation. */
   noted(table: Table<unknown>): readonly string[];
   /** The same for one node of the evaluation and all that it reads. */
   notedBy(derivation: Derivation<unknown>, key: string): readonly Noted[];
+  /** Keys of a derivation whose nodes ran in this evaluation, also where their results stayed equal. */
+  ran(derivation: Derivation<unknown>): readonly string[];
 }
 
 export interface EngineStats {
@@ -257,9 +260,9 @@ export interface Inputs {
 export interface Input {
   readonly source: { readonly table: string; readonly key: string };
   readonly value: unknown;
-  /** Of the whole value; empty where no read projected it. */
+  /** The digest of the whole value; empty where no read projected it. */
   readonly whole: string;
-  /** Of the parts that were checked, each once and in order. */
+  /** The digests of the checked parts, each once and in order. */
   readonly digests: readonly string[];
   /** The list that it was read in; absent for reads by name alone. */
   readonly list?: string;
@@ -284,7 +287,7 @@ export type Reading = (
 ) & {
   /** The projection's name, '' where there is none. */
   readonly projection: string;
-  /** What is read follows from the plan rather than decides it. */
+  /** The read value follows from the plan rather than decides it. */
   readonly isAside?: true;
 };
 
@@ -315,7 +318,7 @@ export interface EngineOptions {
   readonly sliceMs?: number;
   /** A wave runs so many nodes of new objects at least, also while changes wait: each wave costs something itself. Default: 64. */
   readonly leastNewcomers?: number;
-  /** Freezes values and results deeply, so that a reader that changes one gets an error. False is for measuring what it costs. Default: true. */
+  /** Freezes values and results deeply, so that a reader that changes one gets an error. False is for measuring the cost. Default: true. */
   readonly freeze?: boolean;
   /** Called once when changes become pending. */
   onPending?(): void;
@@ -323,13 +326,19 @@ export interface EngineOptions {
   onWarning?(message: string): void;
   /** Called after a wave with each value on which functions of authors fail, or no longer fail. */
   onFault?(fault: Fault): void;
-  /** A keyed digest for values of sensitive tables in causes, or of what was checked of one; without it they have none. */
+  /** A keyed digest for values of sensitive tables in causes, or of the checked part of one; without it they have none. */
   sensitiveDigest?(value: unknown, seen: unknown, owner: string | undefined): string;
   /**
-   * A node that suspends or throws keeps alive what it read before, so that sinks below it are not taken down by a failure
-   * above. Default: true.
+   * A node that suspends or throws keeps its former reads alive, so that sinks below it are not taken down by a failure above. Default:
+   * true.
    */
   readonly retain?: boolean;
+  /** Called at the start of a wave with the time that the whole wave sees, and with none when it is over. */
+  onTime?(now: number | undefined): void;
+  /** Is shown every input. */
+  readonly recorder?: EngineRecorder;
+  /** Gives every input: tables take nothing else. */
+  readonly replay?: EngineReplay;
   /** Runs of one node in one wave before it is given up as never settling. Default: 100. */
   readonly maxRuns?: number;
 }
@@ -350,17 +359,19 @@ export interface Engine {
    * and go for ever. Existing readers go on as before.
    */
   retire(...handles: readonly (Table<never> | Derivation<unknown>)[]): void;
-  /** Takes in what is pending and settles the graph, yielding between nodes; a second call waits for the first. */
+  /** Takes in pending changes and settles the graph, yielding between nodes; a second call waits for the first. */
   flush(): Promise<Wave>;
+  /** Calls a synchronous function while no wave runs: a flush that is under way ends first, and the next one waits. */
+  between<T>(use: () => T): Promise<T>;
   flushSync(): Wave;
   /** The keys that the last wave took in; none after `forgetWave`. */
   tableChanges(): Iterable<TableChange>;
-  /** Gives up the record of the last wave, which keeps what was before it: causes that were not asked for yet are empty. */
+  /** Drops the record of the last wave, which keeps the former values: causes that were not requested yet are empty. */
   forgetWave(): void;
   /** The last settled value; undefined for a node that is not alive. */
   valueOf<R>(derivation: Derivation<R>, key: string): Settled<R> | undefined;
-  /** Reads of the noted tables are remembered; none by default. */
-  fork(noted?: readonly Table<unknown>[]): Fork;
+  /** Reads of the noted tables are remembered; none by default. `deepest` bounds how many runs are under way within each other. */
+  fork(noted?: readonly Table<unknown>[], deepest?: number): Fork;
   stats(): EngineStats;
   /** How many nodes of new objects have made room for changes that were waiting, and run in the next waves. */
   readonly newcomers: number;
@@ -369,6 +380,6 @@ export interface Engine {
   readsOf(derivation: Derivation<unknown>, key: string): readonly Reading[];
   /** The inverse of `readsOf`: every node that reads a key of a table, by its name or in a list, or that reads a node. */
   readersOf(source: Table<never> | Derivation<unknown>, key: string): readonly NodeReader[];
-  /** What a node was computed from, through all derivations; empty where there is too much of it. */
+  /** Returns the inputs of a node, through all derivations; empty where there are too many. */
   inputs(derivation: Derivation<unknown>, key: string): Inputs;
 }

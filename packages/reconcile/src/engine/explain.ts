@@ -15,7 +15,7 @@ import {
 import { waitingForList } from './graph/query.ts';
 import { settledOf } from './graph/settled.ts';
 
-/** What a node reads and who reads it, for people. */
+/** Returns the reads and the readers of a node, for people. */
 export function explainNode(derivation: DerivationState, key: string): Explanation | undefined {
   const node = derivation.nodes.get(key);
   const settled = node === undefined ? undefined : settledOf(node);

@@ -92,7 +92,7 @@ function runFold(graph: Graph, frame: RunFrame, options: Options, fold: FoldStat
     fold.moved = new Set([...cells.map(({ key }) => key), ...fold.parts.keys()]);
     fold.stale = false;
   }
-  // What the others are now may let the result take these again.
+  // The present values of the others may let the result take these members again.
   for (const key of fold.spoiling) fold.moved.add(key);
   fold.spoiling.clear();
   if (!isProjection(options.part)) settleParts(graph, frame, options.part as unknown as DerivationState, fold, query);
@@ -136,8 +136,8 @@ function resultOf(options: Options, { state }: Pick<FoldState, 'state'>, name: s
 }
 
 /**
- * Finds the members on which `result` fails: in the order of keys, each without which it no longer does. None where it fails
- * without members too, or on so many that the function itself is to blame. It depends on the members alone, not on what was before.
+ * Finds the members on which `result` fails: in the order of keys, each without which it no longer fails. None where it fails without
+ * members too, or on so many that the function itself is to blame. It depends on the members alone, not on former states.
  */
 export function spoilingMembers(
   options: Options,
@@ -230,7 +230,7 @@ function foldQuery(graph: Graph, node: Node, options: Options): Query {
   return query;
 }
 
-/** Settles the parts that moved. Of several cycles the first by name counts, so that the order of members does not. */
+/** Settles the parts that moved. If there are several cycles, the first by name counts, so that the order of members does not matter. */
 function settleParts(graph: Graph, frame: RunFrame, part: DerivationState, fold: FoldState, query: Query): void {
   let cycle: Cycle | undefined;
   graph.retaining.delete(frame.node);

@@ -1,5 +1,5 @@
-// Everything that a node was computed from, directly or through others, each with a digest of what was checked: to be kept
-// outside the process and compared after a restart, when no wave knows what was before.
+// All inputs of a node, direct or through others, each with a digest of the checked part: to be kept outside the process and compared after
+// a restart, when no wave knows the former values.
 import { hash } from 'node:crypto';
 import { canonicalJson } from '@capstan/kube/cluster';
 import type { Input, Inputs, Projection } from './engine-types.ts';
@@ -59,7 +59,7 @@ export function inputsOf(graph: Graph, derivation: DerivationState, key: string)
         continue;
       }
       const cells = source.kind === CELL ? [source] : materialize(graph, source);
-      // The cost must follow the change, and not the size of what a sum or a list is built from.
+      // The cost must follow the change, and not the size of a sum or a list.
       if (cells.length > MAX_MEMBERS) continue;
       const list = source.kind === QUERY ? listId(source) : undefined;
       if (list !== undefined) lists.add(list);

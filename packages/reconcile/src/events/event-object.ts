@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { Event, formatMicroTime, type KubeObject } from '@capstan/kube/cluster';
 
-/** What happened, in the words of the reporter. */
+/** The text of an event, in the words of the reporter. */
 export interface EventText {
   /** Default Normal. */
   type?: 'Normal' | 'Warning';
   /** One word in CamelCase, from a closed set. */
   reason: string;
   note: string;
-  /** What was being done, CamelCase; the reason by default. */
+  /** The action, in CamelCase; the reason by default. */
   action?: string;
   related?: KubeObject;
   /** Identifies the occurrence, for every process: the Event has one name then. */
@@ -54,7 +54,7 @@ export function eventObject(regarding: KubeObject, text: EventText, by: Reporter
   };
 }
 
-/** What makes two Events the same one, repeated. The note counts: the API does not let it change. */
+/** The key of a series: two Events with the same key are one, repeated. The note counts: the API does not let it change. */
 export function seriesKey({ type, reason, action, note, regarding, related }: Event, id?: string): string {
   return JSON.stringify([type, reason, action, note, regarding, related, id]);
 }

@@ -47,7 +47,7 @@ export type DropReason = 'not-leading' | 'spam' | 'full' | 'refused' | 'failed';
 export interface EventRecorder {
   /** Records an event about an object. Never waits, never throws. */
   record(regarding: KubeObject, text: EventText): void;
-  /** Writes until the signal is aborted, then for at most two seconds what is left. Abort it before the lease is given back. */
+  /** Writes until the signal is aborted, then the rest for at most two seconds. Abort it before the lease is given back. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -67,7 +67,7 @@ interface Series {
   /** How often it was recorded, and when last. */
   count: number;
   lastAt: number;
-  /** What of the count is on the server; 0 while the Event is not. */
+  /** The part of the count that is on the server; 0 while the Event is not. */
   writtenCount: number;
   /** Tries of the current write. */
   tries: number;
@@ -222,7 +222,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   return { record, run };
 }
 
-/** A first occurrence waits to be created anyway: only what was repeated since the last write is behind. */
+/** A first occurrence waits to be created anyway: only repetitions since the last write are behind. */
 function isBehind({ count, writtenCount }: Series): boolean {
   return writtenCount > 0 && count > writtenCount;
 }

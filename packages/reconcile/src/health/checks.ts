@@ -1,10 +1,10 @@
 import { type Clock, type Logger, reasonOf } from '@capstan/kube/cluster';
 import { within } from '../within.ts';
 
-/** What a check found: true or a detail to show when all is well; otherwise what is not, in a few words. */
+/** The result of a check: true or a detail to show if it passed; otherwise the problem, in a few words. */
 export type CheckOutcome = true | string | { readonly detail: string };
 
-/** Its words may be read by anybody. What it throws is logged and not shown. */
+/** Any client may read its result. An error that it throws is logged and not shown. */
 export type Check = (signal: AbortSignal) => CheckOutcome | Promise<CheckOutcome>;
 
 export type Checks = Readonly<Record<string, Check>>;

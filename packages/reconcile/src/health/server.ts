@@ -16,7 +16,7 @@ export interface HealthServerOptions {
   logger?: Logger;
   /** Served at /healthz, /livez and /readyz when given. */
   probes?: {
-    /** Whether the process should go on; a failure restarts it, so only what a restart heals. */
+    /** Whether the process should continue. A failure restarts it, so check only problems that a restart heals. */
     liveness?: Checks;
     /** Whether it does its work now. */
     readiness?: Checks;
@@ -101,7 +101,7 @@ function routeOf(
   }
 }
 
-/** What is not encoded as it should be is no name of a check either. */
+/** A badly encoded text is not the name of a check either. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);

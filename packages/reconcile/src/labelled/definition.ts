@@ -1,7 +1,7 @@
 // Children known by label: objects that have no owner object. Their source lies outside of the cluster, so no owner reference and no
-// inventory label names it; a label with a value of the author's choice makes them ours. They come in units that stand and fall
-// together, such as a Service with its slices. Of what is there only a digest is kept: thousands of children cost little memory, and
-// "is it as it should be" is the comparison of two texts.
+// inventory label names it; a label with a value of the author's choice makes them ours. They come in units that stand and fall together,
+// such as a Service with its slices. Only a digest of each existing child is kept: thousands of children cost little memory, and the check
+// whether one is as it should be compares two texts.
 import type { Client, Clock, Kind, KubeObject, Logger, Random } from '@capstan/kube/cluster';
 import type { Permit, Ruled } from '../ownership/index.ts';
 import type { Bucket } from '../queue/index.ts';
@@ -18,7 +18,7 @@ export interface LabelledDefinition<V, F, D> {
   readonly fieldManager: string;
   /** The unit that a child belongs to: `namespace/name`. */
   unitOf(object: KubeObject): string;
-  /** A digest of what we manage of an object, be it one that is wanted or one that the server has. */
+  /** Returns a digest of the managed part of an object, either a desired one or one that the server has. */
   digestOf(object: KubeObject): string;
   /** Returns the detail that is kept of a child besides its digest. */
   detailOf(object: KubeObject): D;
@@ -26,7 +26,7 @@ export interface LabelledDefinition<V, F, D> {
   claimOf(object: KubeObject, wanted: KubeObject): string | undefined;
   /** The evidence without which nothing is removed. */
   readonly created: Required<Ruled>;
-  /** The merge patch that makes a child what is wanted. */
+  /** Returns the merge patch from a child to the desired object. */
   patchTo(wanted: KubeObject, child: LabelledChild<D>): Readonly<Record<string, unknown>>;
   /** The unit of a key that a sink delivers; several keys may have one. */
   unitOfKey(key: string): string;
@@ -43,9 +43,9 @@ export interface LabelledKind {
 
 /** The desired state of a unit. */
 export type Wanted =
-  /** Nothing: what is there of ours goes. */
+  /** Nothing: our existing children go. */
   | { readonly state: 'absent' }
-  /** Not known: what is there stays as it is. */
+  /** Not known: our existing children stay as they are. */
   | { readonly state: 'kept' }
   | { readonly state: 'present'; readonly children: readonly WantedChild[] };
 
@@ -58,7 +58,7 @@ export interface WantedChild {
 export interface LabelledChild<D = unknown> extends KubeObject {
   readonly digest: string;
   readonly unit: string;
-  /** Undefined when it is another's, as the claim says. */
+  /** Undefined when it belongs to another owner, as the claim reports. */
   readonly update: Permit<'update'> | undefined;
   readonly claim: string | undefined;
   /** Undefined when it is not known that we created it: then it is never removed. */
@@ -77,7 +77,7 @@ export type Obstacle =
 
 export type LabelledAction = 'add' | 'update' | 'delete';
 
-/** Told of everything that happens to units: for metrics, counts and reports. */
+/** Receives the events of units, for metrics, counts and reports. */
 export interface LabelledObserver<F, D> {
   /** A unit was compared. */
   compared?(unit: string, finding: F, children: readonly LabelledChild<D>[]): void;
@@ -85,13 +85,15 @@ export interface LabelledObserver<F, D> {
   settled?(unit: string, finding: F, obstacle: Obstacle | undefined): void;
   /** So many removals are held back now. */
   held?(children: number): void;
+  /** `isReady` has become true. */
+  ready?(): void;
   wrote?(kind: Kind, action: LabelledAction, unit: string): void;
   failed?(kind: Kind, action: LabelledAction, unit: string): void;
 }
 
 export interface LabelledChildrenOptions<V, F, D> {
   definition: LabelledDefinition<V, F, D>;
-  /** Of the cluster that the children are in. */
+  /** The client of the cluster that the children are in. */
   client: Client;
   clock: Clock;
   random: Random;
@@ -102,7 +104,7 @@ export interface LabelledChildrenOptions<V, F, D> {
   removing: { readonly holds: boolean; onChange(listener: (holds: boolean) => void): void };
   /** Units at a time. */
   threads: number;
-  /** Of writes. */
+  /** The rate limit of writes. */
   bucket: Bucket;
   /** Everything is compared again so often. */
   resyncMs: number;
@@ -120,7 +122,7 @@ export interface LabelledChildren<V> {
   confirmed(): void;
   /** The source has delivered everything that it has. */
   readonly isDelivered: boolean;
-  /** The first full comparison is done, and what it found has been tried. */
+  /** The first full comparison is done, and its writes have been tried. */
   readonly isReady: boolean;
   /** When everything was last compared, or the source last confirmed its picture; undefined before. */
   readonly lastSync: number | undefined;

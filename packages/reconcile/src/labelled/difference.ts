@@ -88,7 +88,7 @@ function childVerdict<D>(
   return { verb: 'merge', may, kind, ref, uid, resourceVersion, patch: patchTo(object, existing) };
 }
 
-/** Last tier first: nothing is left that belongs to what is gone. */
+/** Removes the last tier first, so that no dependents of a removed object are left. */
 function removals<D>(
   { tiers, created }: Pick<LabelledDefinition<never, never, D>, 'tiers' | 'created'>,
   children: readonly LabelledChild<D>[],

@@ -62,7 +62,7 @@ export interface StartOptions {
 
 export interface Started {
   readonly children: LabelledChildren<string>;
-  /** `METHOD /path` of what was sent, in order. */
+  /** The sent requests as `METHOD /path`, in order. */
   readonly sent: readonly string[];
   readonly obstacles: Map<string, Obstacle>;
   clear(): void;
@@ -73,7 +73,7 @@ export interface Started {
   stop(): Promise<void>;
 }
 
-/** Runs a check on a cluster of its own, and stops what it started. */
+/** Runs a check on a cluster of its own, and stops everything that it started. */
 export async function staged(check: (stage: Stage) => Promise<void>): Promise<void> {
   const clock = createVirtualClock();
   const cluster = await createTestCluster({ clock, random: createRandom(1) });

@@ -1,5 +1,5 @@
-// The cluster that children known by label are in, as far as they are concerned: what carries the label, and which namespaces there
-// are. Only what carries the label is watched; who owns a name that is taken is asked when it matters.
+// The part of a cluster that children known by label need: the objects with the label, and the namespaces. Only objects with the label are
+// watched; the owner of a taken name is read when it matters.
 import {
   type Client,
   type Clock,
@@ -51,7 +51,7 @@ export interface LocalCopy<D> {
   namespace(name: string): NamespaceState;
   /** An object that has the name of a wanted child, as a child. */
   judge(object: KubeObject, wanted: KubeObject): LabelledChild<D>;
-  /** Calls back when no object has the name any more; returns what ends that. */
+  /** Calls back when no object has the name any more; returns a function that ends that. */
   whenFree(kind: Kind, ref: ObjectRef, free: () => void): () => void;
   run(signal: AbortSignal): Promise<void>;
 }
@@ -69,7 +69,7 @@ export function createLocalCopy<D>(options: LocalCopyOptions<D>): LocalCopy<D> {
       declared,
       informer: createInformer<LabelledChild<D>>({
         ...common,
-        // Only where the kind lives in the API is used: `trim` makes what the type promises.
+        // Only the address of the kind in the API is used: `trim` creates the promised type.
         kind: declared.kind as unknown as Kind<LabelledChild<D>>,
         labelSelector,
         ownManagers: [definition.fieldManager],

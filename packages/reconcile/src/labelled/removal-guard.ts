@@ -1,6 +1,6 @@
-// A source that answers "nothing" is more often broken than empty. When removals would take more than half of all children at once,
-// they are held until the source has said the same in two further cycles. What counts is what goes within one window of time, so that
-// a flood of single deletions is seen as well.
+// A source that answers "nothing" is more often broken than empty. When removals would take more than half of all children at once, they
+// are held until the source has confirmed them in two further cycles. All removals within one window of time count together, so that a
+// flood of single deletions is noticed as well.
 import type { Clock } from '@capstan/kube/cluster';
 
 export interface RemovalGuardOptions {
@@ -36,7 +36,7 @@ export function createRemovalGuard(options: RemovalGuardOptions): RemovalGuard {
   /** Looked at often enough: these go, and count for nothing any more. */
   const approved = new Set<string>();
   const recent: { at: number; objects: number }[] = [];
-  /** Sums, so that a proposal costs the same whatever else is proposed: of what went recently, and of what waits. */
+  /** Sums of recent and of waiting removals, so that a proposal costs the same whatever else is proposed. */
   let gone = 0;
   let waiting = 0;
   let confirmations: number | undefined;

@@ -413,7 +413,7 @@ function createWorld(random: SeededRandom = createRandom(1)) {
   const clock = createVirtualClock();
   const server: Server = { lease: undefined, writtenAt: 0, fail: () => undefined, delayMs: () => 0 };
   let revision = 0;
-  /** Of every open watch. */
+  /** The callbacks of every open watch. */
   const watchers = new Set<(lease: Lease) => void>();
 
   function put(lease: Lease, expected: string | undefined): Lease {

@@ -48,7 +48,7 @@ function leaseFrom(ref: ObjectRef, previous: Lease | undefined, spec: Lease['spe
   return { ...previous, apiVersion, kind, metadata: previous?.metadata ?? { ...ref }, spec };
 }
 
-/** What contenders compare: as long as it stays the same, the holder has not renewed. */
+/** The value that contenders compare: as long as it stays the same, the holder has not renewed. */
 export function recordOf(lease: Lease): string {
   const { holderIdentity, renewTime, acquireTime, leaseTransitions, leaseDurationSeconds } = lease.spec ?? {};
   return JSON.stringify([holderIdentity, renewTime, acquireTime, leaseTransitions, leaseDurationSeconds]);

@@ -40,7 +40,7 @@ const TIMEOUT_SECONDS = 300;
 export function createLeaseWatch(options: LeaseWatchOptions): LeaseWatch {
   const { client, clock, lease: ref, retryMs, logger } = options;
   let running: { stop: AbortController; ended: Promise<void> } | undefined;
-  /** Of the run whose watch is open. */
+  /** The signal of the run whose watch is open. */
   let open: AbortSignal | undefined;
   let next = Promise.withResolvers<void>();
   let newest: string | undefined;

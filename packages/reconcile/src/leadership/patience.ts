@@ -1,7 +1,7 @@
 import type { Clock, Lease, Timer } from '@capstan/kube/cluster';
 import { holderOf, recordOf } from './lease-record.ts';
 
-/** What a contender knows of the lease, and how long it has been so. */
+/** The lease as a contender last saw it, and since when it is unchanged. */
 export interface Patience {
   readonly lease: Lease | undefined;
   readonly holder: string | undefined;

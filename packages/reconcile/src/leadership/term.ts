@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '@capstan/kube/cluster';
 
 /**
- * A span of time that is over as soon as either the clock or a timer says so. The clock alone is not enough: set back, it would
+ * A span of time that is over as soon as either the clock or a timer reports its end. The clock alone is not enough: set back, it would
  * stretch the term. The timer alone is not enough: in a process that was paused it fires late.
  */
 export interface Term {

@@ -204,7 +204,7 @@ describe('redaction', () => {
           nested: { list: [hidden, Buffer.from(secret).toString('base64'), encodeURIComponent(secret)] },
           error,
         });
-        // The text without what every line has: a secret might be "INFO".
+        // The text without the parts of every line: a secret might be "INFO".
         const printed = all().replaceAll('[redacted]', '');
         for (const form of [secret, JSON.stringify(secret).slice(1, -1), Buffer.from(secret).toString('base64')]) {
           const isPartOfTheFrame = setUpFrame(format).includes(form) || around.includes(form);
@@ -257,7 +257,7 @@ describe('redaction', () => {
   }
 });
 
-/** What a line of this test holds anyway. */
+/** The parts of every line of this test. */
 function setUpFrame(format: 'json' | 'text'): string {
   const { logger, all } = setUp({ format });
   logger

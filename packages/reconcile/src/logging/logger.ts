@@ -11,11 +11,11 @@ export interface LoggerOptions {
   clock: Clock;
   /** Takes a line, its end included. */
   write(line: string): void;
-  /** What must never print; share one between all loggers. Default: one of its own. */
+  /** The texts that must never print; share one between all loggers. Default: one of its own. */
   redactor?: Redactor;
 }
 
-/** A logger that prints lines. Logging never throws: what cannot be printed, or written, is not worth a failure. */
+/** A logger that prints lines. Logging never throws: a value that cannot be printed or written is not worth a failure. */
 export function createLogger(options: LoggerOptions): Logger {
   const { format = 'json', level = 'info', clock, write, redactor = createRedactor() } = options;
   const formatLine = format === 'json' ? formatJson : formatText;

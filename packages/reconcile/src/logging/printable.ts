@@ -13,7 +13,7 @@ const DEPTH = 6;
 const ITEMS = 100;
 const TEXT = 16_384;
 
-/** Makes anything printable; never throws, and ends on what refers to itself. */
+/** Makes any value printable; never throws, and ends on circular values. */
 export function printable(value: unknown, redactor: Redactor, depth = 0): Printable {
   try {
     return print(value, redactor, depth);
@@ -70,7 +70,7 @@ function printList(items: readonly unknown[], redactor: Redactor, depth: number)
   return items.length <= ITEMS ? shown : [...shown, `… (${items.length - ITEMS} more)`];
 }
 
-/** An object of the API is named, not dumped: what it holds may be long, and may be secret. */
+/** An object of the API is named, not dumped: its content may be long, and may be secret. */
 function printKubeObject(value: object, redactor: Redactor): Printable | undefined {
   const { apiVersion, kind, metadata } = value as { apiVersion?: unknown; kind?: unknown; metadata?: unknown };
   if (typeof apiVersion !== 'string' || typeof kind !== 'string' || typeof metadata !== 'object' || metadata === null) {
@@ -113,7 +113,7 @@ export function printableFields(fields: object, redactor: Redactor): { [name: st
   }
 }
 
-/** An error with its stack and everything that caused it. Of its other properties only the code: they may hold what was sent. */
+/** An error with its stack and all its causes. From its other properties only the code is printed: they may contain the request. */
 export function printableError(error: Error, redactor: Redactor, depth = 0): PrintableError {
   const printed: PrintableError = {
     name: printText(error.name, redactor),

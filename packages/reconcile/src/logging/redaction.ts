@@ -5,7 +5,7 @@
 export interface Redactor {
   /** From now on this value never prints, in plain, in base64 or URL-encoded, whatever it is part of. Returns how to forget it. */
   redact(value: string): () => void;
-  /** The text without what must not print. */
+  /** Returns the text without the secrets. */
   clean(text: string): string;
 }
 

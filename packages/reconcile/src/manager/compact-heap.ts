@@ -1,7 +1,7 @@
-// How V8 runs a program whose caches are most of its heap. Left alone, V8 gives new objects up to a hundred megabytes of room
-// while the caches fill, and lets the heap grow to several times what is alive before it collects: right for a program of its
-// own machine, and several times the memory that an operator needs in a pod. The flags are those that count while a process
-// runs; they hold for all of it.
+// The settings of V8 for a program whose caches are most of its heap. By default, V8 gives new objects up to a hundred megabytes of room
+// while the caches fill, and lets the heap grow to several times the live objects before it collects: right for a program with its own
+// machine, and several times the memory that an operator needs in a pod. The flags are those that take effect while a process runs; they
+// hold for all of it.
 import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -28,7 +28,7 @@ const GROWING = '--semi-space-growth-factor=2';
 const NEW_SPACE_BYTES = 5 * 1024 * 1024;
 /** The same after a start. Left alone it takes 134 MB under load, and new buffers and texts that wait to be collected as much again. */
 const AFTER_START_NEW_SPACE_BYTES = 16 * 1024 * 1024;
-/** How much the heap may grow beyond what was alive at the last collection. */
+/** The growth of the heap beyond the live objects of the last collection. */
 const GROWTH = '--heap-growing-percent=20';
 /** For a few megabytes of new objects the threads of a parallel collection cost more than they help. */
 const ONE_THREAD = '--no-parallel-scavenge';
@@ -72,8 +72,8 @@ function newSpaceBytes(): number {
 }
 
 /**
- * Collects, and moves together what is left: after a start a fifth of the heap is holes. With 10,000 objects it takes most of a second,
- * once. Compiled code is kept: without it everything would take a third more processor time for a while.
+ * Collects, and compacts the rest: after a start a fifth of the heap is holes. With 10,000 objects it takes most of a second, once.
+ * Compiled code is kept: without it everything would take a third more processor time for a while.
  */
 function collect(): void {
   setFlagsFromString('--expose-gc');

@@ -1,5 +1,5 @@
-// Who may write, for each operator, and the Events about what is written: the recorder flushes after the last write and
-// before the Lease is given back, so its life is part of the leadership's.
+// The leadership of each operator, and the Events about its writes: the recorder flushes after the last write and before the Lease is given
+// back, so its life is part of the leadership's.
 import type { Client, Clock, Logger, ObjectRef, Random } from '@capstan/kube/cluster';
 import { createEventRecorder, type EventRecorder } from '../events/index.ts';
 import { alwaysLeader, createLeaderElection, type Leadership, type LeaseTimes } from '../leadership/index.ts';
@@ -21,7 +21,7 @@ export interface LeaseSettings {
 }
 
 export interface OperatorLeasesOptions {
-  /** What an operator writes through. */
+  /** Returns the client that an operator writes through. */
   clientFor(operator: string): Client;
   clock: Clock;
   random: Random;
@@ -104,7 +104,7 @@ export function leaseNameOf({ name }: Operator, operators: readonly Operator[], 
   return operators.length > 1 ? `${leases.name}-${name}` : leases.name;
 }
 
-/** The same leadership, given up only after the recorder has written what is left. */
+/** The same leadership, given up only after the recorder has written the rest. */
 function endingAfter(events: EventRecorder, election: Leadership): Leadership {
   return {
     get holds() {

@@ -2,10 +2,10 @@ import type { Operator } from '../operator.ts';
 import { requirementsOf, type World } from '../worlds/index.ts';
 
 /**
- * The reason why an operator must not lead: kinds that it reads or writes whose caches have not followed the cluster for longer
- * than the limit. An instance with such caches renews its Lease and acts on what was true once, and another one may have a better
- * connection. Only the connection counts: a kind that is forbidden, not served or answered with an error is so for every
- * instance, and must not stop the work on the other kinds. A kind that was never listed does no harm: its readers wait.
+ * The reason why an operator must not lead: kinds that it reads or writes whose caches have not followed the cluster for longer than the
+ * limit. An instance with such caches renews its Lease and acts on an old state, and another one may have a better connection. Only the
+ * connection counts: a kind that is forbidden, not served or answered with an error is so for every instance, and must not stop the work on
+ * the other kinds. A kind that was never listed does no harm: its readers wait.
  */
 export function staleCaches(world: World, operator: Operator, limitMs: number): string | undefined {
   const declared = requirementsOf([...operator.reconcilers, ...(operator.sinks ?? [])]);

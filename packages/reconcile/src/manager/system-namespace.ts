@@ -21,7 +21,7 @@ export async function ensureNamespace(client: Client, name: string, signal: Abor
   }
 }
 
-/** For what this account may leave to others. */
+/** Ignores a refusal: for writes that this account may leave to others. */
 export function unlessForbidden(error: unknown): void {
   if (!isForbidden(error)) throw error;
 }
@@ -40,7 +40,7 @@ export async function checkLease(client: Client, ref: Required<ObjectRef>, signa
   }
 }
 
-/** What the call resolves to; the clear error when the namespace that it writes into is not there. */
+/** Returns the result of the call; throws the clear error if the namespace that it writes into does not exist. */
 export async function orNoNamespace<T>(namespace: string, call: Promise<T>): Promise<T> {
   try {
     return await call;

@@ -5,17 +5,17 @@ export interface EngineMetrics {
   /** Shows these figures from now on (`engine.stats`). */
   engine(stats: () => Pick<EngineStats, 'nodes' | 'edges' | 'cells' | 'predicateEvaluations'>): void;
   wave(wave: Pick<Wave, 'changes' | 'runs' | 'cutoffs'>): void;
-  /** Counts what one reconciler's sink does. */
+  /** Counts the writes of one reconciler's sink. */
   writes(operator: string, reconciler: string): WriteObserver;
 }
 
 export interface WriteObserver {
   wrote(verb: string, kind: string): void;
-  /** A plan was carried out without these writes, because what they would write is so already. */
+  /** A plan was carried out without these writes, because their values are already in place. */
   avoided(count?: number): void;
 }
 
-/** What is computed, and what is written because of it. */
+/** The computations of the engine, and the writes that follow. */
 export function engineMetrics(registry: Registry): EngineMetrics {
   let stats: Parameters<EngineMetrics['engine']>[0] | undefined;
   const figure = (of: 'nodes' | 'edges' | 'cells' | 'predicateEvaluations') => () =>

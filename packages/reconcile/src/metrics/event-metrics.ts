@@ -5,7 +5,7 @@ export interface EventMetrics {
   readonly events: EventObserver;
 }
 
-/** What becomes of Events. */
+/** The results of writing Events. */
 export function eventMetrics(registry: Registry): EventMetrics {
   const written = registry.counter({
     name: 'capstan_events_written_total',

@@ -1,5 +1,5 @@
-// What a scrape answers: the Prometheus text format 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats/)
-// or OpenMetrics 1.0 (https://prometheus.io/docs/specs/om/open_metrics_spec/), whichever was asked for.
+// The answer to a scrape: the Prometheus text format 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats/) or OpenMetrics
+// 1.0 (https://prometheus.io/docs/specs/om/open_metrics_spec/), whichever was requested.
 
 export interface Snapshot {
   name: string;

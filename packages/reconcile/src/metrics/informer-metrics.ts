@@ -8,7 +8,7 @@ export interface InformerMetrics {
   caches(worlds: () => Iterable<readonly [world: string, staleness: ReadonlyMap<string, number>]>): void;
 }
 
-/** How current the caches are, and what it takes to keep them so. */
+/** The age of the caches, and the cost of keeping them current. */
 export function informerMetrics(registry: Registry): InformerMetrics {
   const labels = ['world', 'kind'] as const;
   let worlds: Parameters<InformerMetrics['caches']>[0] = () => [];

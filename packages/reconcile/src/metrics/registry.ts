@@ -1,6 +1,6 @@
-// A small Prometheus registry: counters, gauges and histograms with labels. A family is registered once, by name; a series
-// appears in the exposition once it was asked for by `of`. What is cheaper to look at than to keep (sizes, ages) has a `collect`,
-// which is asked when a user scrapes.
+// A small Prometheus registry: counters, gauges and histograms with labels. A family is registered once, by name; a series appears in the
+// exposition once it was requested by `of`. A value that is cheaper to read than to keep (sizes, ages) has a `collect`, which is called at
+// a scrape.
 
 import { MetricErrors } from '../errors.ts';
 import { guardedOr } from '../guard.ts';
@@ -96,7 +96,7 @@ export function createRegistry(): Registry {
   };
 }
 
-/** A series with what it shows at a scrape. */
+/** A series with its values for a scrape. */
 interface Cell<S> {
   readonly series: S;
   samples(labels: readonly string[], values: readonly string[]): SnapshotSample[];

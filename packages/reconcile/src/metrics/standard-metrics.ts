@@ -20,7 +20,7 @@ export interface StandardMetrics
     LeadershipMetrics,
     QueueMetrics {}
 
-/** Everything that Capstan measures: what controller-runtime users know under their names, the rest under `capstan_`. */
+/** All metrics of Capstan: those that controller-runtime users know under their names, the rest under `capstan_`. */
 export function standardMetrics(registry: Registry): StandardMetrics {
   processMetrics(registry);
   return {

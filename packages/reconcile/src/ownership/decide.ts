@@ -5,7 +5,7 @@ import type { KubeObject } from '@capstan/kube/cluster';
 import { isMarked, type Provenance } from './provenance.ts';
 import { type Claimant, type Standing, standingOf } from './standing.ts';
 
-/** What a plan intends for an object. */
+/** The intent of a plan for an object. */
 export type Intent =
   | Exact
   | Mint
@@ -65,7 +65,7 @@ export type Action =
   | 'takeOver'
   /** Kept as planned and marked, so that it is given back and never deleted. */
   | 'adopt'
-  /** Our fields are laid over it; it stays what it is. */
+  /** Our fields are laid over it; it stays the object of its owner. */
   | 'share'
   | 'replace'
   | 'giveBack'
@@ -149,7 +149,7 @@ function exact({ adopts, controls }: Exact, standing: Standing): Decision {
   }
 }
 
-/** An owner of ours may share in what another one of ours has; the object of another controller is left alone. */
+/** An owner of ours may share an object that another owner of ours has; an object of another controller is left alone. */
 function shared(standing: Standing): Decision {
   if (standing.is === 'absent') return may('create');
   if (standing.is === 'others' && standing.isControlled) return { conflict: standing.claim };

@@ -1,4 +1,4 @@
-// Permits for tests of what comes after the decision. Only *.test.ts import it.
+// Permits for tests of the steps after the decision. Only *.test.ts import it.
 import type { Action, Claimant, Permit } from './index.ts';
 
 export function granted<A extends Action>(action: A): Permit<A> {

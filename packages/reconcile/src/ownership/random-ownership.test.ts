@@ -1,5 +1,5 @@
-// A small operator that writes ConfigMaps in every mode, two owners with random wishes, objects of a user under the same names, crashes
-// between any two writes and restarts. Whatever happens, the user's objects stay what they are, and the owners come to rest.
+// A small operator that writes ConfigMaps in every mode, two owners with random plans, objects of a user under the same names, crashes
+// between any two writes and restarts. In every history, the user's objects stay unchanged, and the owners come to rest.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -41,7 +41,7 @@ const configMap = (name: string, data: Record<string, string>): ConfigMapObject 
   data,
 });
 
-/** What it finds is never valid, so that every object that it may replace is replaced once. */
+/** No existing object is valid to it, so that every object that it may replace is replaced once. */
 const stamp: Minter<{ by: string }, ConfigMapObject> = {
   name: 'stamp',
   valid: ({ data }, { by }) => data?.['by'] === by,

@@ -17,7 +17,7 @@ export interface Claimant {
   readonly inventory: InventoryId;
   /** As the annotation on children describes the owner. */
   readonly described: string;
-  /** Of the owner; undefined where no owner reference reaches. */
+  /** The uid of the owner; undefined where no owner reference reaches. */
   readonly uid: string | undefined;
   /** The field manager of the reconciler. */
   readonly manager: string;

@@ -4,7 +4,7 @@ import { isPromise } from '../guard.ts';
 import { placeOf } from './place.ts';
 import type { Group, Plan } from './plan.ts';
 
-/** What a reconciler returned, as the plan that it must be: no promise, not nothing, and of declared writes only. */
+/** Returns the reconciler's result, as the plan that it must be: a value, not a promise, with declared writes only. */
 export function checkedPlan(
   returned: unknown,
   reconciler: {
@@ -20,7 +20,7 @@ export function checkedPlan(
   if (!isPlan(returned)) throw PlanErrors.NotAPlan(reconciler.name, describe(returned));
   for (const { kind, mode, ref } of returned.groups.flatMap(writesOf)) {
     const declared = reconciler.writes.filter((write) => kindId(write.kind) === kindId(kind));
-    // Of a place in another cluster the role decides, when its writes are computed.
+    // The role of another cluster decides about a place in it, when its writes are computed.
     if (declared.length === 0 && placeOf(kind) !== undefined) continue;
     if (declared.length === 0) throw DefinitionErrors.UndeclaredWrite(reconciler.name, kindId(kind), undefined);
     if (mode === 'keep') continue;

@@ -8,7 +8,7 @@ export interface ConditionInput {
   readonly status: 'True' | 'False' | 'Unknown';
   /** One CamelCase word from a closed set. */
   readonly reason: string;
-  /** What is so, and what to do about it. */
+  /** The state, and the remedy. */
   readonly message: string;
   /** Further fields of the condition, for kinds whose conditions have them. */
   readonly details?: Readonly<Record<string, unknown>>;

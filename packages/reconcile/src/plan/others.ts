@@ -1,11 +1,11 @@
-// What a plan may do to objects that are not its children: set fields, guarded by the version that was seen, and remove
-// by uid. Both need the object to be in the cache; neither ever creates.
+// The changes of a plan to objects that are not its children: set fields, guarded by the seen version, and remove by uid. Both need the
+// object to be in the cache; neither ever creates one.
 import type { Kind, KubeObject, ObjectRef } from '@capstan/kube/cluster';
 import { DefinitionErrors } from '../errors.ts';
 import type { Provenance } from '../ownership/index.ts';
 import { inWorld } from './place.ts';
 
-/** Fields of a foreign object that should have these values while the plan says so. */
+/** Fields of a foreign object that have these values while the plan contains the patch. */
 export interface Patch {
   readonly kind: Kind;
   readonly ref: ObjectRef;

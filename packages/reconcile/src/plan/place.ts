@@ -1,5 +1,5 @@
-// Where an object is, when it is not in the cluster of its owner: the kind carries the name of the world, so that everything
-// that is said of an object by kind and name (identities, writes, messages) says it of the right cluster.
+// The place of an object that is not in the cluster of its owner: the kind carries the name of the world, so that every identity, write and
+// message with kind and name means the right cluster.
 import type { Kind, KubeObject } from '@capstan/kube/cluster';
 
 type Placed<K extends Kind> = K & { readonly world?: string };

@@ -1,5 +1,5 @@
-// What a reconciler may say. A plan is plain data: two plans are compared by value, shown by `capstan plan`, and carried
-// out by apply/. Nothing in it performs anything.
+// The plan of a reconciler. A plan is plain data: two plans are compared by value, shown by `capstan plan`, and carried out by apply/.
+// Nothing in it performs anything.
 import { type KubeObject, keyOf, kindId } from '@capstan/kube/cluster';
 import { DefinitionErrors, PlanErrors } from '../errors.ts';
 import { checkPlain, isPromise } from '../guard.ts';
@@ -9,7 +9,7 @@ import type { Patch, Removal } from './others.ts';
 import { placeOf } from './place.ts';
 import type { StatusInput } from './status.ts';
 
-/** What should be so. Created by plan() and released(). */
+/** The desired state. Created by plan() and released(). */
 export interface Plan {
   readonly outcome: 'desired' | 'released';
   /** Whether our finalizer belongs on the object; undefined lets the runtime decide (see Held below). */
@@ -37,7 +37,7 @@ export interface Group {
   readonly children: readonly Child[];
   readonly patches: readonly Patch[];
   readonly removals: readonly Removal[];
-  /** Wait until what this group wants has not changed for so long; 0 by default. */
+  /** Wait until the wanted writes of this group have not changed for so long; 0 by default. */
   readonly quietMs: number;
   /**
    * The quiet period counts before something is created as well; by default creations disturb nothing and need not wait. For
@@ -48,7 +48,7 @@ export interface Group {
   readonly preflight: boolean;
   /** A closed gate holds back this group and all after it; open by default. */
   readonly open: boolean;
-  /** For a closed gate: what it waits for, in words that fit a status. */
+  /** For a closed gate: the event that it waits for, in words that fit a status. */
   readonly waitingFor: string | undefined;
 }
 
@@ -69,7 +69,7 @@ export interface EventInput {
   /** One word in CamelCase. */
   reason: string;
   note: string;
-  /** What was being done, CamelCase; the reason by default. */
+  /** The action, in CamelCase; the reason by default. */
   action?: string;
   related?: KubeObject;
   /** Identifies the occurrence: one Event is written for it, whichever process reports it and however often. None by default. */
@@ -81,7 +81,7 @@ export interface PlanInput extends GroupInput {
   held?: boolean;
   /** Instead of children, patches and removals directly: several groups in order. */
   groups?: readonly GroupInput[];
-  /** False: what is there and not mentioned stays, for plans created from invalid or incomplete input. True by default. */
+  /** False: existing children that the plan does not mention stay, for plans created from invalid or incomplete input. True by default. */
   prune?: boolean;
   status?: StatusInput;
   progress?: StatusInput;
@@ -95,7 +95,10 @@ export interface PlanInput extends GroupInput {
 /** One for all: there is a plan for every object. */
 const NONE: readonly never[] = [];
 
-/** What should be so. Throws when it names a child twice (the two would be written over each other for ever) or holds a promise. */
+/**
+ * Creates a plan from the desired state. Throws when it names a child twice (the two would overwrite each other for ever) or holds a
+ * promise.
+ */
 export function plan(input: PlanInput = {}): Plan {
   const { children, patches, removals } = input;
   const direct = (children ?? patches ?? removals) === undefined ? NONE : [group(input)];
@@ -116,7 +119,7 @@ export function plan(input: PlanInput = {}): Plan {
   };
 }
 
-/** Says that nothing of ours is left to do for an object that is being deleted: children go, the finalizer after them. */
+/** Declares that no work is left for an object that is being deleted: children go, the finalizer after them. */
 export function released(input: Pick<PlanInput, 'status' | 'conditions' | 'events'> = {}): Plan {
   return { ...plan(input), outcome: 'released', held: false };
 }

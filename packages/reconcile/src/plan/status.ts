@@ -1,5 +1,4 @@
-// Status as a plan gives it, by top-level field: one that is mentioned is as the plan says, as a whole; one that is not is
-// kept; drop() removes.
+// The status of a plan, by top-level field: a mentioned field is replaced as a whole; others are kept; drop() removes.
 import { equal } from '@capstan/kube/cluster';
 
 /** A text that no status has: it survives copying and compares by value, as everything in a plan must. */

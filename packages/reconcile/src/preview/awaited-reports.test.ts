@@ -1,4 +1,4 @@
-// Conditions that wait for a sink: a preview delivers nothing, and what the sink would report is not known.
+// Conditions that wait for a sink: a preview delivers nothing, and the sink's report is not known.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigMap, conditions, defineKind, type KindOf, object, string } from '@capstan/kube';
@@ -93,7 +93,7 @@ test('a condition that waits for a sink is not known, and no problem', async () 
     assert.deepEqual(added.problems, []);
     assert.deepEqual(added.unknowns, [`Parcel default/new: Delivered is False (Waiting): it is under way (${WAITS})`]);
     assert.deepEqual(added.undecided, ['Parcel default/new']);
-    // Another delivery follows, and the report of the last one says nothing about it.
+    // Another delivery follows, and the last report does not apply to it.
     const moved = await preview(runtime, [{ kind: Parcel, object: parcel('old', 'far away from here') }]);
     assert.deepEqual(moved.problems, []);
     assert.deepEqual(moved.unknowns, [

@@ -1,4 +1,4 @@
-// What the sinks of operators would deliver, if a change were made.
+// The deliveries of operators' sinks, if a change were made.
 import { equal, type ValueChange } from '@capstan/kube/cluster';
 import type { Change, Fork, Settled } from '../engine/index.ts';
 import { guardedOr } from '../guard.ts';
@@ -10,12 +10,12 @@ import type { Sink, SinkChange, SinkEffect } from '../sinks/index.ts';
 export interface PreviewDelivery {
   /** `operator.sink`, with `@world` where worlds have names. */
   readonly by: string;
-  /** The key, or what the sink calls it. */
+  /** The key, or the sink's name for it. */
   readonly key: string;
   readonly change: 'added' | 'changed' | 'removed';
   /** The values that change, where the sink shows them. */
   readonly changes?: readonly ValueChange[];
-  /** What it does to running things: `drains a listener`. */
+  /** Its effect on running things: `drains a listener`. */
   readonly disturbs?: string;
 }
 
@@ -48,7 +48,7 @@ export function deliveriesOf(
   );
 }
 
-/** What the sink itself calls the changes; where that fails, each key is one thing. */
+/** Returns the sink's own names for the changes; if that fails, each key is one change. */
 function effectsOf(
   sink: Sink,
   changed: readonly SinkChange<unknown>[],
@@ -95,7 +95,7 @@ function changedValues(
   };
   for (const change of changes) {
     if (keys.derivations.includes(change.derivation)) {
-      // What cannot be evaluated names what it named before.
+      // A key that cannot be evaluated keeps its former names.
       if (change.after !== undefined && change.after.state !== 'value') continue;
       if (!Array.isArray(valueOf(change.before) ?? valueOf(change.after))) continue;
       move(change.before, -1);

@@ -1,4 +1,4 @@
-// What a write does to running things, beyond changing an object.
+// The effect of a write on running things, beyond changing an object.
 import { equal, type Kind, type KubeObject, kindId } from '@capstan/kube/cluster';
 import { templateMark } from '../diff/child-body.ts';
 import type { ChildWrite } from '../diff/index.ts';
@@ -28,7 +28,7 @@ function replicasOf(object: KubeObject | undefined): number {
   return (object as { spec?: { replicas?: number } }).spec?.replicas ?? 1;
 }
 
-/** Our own templates carry a mark. The server fills in fields of a template, so that others are compared by what the write changes. */
+/** Our own templates carry a mark. The server fills in fields of a template, so others are compared by the changes of the write. */
 function hasSameTemplate(write: ChildWrite, existing: KubeObject | undefined, next: KubeObject): boolean {
   if (write.verb === 'apply') return templateMark(write.body) === templateMark(existing);
   return equal(templateOf(existing), templateOf(next));

@@ -1,4 +1,4 @@
-// Objects that are read only where something refers to them, and facts that only read: what a change would refer to is fetched
+// Objects that are read only where something refers to them, and facts that only read: those that a change would refer to are fetched
 // before it is previewed.
 import { type Clock, sleep } from '@capstan/kube/cluster';
 import type { Derivation, Root, Table } from '../engine/index.ts';
@@ -9,7 +9,7 @@ export interface FetchOptions {
   readonly signal: AbortSignal;
   /** How long one object may take; 5,000 by default. */
   readonly timeoutMs?: number;
-  /** How long facts may take; 30,000 by default. What has no result by then is not known. */
+  /** The time limit of facts; 30,000 by default. A fact without a result by then is not known. */
   readonly factTimeoutMs?: number;
   /** Called before facts are fetched, as in `package-content of registry.example/a:v1`: it may take a while. */
   onFact?(what: string): void;
@@ -20,7 +20,7 @@ const FACT_TIMEOUT_MS = 30_000;
 const POLL_MS = 10;
 
 export interface Fetcher {
-  /** Fetches what is waited for, as previews name it; false when there is nothing new that could be fetched. */
+  /** Fetches the unknowns, as previews name them; false when no new one could be fetched. */
   fetch(unknowns: readonly string[]): Promise<boolean>;
   stop(): void;
 }

@@ -1,5 +1,5 @@
-// What runs in programs of its own beside operators, as their authors describe it. An operator whose description throws or does not
-// return in time is a note of the preview; the others are shown.
+// Programs that run beside operators, as their authors describe them. An operator whose description throws or does not return in time is a
+// note of the preview; the others are shown.
 import { reasonOf } from '@capstan/kube/cluster';
 import { AuthorErrors } from '../guard.ts';
 import type { Instances, InstancesContext, Operator } from '../operator.ts';

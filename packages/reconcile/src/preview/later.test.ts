@@ -1,4 +1,4 @@
-// What follows from a change beyond the first writes: facts that only read, pods that become ready, and objects of others.
+// The effects of a change beyond the first writes: facts that only read, pods that become ready, and objects of others.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {

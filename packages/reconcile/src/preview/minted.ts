@@ -12,7 +12,7 @@ export interface Mints {
   /** The object that the write would create, without content if there is none yet. */
   objectOf(write: MintWrite, existing: KubeObject | undefined): KubeObject;
   hasContentOf(write: MintWrite): boolean;
-  /** Makes what was asked for so far and has no content; false when there is nothing that could be made. */
+  /** Creates the content that is needed so far and missing; false when no content could be created. */
   make(): Promise<boolean>;
 }
 
@@ -28,7 +28,7 @@ export function createMints(options?: { readonly clock: Clock; readonly signal: 
       const { kind, ref, marks, inputs } = write;
       const content = made.get(idOf(write));
       if (!made.has(idOf(write))) asked.set(idOf(write), { write, existing });
-      // The mark stands for the verdict of the minter, which may not accept what it made for a preview.
+      // The mark stands for the verdict of the minter, which may not accept its content for a preview.
       const annotations = { ...marks.annotations, [PREVIEWED_ANNOTATION]: plainDigest(inputs) };
       const labels = { ...content?.metadata.labels, ...marks.labels };
       return {
@@ -49,7 +49,7 @@ export function createMints(options?: { readonly clock: Clock; readonly signal: 
   };
 }
 
-/** Undefined where the minter fails: what follows is not known then, and the error may hold secrets. */
+/** Undefined if the minter fails: the effects are not known then, and the error may hold secrets. */
 async function contentFor(
   { minter, inputs }: MintWrite,
   existing: KubeObject | undefined,

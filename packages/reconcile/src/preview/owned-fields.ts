@@ -44,7 +44,9 @@ function without(value: unknown, owned: Fields, body: unknown, others: readonly 
   });
 }
 
-/** A field that is sent stays, without what is dropped inside it. One that is not sent goes with everything that only we own of it. */
+/**
+ * A field that is sent stays, without the parts that are dropped inside it. One that is not sent goes with all its parts that only we own.
+ */
 function left(fields: unknown, value: unknown, sent: unknown, others: readonly Fields[]): unknown {
   if (!isRecord(fields)) return value;
   if (sent === undefined && isWhole(fields, value)) return others.length > 0 ? value : undefined;

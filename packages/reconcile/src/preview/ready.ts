@@ -1,4 +1,4 @@
-// What others than operators do after a write: the server accepts new types, and controllers start pods, which become ready.
+// The actions of others after a write: the server accepts new types, and controllers start pods, which become ready.
 import { type Kind, type KubeObject, kindId } from '@capstan/kube/cluster';
 
 interface Workload extends KubeObject {
@@ -6,7 +6,7 @@ interface Workload extends KubeObject {
   readonly status?: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the object with what the server adds to its status by itself: a new type is served at once. */
+/** Returns the object with the status that the server sets by itself: a new type is served at once. */
 export function whenAccepted(kind: Kind, object: KubeObject): KubeObject {
   if (kindId(kind) !== 'CustomResourceDefinition.apiextensions.k8s.io') return object;
   const { status } = object as { status?: { conditions?: readonly { type: string; status: string }[] } };

@@ -2,10 +2,10 @@ import { equal, type KubeObject, type ObjectMeta } from '@capstan/kube/cluster';
 import { VIRTUAL_UID } from './virtual.ts';
 
 /**
- * The object that the server would hold after a change that a caller describes by an object, which may come from a dry run, from the
- * cache or from a manifest. The server sets uid and creationTimestamp once, raises the generation with every change of the content, and
- * keeps a status that a change of the content does not mention. An object without uid is a manifest: it removes neither finalizers
- * nor owners, nor what the runtime has noted in annotations.
+ * The object that the server would hold after a change that a caller describes by an object, which may come from a dry run, from the cache
+ * or from a manifest. The server sets uid and creationTimestamp once, raises the generation with every change of the content, and keeps a
+ * status that a change of the content does not mention. An object without uid is a manifest: it removes neither finalizers nor owners, nor
+ * the runtime's annotations.
  */
 export function wouldBe(current: KubeObject | undefined, given: KubeObject): KubeObject {
   const before = current?.metadata;

@@ -3,7 +3,7 @@ export type Outcome =
   | { type: 'done' }
   /** Something went wrong that may pass: try again after a wait that grows with each failure. */
   | { type: 'retry'; error: unknown }
-  /** Look again after so long. Failures are forgotten, unless it only waits before it tries again what failed. */
+  /** Handle the key again after this time. Failures are forgotten, unless the key only waits before a retry. */
   | { type: 'retryAfter'; ms: number; keepsFailures?: boolean }
   /** Something is wrong that no retry changes: it is counted, and the key waits for its next change. */
   | { type: 'terminal'; error: unknown };

@@ -58,7 +58,7 @@ export interface QueueState {
 
 export interface Queue<K> {
   readonly name: string;
-  /** Queues a key; priority FRESH unless given. Of several adds the highest priority and the shortest delay count. */
+  /** Queues a key; priority FRESH unless given. The highest priority and the shortest delay of several adds count. */
   add(key: K, priority?: number): void;
   addAfter(key: K, ms: number, priority?: number): void;
   /** Queues a key whose work went wrong: the wait grows with each failure until the key is forgotten. */
@@ -85,7 +85,7 @@ interface Entry<K> extends Link<Entry<K>>, HeapItem, Taken<K> {
   place: 'ready' | 'waiting' | 'held';
   /** When the key may be taken, while it is waiting; when it became ready, afterwards. */
   at: number;
-  /** Of keys that wait for the same time, the one that was queued first goes first. */
+  /** Keys that wait for the same time leave in the order in which they were queued. */
   turn: number;
 }
 
@@ -103,7 +103,7 @@ export function createQueue<K>(options: QueueOptions): Queue<K> {
   let timer: Timer | undefined;
   let timerAt = Number.POSITIVE_INFINITY;
   let isShuttingDown = false;
-  /** What the queue's time is ahead of the clock, because the clock was set back while a timer ran. */
+  /** The difference between the queue's time and the clock, because the clock was set back while a timer ran. */
   let ahead = 0;
 
   const now = () => clock.now() + ahead;

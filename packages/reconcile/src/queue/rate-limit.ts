@@ -47,7 +47,7 @@ export function createRetryLimiter<K>(clock: Clock, limits: RetryLimits = {}): R
 }
 
 export interface Bucket {
-  /** Takes a token, on credit if there is none, and says after how many milliseconds it is earned. */
+  /** Takes a token, on credit if there is none, and returns the milliseconds until it is earned. */
   reserve(): number;
   /** Takes a token if there is one. */
   take(): boolean;

@@ -11,7 +11,10 @@ export interface WorkerOptions<K> {
   clock: Clock;
   /** Keys at a time; default 1, as controller-runtime. */
   concurrency?: number;
-  /** Works on one key. Its signal is aborted by the workers' signal and by `timeoutMs`. What it throws is counted as a panic and retried. */
+  /**
+   * Works on one key. Its signal is aborted by the workers' signal and by `timeoutMs`. An error that it throws is counted as a panic and
+   * retried.
+   */
   handle(key: K, signal: AbortSignal, park: Park): Promise<Outcome> | Outcome;
   signal: AbortSignal;
   /** Aborts a handler's signal after so long; default: never. */
@@ -28,7 +31,7 @@ export type Park = <T>(work: Promise<T>) => Promise<T>;
 /** So many places are given away at most: work that lasts must not pile up without end. */
 const MOST_PARKED = 256;
 
-/** What the workers of a queue share. */
+/** The shared state of the workers of a queue. */
 interface Crew {
   yieldedAt: number;
   parked: number;
@@ -133,7 +136,7 @@ async function workOn<K>(options: WorkerOptions<K>, crew: Crew, taken: Taken<K>)
 
 const RESULTS = { done: 'success', retry: 'error', retryAfter: 'requeue_after', terminal: 'error' } as const;
 
-/** Queues the key again as its outcome says, before it is given back, so that it never looks settled in between. */
+/** Queues the key again according to its outcome, before it is given back, so that it never looks settled in between. */
 function settle<K>(options: WorkerOptions<K>, taken: Taken<K>, outcome: Outcome, panicked: boolean): void {
   const { queue, logger = silentLogger, describe = String } = options;
   const { key, priority } = taken;

@@ -1,5 +1,5 @@
-// Reports each rule that grants more than was declared, with the reason: a reader of the rules sees what RBAC cannot express,
-// and what can be done about it.
+// Reports each rule that grants more than was declared, with the reason: a reader of the rules sees the limits of RBAC, and the possible
+// remedies.
 import type { Operator } from '../operator.ts';
 import { LOCAL, type Role } from '../reconciler.ts';
 import { type ExcessReason, type Privilege, privilegesOf } from './privileges.ts';
@@ -13,7 +13,7 @@ export interface WideRule {
   /** Where it is granted: `everywhere`, `cluster`, `own`, `system`, `default`, or the namespaces. */
   readonly place: string;
   readonly reason: ExcessReason;
-  /** What the reason means, and what narrows the rule where something does. */
+  /** The meaning of the reason, and the setting that narrows the rule, if there is one. */
   readonly message: string;
   /** The reconcilers and sinks that need it. */
   readonly neededBy: readonly string[];
@@ -62,7 +62,7 @@ function placeOf({ place, namespaces }: Privilege): string {
   return namespaces === undefined ? place : namespaces.join(',');
 }
 
-/** What permits most comes first. */
+/** The widest rules come first. */
 function sortKey({ reason, group, resource, place }: WideRule): string {
   return [reason === 'Bounded' ? 0 : 1, group, resource, place, reason].join(' ');
 }

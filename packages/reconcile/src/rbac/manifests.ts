@@ -18,7 +18,7 @@ export interface RbacOptions {
   namespace: string;
   /** Where its Lease and its digest key are; `capstan-system` by default. */
   systemNamespace?: string;
-  /** Of the ServiceAccount, roles and bindings; `capstan-<operator>` by default. */
+  /** The name of the ServiceAccount, roles and bindings; `capstan-<operator>` by default. */
   name?: string;
   /** A ServiceAccount that several operators share: bindings are named after both. Default one of its own. */
   account?: string;
@@ -26,11 +26,11 @@ export interface RbacOptions {
   watchNamespaces?: readonly string[];
   /** Whether the account is bound to the roles that bound its grants; true by default. An account that only reads grants nothing. */
   bounds?: boolean;
-  /** What the cluster is to the operator; `local` by default. */
+  /** The role of the cluster for the operator; `local` by default. */
   role?: WorldRole;
 }
 
-/** ServiceAccount, roles and bindings with exactly what the operator declares, and the namespaces that its Roles are in. */
+/** ServiceAccount, roles and bindings with exactly the declared rights of the operator, and the namespaces that its Roles are in. */
 export function rbacManifests(operator: Operator, options: RbacOptions): KubeObject[] {
   const { namespace, watchNamespaces, systemNamespace = SYSTEM_NAMESPACE } = options;
   const name = options.name ?? `capstan-${operator.name}`;
@@ -60,7 +60,7 @@ export function rbacManifests(operator: Operator, options: RbacOptions): KubeObj
     );
   }
   const perNamespace = new Map<string, PolicyRule[]>();
-  /** Adds what is not granted in the namespace already. */
+  /** Adds the rules that are not granted in the namespace already. */
   const grant = (place: string, more: readonly PolicyRule[]) => {
     const held = perNamespace.get(place) ?? [];
     const rest = rulesBeyond(more, [...clusterRules, ...held]);
@@ -92,7 +92,7 @@ export function isBoundBinding({ kind, metadata: { name = '' } }: KubeObject, bi
   return kind === ClusterRoleBinding.kind && name.startsWith(boundBindingName(bindingName, ''));
 }
 
-/** The roles that bound what the operator may grant in clusters of a role, each once. */
+/** Returns the roles that bound the grants of the operator in clusters of a role, each once. */
 export function boundsOf({ reconcilers }: Operator, role: WorldRole = LOCAL): readonly Bound[] {
   const bounds = reconcilers.flatMap((one) =>
     one.writes.flatMap(({ bound, in: place }) => (bound && (place ?? roleOf(one)) === role ? [bound] : [])),

@@ -1,5 +1,5 @@
-// What each declaration needs: verbs from what a plan does, places from how far it reaches, and the reasons why a rule is wider
-// than the declaration behind it, where RBAC has no words for that.
+// The privileges that each declaration needs: verbs from the actions of a plan, places from the reach, and the reasons why a rule is wider
+// than its declaration, where RBAC cannot express the difference.
 import type { Kind } from '@capstan/kube/cluster';
 import type { Operator } from '../operator.ts';
 import {
@@ -28,7 +28,7 @@ export interface Privilege {
   because?: readonly Excess[];
 }
 
-/** A reason why a rule is wider than what was declared. */
+/** A reason why a rule is wider than its declaration. */
 export interface Excess {
   readonly reason: ExcessReason;
   /** The verbs that permit more; all of the privilege by default. */
@@ -75,7 +75,7 @@ function by(name: string): (privilege: Privilege) => Privilege {
   return (privilege) => ({ ...privilege, by: name });
 }
 
-/** What is needed in all namespaces is more than is used on any cluster: RBAC cannot follow the objects of an operator. */
+/** A privilege for all namespaces is more than any cluster uses: RBAC cannot follow the objects of an operator. */
 function anywhere(privilege: Privilege): Privilege {
   if (privilege.place !== 'everywhere' || privilege.namespaces !== undefined) return privilege;
   return { ...privilege, because: [...(privilege.because ?? []), { reason: 'AnyNamespace' }] };
@@ -85,7 +85,7 @@ function isIn(declaration: { readonly in?: Role }, part: { readonly in?: Role },
   return (declaration.in ?? roleOf(part)) === role;
 }
 
-/** What is reconciled, under whatever name it was written. */
+/** The privileges for a reconciled kind, under each name that it is written with. */
 function ofResource(kind: Kind, { writes, release, finalizer, writesStatus = true }: Reconciler): readonly Privilege[] {
   const hasStatus = kind.hasStatus === true && writesStatus;
   // Our finalizer is a metadata patch; owner references that block deletion need the finalizers subresource.

@@ -1,4 +1,4 @@
-// RBAC rules from what the reconcilers declare: nothing is granted that no declaration asks for.
+// RBAC rules from the declarations of the reconcilers: no right is granted that no declaration asks for.
 import type { Operator } from '../operator.ts';
 import { LOCAL, type Role } from '../reconciler.ts';
 import { type Privilege, privilegesOf } from './privileges.ts';

@@ -5,7 +5,7 @@ import { digestKeyName, leaseName } from '../system-names.ts';
 import { type Declaring, rolesOf } from '../worlds/requirements.ts';
 import type { Privilege } from './privileges.ts';
 
-/** What the runtime itself needs for any operator in its own cluster: its leases, its events, its digest key. */
+/** The privileges of the runtime itself for any operator in its own cluster: its leases, its events, its digest key. */
 export function runtimePrivileges({ name, reconcilers, sinks = [] }: Operator): readonly Privilege[] {
   const lease = { place: 'system', group: 'coordination.k8s.io', resource: 'leases' } as const;
   const secret = { place: 'system', group: '', resource: 'secrets' } as const;
@@ -52,7 +52,7 @@ export function runtimePrivileges({ name, reconcilers, sinks = [] }: Operator): 
 
 const UNNAMED = [{ reason: 'CreatedNames' } as const];
 
-/** Whether it may see what digests must key: what it writes it may read as well. */
+/** Whether it may see values that digests must key: it may read every kind that it writes. */
 function readsSecrets({ resource, reads, writes = [] }: Declaring): boolean {
   return [...(resource ? [resource] : []), ...[...reads, ...writes].map(({ kind }) => kind)].some(
     ({ sensitive }) => sensitive,

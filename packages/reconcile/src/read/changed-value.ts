@@ -1,7 +1,7 @@
 import { isRefusedChange } from '@capstan/kube/cluster';
 import { PlanErrors } from '../errors.ts';
 
-/** Runs a computation of an author. An attempt to change what it read becomes an error with the author's function and the remedy. */
+/** Runs a computation of an author. An attempt to change a read value becomes an error with the author's function and the remedy. */
 export function explainingChanges<R>(name: string, compute: () => R): R {
   try {
     return compute();

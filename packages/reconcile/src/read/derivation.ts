@@ -5,8 +5,8 @@ import type { Reader } from './reader.ts';
 export interface DerivationDefinition<R> {
   readonly name: string;
   /**
-   * `previous` is the result as of the last wave, if there was one: for what the inputs no longer say. It is lost with the
-   * process, so nothing may depend on it that matters after a restart. (Its type is R; said so, R could not be inferred.)
+   * `previous` is the result as of the last wave, if there was one: for facts that the inputs no longer contain. It is lost with the
+   * process, so nothing that matters after a restart may depend on it. (Its type is R; declared so, R could not be inferred.)
    */
   compute(context: { key: string; read: Reader; digest: Digest; previous: unknown }): R;
   /** Deep equality by default. */
@@ -15,7 +15,7 @@ export interface DerivationDefinition<R> {
   onCycle?(members: readonly string[]): R;
 }
 
-/** Splits large work: what reads it is woken only when the result for its key differs. */
+/** Splits large work: a reader of the derivation is woken only when the result for its key differs. */
 export function derivation<R>(definition: DerivationDefinition<R>): DerivationDefinition<R> {
   return definition;
 }

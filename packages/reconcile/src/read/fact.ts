@@ -12,7 +12,7 @@ export interface FactDefinition<V, I = string, E = FactError> {
    * other input is named by its digest, which is keyed where the input holds secret data.
    */
   label?(input: I): string;
-  /** What an error of `fetch` says to readers; `{ code, message }` by default, the code from errors that have one. */
+  /** Returns the form in which readers see an error of `fetch`; `{ code, message }` by default, the code from errors that have one. */
   errorOf?(error: unknown): E;
   /**
    * Whether `fetch` only reads: it changes nothing outside, so that a plan may perform it before a change is made. False by default;
@@ -36,11 +36,11 @@ export interface FactDefinition<V, I = string, E = FactError> {
 export interface FactState<V, E = FactError> {
   /** The last good result, if there ever was one. */
   readonly value: V | undefined;
-  /** What went wrong at the last attempt, if it failed. */
+  /** The error of the last attempt, if it failed. */
   readonly error: E | undefined;
 }
 
-/** An error as plain data: what readers compare, store and show. */
+/** An error as plain data, which readers compare, store and show. */
 export interface FactError {
   /** From a closed set of the fact's own; `Failed` where the error has none. */
   readonly code: string;

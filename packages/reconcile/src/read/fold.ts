@@ -1,5 +1,5 @@
-// Sums over many objects: what reads one is woken by a changed sum, and a change of one object costs that object alone,
-// never the number of objects. A derivation that lists everything is the exception; these are the rule.
+// Sums over many objects: a reader is woken by a changed sum, and a change of one object costs that object alone, never the number of
+// objects. A derivation that lists everything is the exception; these are the rule.
 import type { Kind, KubeObject } from '@capstan/kube/cluster';
 import type { DerivationDefinition } from './derivation.ts';
 import type { Projection, Where } from './reader.ts';
@@ -13,7 +13,7 @@ export interface FoldDefinition<T extends KubeObject, P, S, R> {
   readonly kind: Kind<T>;
   /** Which objects are summed for a key; all by default. */
   where?(key: string): Where;
-  /** What counts of each object: a projection, or a derivation by the object's key. */
+  /** The part of each object that counts: a projection, or a derivation by the object's key. */
   readonly part: Projection<T, P> | DerivationDefinition<P>;
   empty(): S;
   /** `previous` is the part that was put before, undefined for a new member. May change the state in place. */

@@ -1,7 +1,6 @@
-// Whether a reconciler is what it must be: a pure function of its reads. It is run twice and the two results are compared. In
-// the second run the system clock shows another time, so that a result that depends on it differs although both runs fall into
-// one millisecond. The global clock is changed only while the computation runs, which is synchronous, and only where the check
-// is on: in tests, and with `checkPurity`.
+// Checks that a reconciler is a pure function of its reads: it is run twice and the two results are compared. In the second run the system
+// clock shows another time, so that a result that depends on it differs although both runs fall into one millisecond. The global clock is
+// changed only while the computation runs, which is synchronous, and only where the check is on: in tests, and with `checkPurity`.
 import { type Clock, diff, equal } from '@capstan/kube/cluster';
 import { Suspended } from '../engine/index.ts';
 import { PlanErrors } from '../errors.ts';
@@ -12,7 +11,7 @@ export type RunPurely = <R>(name: string, compute: () => R, isSame?: (first: R, 
 
 export interface Purity {
   readonly run: RunPurely;
-  /** The given clock, which shows its own time in the second runs too: what the runtime itself asks is no impurity. */
+  /** The given clock, which shows its own time in the second runs too: reads of the runtime itself are no impurity. */
   readonly clock: Clock;
 }
 

@@ -1,4 +1,4 @@
-// What a reconciler or derivation may read. Every call is recorded; what is not known yet suspends the whole run.
+// The reads of a reconciler or derivation. Every call is recorded; an unknown value suspends the whole run.
 import type { FailureReason, Kind, KubeObject, LabelSelector, ObjectRef } from '@capstan/kube/cluster';
 import type { Role } from '../reconciler.ts';
 import type { SinkDefinition, SinkReader } from '../sinks/sink.ts';
@@ -8,7 +8,7 @@ import type { AggregateDefinition } from './fold.ts';
 import type { KindIndex } from './kind-index.ts';
 import type { SourceDefinition, SourceReader } from './source.ts';
 
-/** A projection: what a read reads. A module-level function, shared between readers. */
+/** A projection: the part of an object that a read uses. A module-level function, shared between readers. */
 export type Projection<T, P> = (object: T) => P;
 
 export interface Where {
@@ -22,10 +22,10 @@ export interface Where {
 export type Derived<R> = DerivationDefinition<R> | AggregateDefinition<R>;
 
 export interface Reader {
-  /** The object, or undefined when the server says that there is none. */
+  /** The object, or undefined when the server confirms that there is none. */
   get<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef): T | undefined;
   get<T extends KubeObject, P>(kind: Kind<T>, ref: ObjectRef, project: Projection<T, P>): P | undefined;
-  /** Sorted by namespace and name. Woken only by what enters, leaves or changes within the selection, through the projection. */
+  /** Sorted by namespace and name. Woken only by objects that enter, leave or change within the selection, through the projection. */
   list<T extends KubeObject>(kind: Kind<T>, where?: Where): readonly T[];
   list<T extends KubeObject, P>(kind: Kind<T>, where: Where, project: Projection<T, P>): readonly P[];
   /** Look-up by content. */
@@ -36,11 +36,11 @@ export interface Reader {
    * by a keyed digest wherever its key shows.
    */
   fact<V, I, E>(fact: FactDefinition<V, I, E>, input: I): FactState<V, E>;
-  /** What something outside the cluster pushed. */
+  /** The rows that a source outside the cluster pushed. */
   source<V>(source: SourceDefinition<V>): SourceReader<V>;
-  /** What a sink of this operator reported, and how far its delivery is. */
+  /** The reports of a sink of this operator, and the state of its delivery. */
   sink<R, S>(sink: SinkDefinition<R, S>): SinkReader<S>;
-  /** What stands in the way of the writes of a reconciler of this operator, for an object key; undefined when nothing does. */
+  /** The obstacle to the writes of a reconciler of this operator, for an object key; undefined when there is none. */
   writeProblem(reconciler: string, key: string): WriteProblem | undefined;
   /** The value of a derivation, fold or chunked join for a key. */
   derived<R>(derivation: Derived<R>, key: string): R;
@@ -56,21 +56,19 @@ export interface Reader {
   reached(instant: number | string): boolean;
   /** Whether the kind can be read at all. Reading one that cannot suspends. */
   access(kind: Kind): Access;
-  /**
-   * What the watch of the kind suffers from: while there is a reason, what is cached is the last that was seen. Never waits.
-   */
+  /** The problem of the kind's watch: while there is one, the cache holds the last known state. Never waits. */
   watchProblem(kind: Kind): WatchProblem | undefined;
   /** Whether this operator watches that namespace for objects of the kind: reading one in any other suspends. */
   covers(kind: Kind, namespace: string): boolean;
 }
 
-/** What the server refused, or what is in the way. */
+/** A refusal of the server, or an obstacle. */
 export interface WriteProblem {
   readonly reason: 'Threw' | 'WriteRefused' | 'Conflict' | 'PreflightRefused' | 'Waiting';
   readonly message: string;
 }
 
-/** Why a server does not show what happens to a kind; it is tried again. */
+/** The reason why a server does not show the changes of a kind; the watch is retried. */
 export interface WatchProblem {
   readonly reason: FailureReason;
   readonly message: string;

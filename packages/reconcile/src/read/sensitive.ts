@@ -1,9 +1,7 @@
-// Which strings of a run came from sensitive kinds. Digests key them; derivations pass the knowledge on with their value.
-//
-// A string counts as sensitive when it is, has within it, or is a piece of a string that a read of a sensitive object gave
-// (a password, a line with the password, a password out of a file). Secrets hold base64: the decoded text counts as well,
-// since that is what reconcilers work with. Counting too much is harmless, because the digest is merely keyed; counting too
-// little would show an unkeyed hash of a secret.
+// The strings of a run that came from sensitive kinds. Digests key them; derivations pass the knowledge on with their value.
+// A string counts as sensitive when it is, contains, or is a piece of a string from a read of a sensitive object (a password, a line with
+// the password, a password out of a file). Secrets hold base64: the decoded text counts as well, since reconcilers work with it. Counting
+// too much is harmless, because the digest is merely keyed; counting too little would show an unkeyed hash of a secret.
 
 /** A derivation's value that contains sensitive strings, with those strings. */
 export interface Marked {
@@ -20,7 +18,7 @@ const MIN_LENGTH = 3;
 /** Pieces shorter than this are found in any long text by accident. */
 const MIN_PIECE = 6;
 
-/** Collects the strings in what a read of a sensitive object gave. */
+/** Collects the strings in the value of a read of a sensitive object. */
 export function collectSensitive(value: unknown, into: Set<string>): void {
   if (typeof value === 'string') {
     add(value, into);
@@ -69,7 +67,7 @@ function known(text: string, sensitive: ReadonlySet<string>): string {
   return text;
 }
 
-/** Of a whole object neither its names nor its labels are sensitive; annotations may hold a copy of all the rest. */
+/** Neither the names nor the labels of a whole object are sensitive; annotations may hold a copy of all the rest. */
 function contentOf(value: object): readonly unknown[] {
   const { apiVersion, kind, metadata } = value as { apiVersion?: unknown; kind?: unknown; metadata?: unknown };
   if (typeof apiVersion !== 'string' || typeof kind !== 'string' || typeof metadata !== 'object')

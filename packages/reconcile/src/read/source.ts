@@ -28,11 +28,11 @@ export interface SourceContext<V> {
   readonly logger: Logger;
 }
 
-/** Where a source puts its rows. What was put before `complete()` is not shown until then. */
+/** The table for the rows of a source. Rows that were put before `complete()` are not shown until then. */
 export interface SourceTable<V> {
   put(key: string, row: V): void;
   delete(key: string): void;
-  /** Applies what the function does at once: no reader sees a part of it. The function is synchronous. */
+  /** Applies the changes of the function at once: no reader sees a part of them. The function is synchronous. */
   batch(apply: () => void): void;
   /**
    * The rows are all that there is: unknown becomes known, and rows of an earlier opening that were not put again go. Called again, it

@@ -18,7 +18,7 @@ export function viewOf<V extends object>(object: KubeObject, visible: V): View<V
   return { ...visible, [whole]: object };
 }
 
-/** What always counts of a reconciled object. Kinds with a generation change it with every change of their content. */
+/** The parts of a reconciled object that always count. Kinds with a generation change it with every change of their content. */
 export const coreView = telling((object: KubeObject): View<object> => {
   const { uid, generation, deletionTimestamp } = object.metadata;
   if (generation !== undefined) return viewOf(object, { uid, generation, deletionTimestamp });

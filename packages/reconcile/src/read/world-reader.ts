@@ -37,7 +37,7 @@ import type { SourceDefinition, SourceReader, SourceState } from './source.ts';
 
 export interface WriteProblems {
   readonly tables: readonly Table<WriteProblem>[];
-  /** What the reconciler plans, by the key of its object. */
+  /** The plans of the reconciler, by the key of its object. */
   readonly plans: Derivation<unknown>;
 }
 
@@ -48,7 +48,7 @@ export interface ReadSources {
   readonly facts: Facts;
   readonly outside: Sources;
   readonly sinks: SinkRegistry;
-  /** What stands in the way of writes, by `operator.reconciler@world`. */
+  /** The obstacles to writes, by `operator.reconciler@world`. */
   readonly problems: Map<string, WriteProblems>;
   readonly instants: Instants;
   /** The identity of each cluster whose objects have children elsewhere, by world: the uid of its kube-system namespace. */
@@ -57,14 +57,14 @@ export interface ReadSources {
   readonly digestKey: Table<DigestKey>;
   /** Derivations bound to the engine, per world and operator. */
   readonly bound: Map<string, Map<string, BoundDerivations>>;
-  /** What sinks deliver: the engine publishes the changes of these. */
+  /** The derivations that sinks deliver: the engine publishes their changes. */
   readonly delivered: ReadonlySet<Derived<unknown>>;
   /**
-   * The last digest that each object took part in as the first of its values. What is the same object in a later run came
-   * from the caches, where nothing is changed in place; what a run made itself is new in each run.
+   * The last digest that each object took part in as the first of its values. An object that is the same in a later run came from the
+   * caches, where nothing is changed in place; an object that a run created itself is new in each run.
    */
   readonly digests: WeakMap<object, RememberedDigest>;
-  /** What each reader reads through: it must be the same in every run. */
+  /** The definitions that each reader reads through: they must be the same in every run. */
   readonly definitions: Map<string, ReaderDefinitions>;
   /** Where it is checked that computations are pure: runs one twice. */
   readonly purely?: RunPurely;
@@ -83,7 +83,7 @@ interface ReaderDefinitions {
 }
 
 interface RememberedDigest {
-  /** Never asked again by the run that made it: a run may change what it made itself. */
+  /** Never read again by the run that made it: a run may change its own values. */
   readonly run: object;
   readonly values: readonly unknown[];
   readonly digest: string;
@@ -95,13 +95,13 @@ export interface Run {
   readonly sources: ReadSources;
   /** Strings that came from sensitive objects; created on first use. */
   sensitive: Set<string> | undefined;
-  /** What may be read, as `role kindId`; undefined: whatever the world caches. */
+  /** The permitted reads, as `role kindId`; undefined: all kinds that the world caches. */
   readonly declared: ReadonlySet<string> | undefined;
   /** Who reads, for messages. */
   readonly name: string;
   /** The operator that reads: its key is that of digests. */
   readonly operator: string;
-  /** Of what is computed, `namespace/name` mostly: digests of secrets count in one namespace only. */
+  /** The key of the computation, mostly `namespace/name`: digests of secrets count in one namespace only. */
   readonly key: string;
 }
 
@@ -300,7 +300,7 @@ export class WorldReader implements Reader {
     if (names !== undefined) throw ReadErrors.NamesOnly(this.#run.name, kindId(kind), names);
   }
 
-  /** Absent always means that the server said so: of a namespace that is not watched it says nothing. */
+  /** Absent always means that the server confirmed it: the server confirms nothing about a namespace that is not watched. */
   #waitUnlessCovered(kind: Kind, namespace: string | undefined, key: string): void {
     if (this.#world.covers(kind, namespace)) return;
     this.#run.tracker.get(this.#world.beyond, `${kindId(kind)} ${key}`);
@@ -388,7 +388,7 @@ function bindDerivation<R>({ sources, world, operator }: BindingPlace, definitio
         const previous = unmarked(before);
         const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run), previous });
         if (isPromise(value)) refusePromise(`the derivation ${definition.name}`, value);
-        // From the second result on, the comparison finds what contains itself.
+        // From the second result on, the comparison finds circular values.
         if (before === undefined) checkPlain(`the result of ${definition.name}`, value);
         return marked(value, run.sensitive);
       };
@@ -448,7 +448,7 @@ export function unmarked(value: unknown): unknown {
   return isMarked(value) ? value.$value : value;
 }
 
-/** A projection of what is in a row; one per projection, so that edges stay cheap. */
+/** A projection of a row's content; one per projection, so that edges stay cheap. */
 function ofRow<P>({ projections }: ReadSources, project: (row: never) => P): EngineProjection<{ row: unknown }, P> {
   let wrapper = projections.get(project);
   if (wrapper === undefined) {

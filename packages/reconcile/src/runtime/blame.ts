@@ -1,6 +1,6 @@
-// Shows an error of an author's function on the object that it failed on: as the condition `ReconcileError` where a reconciler of
-// that kind is bound, else as an Event about the object. The same error is a log line and counts in a metric. What was shown
-// goes when the function no longer fails.
+// Shows an error of an author's function on the object that it failed on: as the condition `ReconcileError` where a reconciler of that kind
+// is bound, else as an Event about the object. The same error is a log line and counts in a metric. The condition goes when the function no
+// longer fails.
 import { type Kind, type KubeObject, kindId, type Logger, reasonOf } from '@capstan/kube/cluster';
 import type { Fault } from '../engine/index.ts';
 import { asError } from '../guard.ts';
@@ -20,14 +20,14 @@ export interface BlameOptions {
 }
 
 export interface Blame {
-  /** What the engine found: functions that fail on the value of a table. */
+  /** Takes a fault from the engine: a function failed on the value of a table. */
   fault(fault: Fault): void;
-  /** Shows the error of a part on an object, or removes it. `part` is the name of what failed, as in `the sink push`. */
+  /** Shows the error of a part on an object, or removes it. `part` is the name of the failed part, as in `the sink push`. */
   show(world: World, kind: Kind, key: string, part: string, error: unknown): void;
   clear(world: World, kind: Kind, key: string, part: string): void;
   /** An error that belongs to no object: a log line and the metric. */
   note(what: string, key: string, error: unknown): void;
-  /** A reconciler is bound, and shows what is known of its objects already; until it is unbound. */
+  /** A reconciler is bound, and shows the known faults of its objects; until it is unbound. */
   bound(binding: Binding): void;
   unbound(binding: Binding): void;
 }

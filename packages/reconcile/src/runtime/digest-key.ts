@@ -19,7 +19,7 @@ export interface DigestKeyOptions {
 const LENGTH = 32;
 const ID_LENGTH = 4;
 
-/** The operator's key, created when there is none. Of several replicas that make one at a time, the first wins for all. */
+/** Returns the operator's key, created when there is none. If several replicas create one at a time, the first wins for all. */
 export async function ensureDigestKey(
   client: Client,
   options: DigestKeyOptions & { /** Default: the system's cryptographic source. */ random?: (size: number) => Buffer },
@@ -40,7 +40,7 @@ export async function ensureDigestKey(
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
   }
-  // Read back in either case: what counts is what is there.
+  // Read it back in either case: the stored key counts.
   const created = await findDigestKey(client, options);
   if (created === undefined) throw RuntimeErrors.DigestKeyGone(namespace, digestKeyName(operator));
   return created;

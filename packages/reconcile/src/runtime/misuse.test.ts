@@ -12,7 +12,7 @@ type Misuse = (context: Context<Thing>) => unknown;
 let runs = 0;
 const impureSum = derivation<number>({ name: 'sum', compute: () => ++runs });
 
-/** What a reconciler does that it must not, and what its resource says then. */
+/** Forbidden actions of a reconciler, and the message on its resource. */
 const cases: Record<string, { misuse: Misuse; message: RegExp }> = {
   'that awaits': {
     misuse: async ({ read }) => {

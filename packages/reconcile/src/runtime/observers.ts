@@ -1,4 +1,4 @@
-// What any host of a runtime wants to measure: the standard metrics, connected to every part of it.
+// The measurements that any host of a runtime needs: the standard metrics, connected to every part of it.
 import { kindId } from '@capstan/kube/cluster';
 import type { StandardMetrics } from '../metrics/index.ts';
 import { DEFAULT_CONCURRENCY } from '../reconciler.ts';
@@ -21,7 +21,7 @@ export function runtimeObserver(metrics: StandardMetrics): RuntimeObserver {
   };
 }
 
-/** Shows what is looked up at each scrape: the engine's figures, and how old the caches of all worlds are. */
+/** Shows values that are read at each scrape: the engine's figures, and the age of the caches of all worlds. */
 export function observeRuntime(metrics: StandardMetrics, runtime: Runtime): void {
   metrics.engine(() => runtime.engine.stats());
   metrics.caches(() => [...runtime.worlds].map(([name, world]) => [name, world.staleness()] as const));

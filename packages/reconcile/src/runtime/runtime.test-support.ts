@@ -1,5 +1,5 @@
-// What the tests of a whole runtime share: a kind whose objects want one ConfigMap each, and a runtime on a cluster of its own
-// with a client and a lease that the test holds in its hand. Only *.test.ts import it.
+// The shared parts of the tests of a whole runtime: a kind whose objects want one ConfigMap each, and a runtime on a cluster of its own
+// with a client and a lease that the test controls. Only *.test.ts import it.
 import {
   ApiError,
   type Client,
@@ -54,7 +54,7 @@ export interface RunningRuntime {
   readonly runtime: Runtime;
 }
 
-/** Runs a check on a runtime whose client is what `through` makes of the plain one. */
+/** Runs a check on a runtime whose client is the result of `through` for the plain one. */
 export async function onRuntime(
   options: Partial<RuntimeOptions> & {
     operators?: readonly Operator[];

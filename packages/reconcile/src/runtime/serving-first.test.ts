@@ -27,7 +27,7 @@ describe('what is reported', () => {
     other();
     await clock.advance(1000);
     assert.deepEqual(events, ['status starts']);
-    // A later snapshot, and what is added while it runs.
+    // A later snapshot, and parts that are added while it runs.
     other();
     reports('another');
     assert.deepEqual(events, ['status starts', 'another starts']);

@@ -1,4 +1,4 @@
-// A reconciler that changes what it read gets an error at the first run, without the purity check, and no other reader sees the change.
+// A reconciler that changes a read value gets an error at the first run, without the purity check, and no other reader sees the change.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, findCondition, type KubeObject } from '@capstan/kube';
@@ -140,7 +140,7 @@ describe('a reconciler that changes', () => {
           /^the reconciler changing threw: the reconciler changing changes a value that others read too: Cannot .*; copy the value/,
         );
         assert.equal(unnoticed, 0);
-        // What another client gets of the server, and what others read in this program.
+        // The objects that another client gets from the server, and that other readers of this program get.
         const served: KubeObject[] = [await client.get(Thing, ref('a')), await client.get(ConfigMap, ref('shared'))];
         assert.doesNotMatch(JSON.stringify(served.map(({ metadata, ...rest }) => [metadata.labels, rest])), /changed/);
         await client.patch(ConfigMap, ref('shared'), 'merge', { data: { other: 'x' } });

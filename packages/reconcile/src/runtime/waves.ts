@@ -1,5 +1,5 @@
-// When the engine evaluates: as soon as something is pending, once a turn of the event loop, so that what arrives together
-// is taken in together. After a write, a wave is requested at once.
+// The times of evaluation: as soon as a change is pending, once a turn of the event loop, so that changes that arrive together are taken in
+// together. After a write, a wave is requested at once.
 import { type Clock, type Logger, sleep } from '@capstan/kube/cluster';
 import type { Engine, Wave } from '../engine/index.ts';
 
@@ -7,14 +7,11 @@ export interface Waves {
   /** To be called when changes become pending. */
   pending(): void;
   /**
-   * Takes in what is pending now; resolves after the changes of the wave that holds it have been handed over. It does not
-   * wait for later waves: keys that change all the time must not hold up the others.
+   * Takes in the pending changes; resolves after the changes of their wave have been handed over. It does not wait for later waves: keys
+   * that change all the time must not hold up the others.
    */
   settle(): Promise<void>;
-  /**
-   * Resolves when every new object has been evaluated, or after a while: what is served of many new objects goes before what is
-   * reported about them.
-   */
+  /** Resolves when every new object has been evaluated, or after a while: serving many new objects goes before reporting about them. */
   caughtUp(): Promise<void>;
   /** Whether nothing is pending or running. */
   readonly isIdle: boolean;
@@ -31,7 +28,7 @@ export function createWaves(options: {
   logger: Logger;
   engine: () => Engine;
   onWave(wave: Wave): void;
-  /** While it returns true, what is pending waits for more; what is settled does not. */
+  /** While it returns true, pending changes wait for more; settled ones do not. */
   isGathering?(): boolean;
 }): Waves {
   const { clock, logger } = options;

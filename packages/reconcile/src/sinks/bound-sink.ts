@@ -2,7 +2,7 @@ import type { Change } from '../engine/index.ts';
 import type { Operator } from '../operator.ts';
 import type { SinkLease } from './sink.ts';
 
-/** What the runtime does with any sink: the API writer of a reconciler, or one that an operator defines. */
+/** The runtime's interface to any sink: the API writer of a reconciler, or one that an operator defines. */
 export interface BoundSink {
   /** `operator.name`, with `@world` where worlds have names. */
   readonly id: string;
@@ -15,8 +15,8 @@ export interface BoundSink {
   /** Starts to act; called when the lease is held. */
   open(): void;
   /**
-   * Stops acting: because the lease is lost, or with `drain` because the program ends; then what is ready is finished first.
-   * What was delivered is withdrawn if the sink says so.
+   * Stops acting: because the lease is lost, or with `drain` because the program ends; then ready work is finished first. The delivered
+   * values are withdrawn if the sink asks for it.
    */
   close(options: { drain: boolean }): Promise<void>;
   /** Ends it for good, after close. */
@@ -25,6 +25,6 @@ export interface BoundSink {
   readonly isIdle: boolean;
   /** Keys that could not be finished yet. */
   readonly unsettled: number;
-  /** Keys that cannot be evaluated yet, and what each waits for. */
+  /** Keys that cannot be evaluated yet, with the unknowns of each. */
   readonly suspended: ReadonlyMap<string, readonly string[]>;
 }

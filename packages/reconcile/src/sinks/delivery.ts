@@ -1,5 +1,5 @@
-// Delivers what a sink's derivation came to. One `take` at a time; what changes meanwhile is coalesced per key, so that at
-// most one entry a key is pending: the oldest `before` that was delivered, and the newest value. Waves never wait for it.
+// Delivers the results of a sink's derivation. One `take` runs at a time; changes meanwhile are coalesced per key, so that at most one
+// entry a key is pending: the oldest delivered `before`, and the newest value. Waves never wait for it.
 import type { Clock, Logger, Random, Timer } from '@capstan/kube/cluster';
 import { backOff, equal } from '@capstan/kube/cluster';
 import { plainDigest } from '../digest.ts';
@@ -31,7 +31,7 @@ export interface DeliveryOptions {
   onSnapshot?(): void;
   /** A change was delivered, for `why`. */
   delivered?(change: SinkChange<unknown>, causes: Change['causes']): void;
-  /** Shows what is wrong with a key on the object that it stands for, or that nothing is wrong any more. */
+  /** Shows the problem of a key on its object, or that it has ended. */
   problem?(key: string, error: unknown): void;
   /** Notes an error of a function that the sink's author gave. */
   note?(what: string, key: string, error: unknown): void;
@@ -48,7 +48,7 @@ export interface Delivery extends BoundSink {
   current(): ReadonlyMap<string, SinkValue<unknown>>;
 }
 
-/** What is under way when the program ends may take so long to finish. */
+/** The time for running work to finish when the program ends. */
 const DRAIN_MS = 10_000;
 const BACK_OFF = { firstMs: 500, longestMs: 60_000 };
 
@@ -74,15 +74,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   /** Keys that are not evaluated yet: the first snapshot waits for them. */
   const expected = new Set<string>();
   const suspended = new Map<string, readonly string[]>();
-  /** Keys whose newest value is not delivered, each with what was delivered last. */
+  /** Keys whose newest value is not delivered, each with its last delivered value. */
   const pending = new Map<string, unknown>();
   const causes = new Map<string, Change['causes']>();
   const failures = new Map<string, Failure>();
-  /** Keys whose last attempt failed: what is outside may be the old value, the new one, or a part of it. */
+  /** Keys whose last attempt failed: the outside may have the old value, the new one, or a part of it. */
   const uncertain = new Set<string>();
   let groups: RetryGroup[] = [];
   let snapshotFailures: Failure | undefined;
-  /** Of keys that are being taken now: what was delivered before. */
+  /** The last delivered values of keys that are being taken now. */
   let taking: Map<string, unknown> | undefined;
   let under: Promise<void> | undefined;
   const sessions = createSessions({
@@ -99,7 +99,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       for (const key of pending.keys()) refresh(key);
     },
     free: (isAbandoned) => {
-      // What an abandoned session did outside is not known: the next one is given everything.
+      // The effects of an abandoned session outside are not known: the next one gets everything.
       if (isAbandoned) startOver();
       pump();
     },
@@ -107,11 +107,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   /** Keys whose problem is shown on their object. */
   const shown = new Set<string>();
   let isOpen = false;
-  /** Taking back what we delivered is ours to do after the lease is lost. */
+  /** Withdrawing our deliveries is our duty after the lease is lost. */
   let isWithdrawing = false;
-  /** Stops acting: what was delivered is being withdrawn. Nothing is delivered before that is over. */
+  /** Stops acting: the delivered values are being withdrawn. Nothing is delivered before that is over. */
   let closing: Promise<void> | undefined;
-  /** An object named or dropped keys in the wave that is ending: the next one shows what they come to, and both go out together. */
+  /** An object named or dropped keys in the wave that is ending. The next wave evaluates them, and both go out together. */
   let isMoving = false;
   /** The last wave was waited with: objects that move all the time hold up nothing for longer than that. */
   let hasWaited = false;
@@ -130,7 +130,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return isPending ? PENDING : DELIVERED;
   }
 
-  /** Shows how far a key is to its readers, and what lasts of its problem on its object. */
+  /** Shows the delivery of a key to its readers, and its lasting problem on its object. */
   function refresh(key: string): void {
     tables.refresh(key);
     if (options.problem === undefined) return;
@@ -156,7 +156,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     expected.delete(key);
     suspended.delete(key);
     if (after?.state === 'suspended') {
-      // What is not known changes nothing: the last value stays in force.
+      // An unknown value changes nothing: the last value stays in force.
       suspended.set(key, after.waitingFor);
       if (!values.has(key)) expected.add(key);
       return;
@@ -179,7 +179,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
     if (!pending.has(key)) pending.set(key, before);
     if (before !== undefined && options.delivered !== undefined) causes.set(key, change.causes);
-    // What failed before may work now: the newest value is tried at once.
+    // A failed key may succeed now: try the newest value at once.
     failures.delete(key);
     for (const group of groups) group.keys.delete(key);
     refresh(key);
@@ -198,7 +198,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       });
   }
 
-  /** What goes out now: a snapshot, what is fresh, or a group whose wait is over. */
+  /** Returns the next batch: a snapshot, fresh keys, or a group whose wait is over. */
   function nextBatch(): { keys: readonly string[]; snapshot: boolean } | undefined {
     if (needsSnapshot) {
       const isDue = snapshotFailures === undefined || timer === undefined;
@@ -285,7 +285,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (failed.has(key)) {
         again.push(key);
         uncertain.add(key);
-        // What was delivered last is what counts as before, also if the value moved on meanwhile.
+        // The last delivered value counts as before, also if the value has changed meanwhile.
         pending.set(key, before.get(key));
         failures.set(key, { failures: (failures.get(key)?.failures ?? 0) + 1, error: failed.get(key) });
       } else {
@@ -455,7 +455,7 @@ class Entry implements SinkValue<unknown> {
     return this.#version;
   }
 
-  /** What the sink's own function returns. Where it fails, the digest of the value is the version. */
+  /** Returns the result of the sink's own function. If it fails, the digest of the value is the version. */
   #own(): string | undefined {
     const what = `version of the sink ${this.#sink.name}`;
     return guardedOr(

@@ -1,5 +1,5 @@
-// Keeps the keys of a sink evaluated: holds the derivation for every key that its key sets name, and knows when all of them
-// are named. Each set costs what changes in it.
+// Keeps the keys of a sink evaluated: holds the derivation for every key that its key sets name, and knows when all of them are named. Each
+// set costs its changes.
 import { type Kind, kindId } from '@capstan/kube/cluster';
 import type { Change, Derivation, Engine, Root } from '../engine/index.ts';
 import { ReadErrors } from '../errors.ts';
@@ -28,7 +28,7 @@ export interface KeySetsOptions {
   /** `operator.sink`, for the names of nodes. */
   id: string;
   sink: SinkDefinition;
-  /** The engine's derivation of what the sink delivers. */
+  /** The engine's derivation of the sink's values. */
   delivered: Derivation<unknown>;
   /** A key is named that was not, by a new object or by one that named others before. It is evaluated in the next wave. */
   onNamed(key: string, isByNew: boolean): void;
@@ -39,7 +39,7 @@ export function createKeySets(options: KeySetsOptions): KeySets {
   const { engine, sources, world, operator, id, sink, delivered } = options;
   const sets = Array.isArray(sink.keys) ? (sink.keys as readonly KeySet[]) : [sink.keys as KeySet];
   const roots: Root[] = [];
-  /** What names keys, by the derivation that does: for each of its nodes, the keys and what holds them. */
+  /** The names of keys, by the derivation that names them: for each of its nodes, the keys and their roots. */
   const naming = new Map<unknown, Map<string, Held>>();
   const counts = new Map<string, number>();
   const waiting = new Set<string>();
@@ -53,7 +53,7 @@ export function createKeySets(options: KeySetsOptions): KeySets {
       for (const set of sets) {
         const kind = kindOf(set);
         if (kind === undefined) continue;
-        // Of a kind that is optional and not there, there are no keys.
+        // An optional kind that is not served has no keys.
         const isServed = !isOptional(sink, kind) || tracker.get(world.access, kindId(kind)) === 'served';
         if (isServed) tracker.get(tableOf(kind), NO_KEY);
       }
@@ -116,7 +116,7 @@ export function createKeySets(options: KeySetsOptions): KeySets {
       if (members === undefined) return false;
       const node = `${derivation.name} ${key}`;
       waiting.delete(node);
-      // What cannot be evaluated, or threw, names what it named before.
+      // A node that cannot be evaluated, or threw, keeps its former names.
       if (after?.state === 'suspended') waiting.add(node);
       if (after !== undefined && after.state !== 'value') return true;
       const held = new Map(members.get(key));
@@ -155,7 +155,7 @@ export function createKeySets(options: KeySetsOptions): KeySets {
   };
 }
 
-/** Keys with what holds them. Most objects name one key, and a map for one takes five times as much as a list. */
+/** Keys with their roots. Most objects name one key, and a map for one takes five times as much as a list. */
 type Held = ReadonlyMap<string, Root> | readonly (readonly [string, Root])[];
 
 interface NamedKeys {

@@ -98,7 +98,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       const isOver = own === generation && !(await hasEnded(opening));
       if (!isOver) throw error;
       generation++;
-      // What opens after all is closed at once: there may be another by then.
+      // A session that opens after all is closed at once: there may be another by then.
       opening
         .then((late) => late.close?.())
         .catch((failure: unknown) => logger.warn('a sink that opened late could not be closed', { error: failure }));
@@ -193,7 +193,7 @@ async function hasEnded(work: Promise<unknown>): Promise<boolean> {
   return first !== pending;
 }
 
-/** What became of a batch, as it must be. */
+/** Returns the checked result of a batch. */
 function checkedResult(id: string, result: unknown): SinkResult {
   const failed = (result as Partial<SinkResult> | undefined | null)?.failed;
   if (failed === undefined) return DONE;

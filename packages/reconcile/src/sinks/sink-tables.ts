@@ -1,4 +1,4 @@
-// What reconcilers read of sinks: the rows that each reported, and how far the delivery of a key is. A sink is a world too.
+// The reads of sinks by reconcilers: the rows that each reported, and the delivery state of a key. A sink is a world too.
 import type { Engine, Table } from '../engine/index.ts';
 import type { SinkDefinition, SinkState } from './sink.ts';
 
@@ -10,7 +10,7 @@ export interface SinkTables {
   stateOf: (key: string) => SinkState;
   /** Shows the state of a key again, if something reads it. */
   refresh(key: string): void;
-  /** The sink is gone: so is what it reported. */
+  /** The sink is gone, and so are its reports. */
   clear(): void;
 }
 

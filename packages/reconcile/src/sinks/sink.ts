@@ -13,7 +13,7 @@ import { NAME, type ReadDeclaration, readDeclarations } from '../reconciler.ts';
 export interface SinkDefinition<R = unknown, S = unknown> {
   /** kebab-case; unique within the operator. */
   readonly name: string;
-  /** What is delivered: the value of this derivation for each key. */
+  /** The delivered value: that of this derivation for each key. */
   readonly of: Derived<R>;
   /** The keys that are kept evaluated and delivered. Several sets unite. */
   readonly keys: KeySet | readonly KeySet[];
@@ -34,20 +34,20 @@ export interface SinkDefinition<R = unknown, S = unknown> {
   /** `open`, and one `take`, may last so long; 30,000 by default. */
   readonly timeoutMs?: number;
   /**
-   * What happens to what was delivered when the lease is lost, or the program ends: `keep` (default) leaves it, `withdraw`
-   * delivers one batch in which every key is gone.
+   * The fate of the delivered values when the lease is lost, or the program ends: `keep` (default) leaves them, `withdraw` delivers one
+   * batch in which every key is gone.
    */
   readonly onLost?: 'keep' | 'withdraw';
   /** The content version of a value, for `current()`; a digest by default. */
   version?(value: R): string;
-  /** What a change does to running things, for `plan` and `why`: `drains a listener`, `tears down a cable`, `moves weight`. */
+  /** The effect of a change on running things, for `plan` and `why`: `drains a listener`, `tears down a cable`, `moves weight`. */
   disturbs?(change: SinkChange<R>): string | undefined;
   /**
-   * What changes mean outside, in the words of its users, for `plan`: where one key is several things there, or several keys are one.
-   * `current` is every value before the changes. By default each key is one thing.
+   * The changes outside, in the words of its users, for `plan`: where one key is several things there, or several keys are one. `current`
+   * is every value before the changes. By default each key is one thing.
    */
   effects?(changes: readonly SinkChange<R>[], current: ReadonlyMap<string, SinkValue<R>>): readonly SinkEffect[];
-  /** Opens the outside before the first delivery, and returns what delivers to it. Called again if it threw. */
+  /** Opens the outside before the first delivery, and returns the session that delivers to it. Called again if it threw. */
   open(context: SinkContext<R, S>): SinkSession<R> | Promise<SinkSession<R>>;
 }
 
@@ -82,7 +82,7 @@ export interface SinkSession<R> {
   close?(): void | Promise<void>;
 }
 
-/** What became of a batch of which only some keys could be delivered; the others are retried. */
+/** The result of a batch of which only some keys could be delivered; the others are retried. */
 export interface SinkResult {
   readonly failed: ReadonlyMap<string, unknown>;
 }
@@ -90,16 +90,16 @@ export interface SinkResult {
 export interface SinkBatch<R> {
   readonly changes: readonly SinkChange<R>[];
   /**
-   * True for the first batch after the start, or after the lease was gained: it holds every key, and `before` is not known.
-   * The sink compares it with what is outside and adopts that.
+   * True for the first batch after the start, or after the lease was gained: it holds every key, and `before` is not known. The sink
+   * compares it with the outside and adopts that.
    */
   readonly snapshot: boolean;
   /** True for the last batch of a sink with `onLost: 'withdraw'`: the lease is lost, and every key is gone. */
   readonly withdrawal: boolean;
   /**
-   * Grows with every session. A session whose `take` ignores its signal for ten times the timeout is given up: `mayAct()` of
-   * it is false, its reports are ignored, and the next session has a higher generation. A peer that keeps the highest one that
-   * it has seen refuses what arrives late.
+   * Grows with every session. A session whose `take` ignores its signal for ten times the timeout is given up: its `mayAct()` is false, its
+   * reports are ignored, and the next session has a higher generation. A peer that keeps the highest generation that it has seen refuses
+   * late deliveries.
    */
   readonly generation: number;
   /** Aborted when the lease is lost, the time is over or the program ends. */
@@ -108,7 +108,7 @@ export interface SinkBatch<R> {
 
 export interface SinkChange<R> {
   readonly key: string;
-  /** What was delivered last; undefined for a new key. */
+  /** The last delivered value; undefined for a new key. */
   readonly before: R | undefined;
   /** Undefined for a key that is gone. */
   readonly after: R | undefined;
@@ -119,7 +119,7 @@ export interface SinkEffect {
   /** As people name it: `virtual host shop.example.com`. */
   readonly what: string;
   readonly change: 'added' | 'changed' | 'removed';
-  /** The values that change; none for what is added or removed, and for secrets. */
+  /** The values that change; none for added or removed keys, and for secrets. */
   readonly changes?: readonly ValueChange[];
   readonly disturbs?: string | undefined;
 }
@@ -127,7 +127,7 @@ export interface SinkEffect {
 export interface SinkContext<R, S> {
   /** The newest value of every key with its content version, whether or not it has been delivered. Never evaluates. */
   current(): ReadonlyMap<string, SinkValue<R>>;
-  /** What the outside says of a key: readers see it through `read.sink`. Undefined removes it. */
+  /** Reports the state of a key outside: readers see it through `read.sink`. Undefined removes it. */
   report(key: string, row: S | undefined): void;
   /** Whether the lease is held, or a withdrawal is under way: to be asked before every step outside. Always true without a lease. */
   mayAct(): boolean;
@@ -145,7 +145,7 @@ export interface SinkValue<R> {
   readonly version: string;
 }
 
-/** What is known of a key's delivery. */
+/** The known state of a key's delivery. */
 export interface SinkState {
   /** `pending` until the newest value has been delivered; `failed` while it is retried. */
   readonly state: 'pending' | 'delivered' | 'failed';
@@ -155,7 +155,7 @@ export interface SinkState {
 
 /** Reads of one sink; all of them are tracked. */
 export interface SinkReader<S> {
-  /** What the outside said of the key; undefined when it said nothing. */
+  /** The report of the outside about the key; undefined if there is none. */
   report(key: string): S | undefined;
   report<P>(key: string, project: (row: S) => P): P | undefined;
   /** Sorted by key. */

@@ -11,7 +11,7 @@ import { createPlaces, type Places } from './places.ts';
 export type AnyFact = FactDefinition<unknown, unknown, unknown>;
 
 export interface Facts {
-  /** The table that reads of this fact go to, created on first use. The input is what the key stands for. */
+  /** The table for reads of this fact, created on first use. The input is the value behind the key. */
   table<V, I, E>(fact: FactDefinition<V, I, E>, key: string, input: I): Table<FactState<V, E>>;
   /** To be called after each wave: inputs of runs that were given up are dropped. */
   afterWave(): void;
@@ -19,7 +19,7 @@ export interface Facts {
   refresh(fact: AnyFact, key: string): void;
   /** The facts that something has read so far. */
   opened(): readonly { readonly fact: AnyFact; readonly table: Table<FactState<unknown, unknown>> }[];
-  /** Aborts what is under way; resolves when it has ended. */
+  /** Aborts running fetches; resolves when they have ended. */
   stop(): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ interface Entry {
 interface OpenFact {
   readonly fact: AnyFact;
   readonly table: Table<FactState<unknown, unknown>>;
-  /** What runs have read since the last wave: its demand follows after the wave, or never. */
+  /** The reads of runs since the last wave: their demand follows after the wave, or never. */
   readonly offered: Map<string, unknown>;
   readonly entries: Map<string, Entry>;
   readonly places: Places;
@@ -121,7 +121,7 @@ export function createFacts(options: FactsOptions): Facts {
     entry.running = true;
     const leave = await opened.places.enter(entry.abort.signal);
     if (leave === undefined) return;
-    // What was asked while it waited is answered by this fetch, which begins now.
+    // This fetch, which begins now, answers requests from while it waited.
     entry.again = false;
     try {
       await fetchOnce(opened, entry);
@@ -169,7 +169,7 @@ export function createFacts(options: FactsOptions): Facts {
     schedule(opened, entry, backOff(entry.failures, limits, random, askedWait(error)));
   }
 
-  /** What readers see of an error. Where `errorOf` fails too, they see the error itself. */
+  /** Returns the error for readers. If `errorOf` fails too, they see the error itself. */
   function shownError(fact: AnyFact, key: string, error: unknown): unknown {
     if (fact.errorOf === undefined) return factError(error);
     const what = `errorOf of the fact ${fact.name}`;

@@ -7,7 +7,7 @@ import { factError } from '../read/fact.ts';
 import type { SourceDefinition, SourceRow, SourceState, SourceTable } from '../read/source.ts';
 import { atMost } from '../within.ts';
 
-/** What reads of a source go to. */
+/** The tables for reads of a source. */
 export interface SourceTables<V> {
   readonly rows: Table<SourceRow<V>>;
   /** One row, under the empty key. */
@@ -137,7 +137,7 @@ async function keepOpen(
   }
 }
 
-/** Waits for an opening to end, but not for one that ignores its signal for long: what that one puts later does not count. */
+/** Waits for an opening to end, but not for one that ignores its signal for long: its later rows do not count. */
 async function untilEnded(opening: Promise<void>, signal: AbortSignal, clock: Clock): Promise<void> {
   const work = Promise.resolve(opening);
   await Promise.race([work, untilAborted(signal)]);
@@ -145,8 +145,8 @@ async function untilEnded(opening: Promise<void>, signal: AbortSignal, clock: Cl
 }
 
 /**
- * The table of one opening. The rows of the first one are shown when it is complete; what an earlier opening put stays until
- * a later one is complete.
+ * The table of one opening. The rows of the first one are shown when it is complete; the rows of an earlier opening stay until a later one
+ * is complete.
  */
 interface SessionTable extends SourceTable<unknown> {
   isComplete(): boolean;

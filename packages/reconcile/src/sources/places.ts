@@ -1,6 +1,6 @@
 /** A limited number of places: work that finds none waits, first come, first served. */
 export interface Places {
-  /** Resolves to what gives the place back, as soon as there is one; to undefined when the signal is aborted before. */
+  /** Resolves to a function that releases the place, as soon as there is one; to undefined when the signal is aborted before. */
   enter(signal: AbortSignal): Promise<(() => void) | undefined>;
 }
 

@@ -13,7 +13,7 @@ export interface OtlpConfig {
   resource: Attributes;
   sampler: Sampler;
   isCompressed: boolean;
-  /** Of one request; default 10,000. */
+  /** The timeout of one request; default 10,000. */
   timeoutMs: number;
   /** Between exports; default 5,000. */
   delayMs: number;

@@ -1,5 +1,5 @@
-// Sends spans in batches, one request at a time. What cannot be sent never slows down or fills up the process: the queue is
-// bounded, and what does not fit is dropped and counted.
+// Sends spans in batches, one request at a time. A failure to send never slows down or fills up the process: the queue is bounded, and
+// further spans are dropped and counted.
 
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -21,7 +21,7 @@ export interface OtlpExporterOptions {
 export interface OtlpExporter {
   /** Takes a span; never waits. */
   add(span: FinishedSpan): void;
-  /** Sends until the signal is aborted, then, for at most five seconds, what is left. */
+  /** Sends until the signal is aborted, then the rest for at most five seconds. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -150,7 +150,7 @@ function resultOf(status: number, retryAfter: string | null, body: string): Resu
   };
 }
 
-/** A collector may take a part of what it gets. */
+/** A collector may accept a part of the spans. */
 function rejectedIn(body: string): string | undefined {
   try {
     const { partialSuccess } = JSON.parse(body) as {
@@ -163,7 +163,7 @@ function rejectedIn(body: string): string | undefined {
   }
 }
 
-/** fetch says "fetch failed", and why only in the cause. */
+/** The message of fetch is only "fetch failed"; its cause has the reason. */
 function describe(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return cause instanceof Error ? cause.message || cause.name : String(cause);

@@ -7,7 +7,7 @@ import type { Attributes, AttributeValue } from './tracer.ts';
 const KIND_INTERNAL = 1;
 const STATUS_ERROR = 2;
 
-/** The body of one export request. `clean` takes out what must not leave the process. */
+/** The body of one export request. `clean` removes texts that must not leave the process. */
 export function otlpPayload(
   spans: readonly FinishedSpan[],
   resource: Attributes,
@@ -62,7 +62,7 @@ function otlpValue(value: AttributeValue, clean: (text: string) => string): unkn
   return { doubleValue: Number.isFinite(value) ? value : String(value) };
 }
 
-/** Microseconds are what a number of milliseconds holds exactly. */
+/** A number of milliseconds holds microseconds exactly. */
 function nanoseconds(ms: number): string {
   return (BigInt(Math.round(ms * 1000)) * 1000n).toString();
 }

@@ -16,7 +16,7 @@ export function formatTraceparent({ traceId, spanId, isSampled }: SpanContext): 
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
-/** Undefined for what is no valid `traceparent`: the receiver then begins a trace of its own. */
+/** Undefined for an invalid `traceparent`: the receiver then begins a trace of its own. */
 export function parseTraceparent(header: string): SpanContext | undefined {
   const match = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(header.trim());
   const [, version, traceId = '', spanId = '', flags = '', rest] = match ?? [];

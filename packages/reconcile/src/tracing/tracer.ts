@@ -12,11 +12,11 @@ export interface Span {
   setAttributes(attributes: Attributes): void;
   /** The span failed, and why. */
   recordError(error: unknown): void;
-  /** Ends the span; what is called on it afterwards does nothing. */
+  /** Ends the span; later calls have no effect. */
   end(): void;
 }
 
-/** What a child, here or in another process, needs to know of its parent. */
+/** The facts about a parent that a child, here or in another process, needs. */
 export interface SpanContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;

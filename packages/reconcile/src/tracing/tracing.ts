@@ -12,7 +12,7 @@ export interface TracingOptions {
   clock: Clock;
   random: Random;
   logger: Logger;
-  /** Takes out of texts what must not leave the process; default nothing. */
+  /** Removes the parts of texts that must not leave the process; default nothing. */
   clean?(text: string): string;
   /** Default: Node's own. */
   fetch?: typeof fetch;

@@ -1,4 +1,4 @@
-// The certificate of a webhook, created here: an authority of its own and what it issued, in one Secret. The pod mounts the
+// The certificate of a webhook, created here: an authority of its own and the certificate that it issued, in one Secret. The pod mounts the
 // certificate and its key; the key of the authority never leaves the Secret.
 //
 // A certificate is renewed by the same authority after two thirds of its life: the bundle that the server trusts stays as it
@@ -30,7 +30,7 @@ const LEAF_LIFE_MS = 365 * DAY_MS;
 /** Clocks differ: certificates are valid a little before they were created. */
 const SKEW_MS = 5 * 60 * 1000;
 
-/** `name` is that of the authority, and of what it issues where no DNS name is given. */
+/** `name` is that of the authority, and of the certificate where no DNS name is given. */
 export const createWebhookCertificate = (name: string): Minter<WebhookCertificateInputs, Secret> => ({
   name: `${name}-tls`,
   readOnly: true,
@@ -77,7 +77,7 @@ export function caBundleOf(secret: Pick<Secret, 'data'> | undefined): string | u
   return text === undefined || certificatesIn(text).length === 0 ? undefined : Buffer.from(text).toString('base64');
 }
 
-/** The fingerprints of what a `caBundle` trusts. */
+/** Returns the fingerprints of the trusted certificates of a `caBundle`. */
 export function fingerprintsIn(caBundle: string): string[] {
   return certificatesIn(Buffer.from(caBundle, 'base64').toString('utf8')).map(({ fingerprint256 }) => fingerprint256);
 }

@@ -1,6 +1,5 @@
-// A webhook as an HTTPS server: a POST to its path takes AdmissionReviews, `/livez` answers as long as it runs. Its certificate is
-// replaced while it runs, without closing a connection. Whatever goes wrong in a review is the answer 500: the server's
-// failurePolicy decides what that means.
+// A webhook as an HTTPS server: a POST to its path takes AdmissionReviews, `/livez` answers as long as it runs. Its certificate is replaced
+// while it runs, without closing a connection. Any error in a review is the answer 500: the server's failurePolicy decides the result.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -37,7 +36,7 @@ export interface WebhookServer {
   readonly port: number;
   /** From the next connection on. Throws when the two are no pair. */
   renew(pair: KeyPair): void;
-  /** Resolves when what is being answered is answered, after some seconds at the latest. */
+  /** Resolves when running requests are answered, after some seconds at the latest. */
   close(): Promise<void>;
 }
 

@@ -8,9 +8,9 @@ export interface CauseRecord {
   readonly at: string;
   /** `operator.reconciler` */
   readonly by: string;
-  /** What the reconciler worked on, as `Kind.group namespace/name`. */
+  /** The object of the reconciler, as `Kind.group namespace/name`. */
   readonly for: string;
-  /** Empty: it was so when this process started, and what was there before is not known. */
+  /** Empty: it was so when this process started, and the state before is not known. */
   readonly changes: readonly CauseChange[];
   /** How many more changes there were. */
   readonly more?: number;
@@ -66,9 +66,9 @@ function isStatusOnly(paths: readonly string[]): boolean {
 const FOLLOWS = /^(status\.|metadata\.(resourceVersion|generation|managedFields)(\W|$))/;
 
 /**
- * Of all that changed, what decided: what the plan was built from, not what only its comparison with the cluster saw (our own
- * last write, mostly); not what follows from earlier plans; and not what had only to be fetched. Each is reported if there is
- * nothing else.
+ * Returns the changes that decided: the inputs of the plan, not those that only its comparison with the cluster saw (mostly our own last
+ * write), nor those that follow from earlier plans, nor those that only had to be fetched. Each of these is reported if there is nothing
+ * else.
  */
 function reported(
   changes: readonly CauseChange[],
@@ -96,7 +96,7 @@ export function mergeCauses(earlier: readonly Cause[], later: readonly Cause[]):
     else
       merged[at] = {
         ...cause,
-        // What was fetched meanwhile has a past only from then on.
+        // The past of an object that was fetched meanwhile begins with the fetch.
         before: known.before === 'unknown' ? cause.before : known.before,
         paths: [...new Set([...known.paths, ...cause.paths])].slice(0, 8),
       };
@@ -119,7 +119,7 @@ export function parseCause(text: string | undefined): CauseRecord | undefined {
   }
 }
 
-/** As many changes as fit, at least one: the first, cut to what matters if need be. */
+/** As many changes as fit, at least one: the first, shortened if need be. */
 function bounded(record: CauseRecord): CauseRecord {
   const all = record.changes;
   const withFirst = (count: number, changes = all.slice(0, count)): CauseRecord => {

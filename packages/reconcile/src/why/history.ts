@@ -1,6 +1,6 @@
 import type { CauseRecord } from './cause.ts';
 
-/** What was written lately and why, in this process: a ring for each object, and a bounded size of all rings together. */
+/** The latest writes of this process with their causes: a ring for each object, and a bounded size of all rings together. */
 export interface History {
   record(object: string, entry: HistoryEntry): void;
   /** Newest first. */
@@ -17,8 +17,8 @@ const ENTRIES = 10;
 const CHARACTERS = 4 * 1024 * 1024;
 
 export function createHistory(): History {
-  // A line of text for each entry, newest first: a fifth of what the same records take as objects. There are many, and hardly any is
-  // ever read.
+  // A line of text for each entry, newest first: a fifth of the size of the same records as objects. There are many, and hardly any is ever
+  // read.
   const rings = new Map<string, string>();
   let size = 0;
 

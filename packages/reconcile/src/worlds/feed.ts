@@ -17,8 +17,8 @@ export interface Feed {
 }
 
 /**
- * Copies what informers hold into a table. Several informers (one a namespace, or one an alias) fill one table: it is
- * synced when all are.
+ * Copies the objects of informers into a table. Several informers (one a namespace, or one an alias) fill one table: it is synced when all
+ * are.
  */
 export function createFeed(
   table: Table<KubeObject>,
@@ -30,7 +30,7 @@ export function createFeed(
     for (const event of events) {
       if (event.type === 'upsert' || event.type === 'delete') {
         const { key } = event;
-        // With one informer the event says it all; with several another may hold the key.
+        // With one informer the event is complete; with several another may hold the key.
         const object =
           informers.length > 1 ? holderOf(informers, key) : event.type === 'upsert' ? event.object : undefined;
         if (object === undefined) table.delete(key);

@@ -1,5 +1,5 @@
-// Which fields of a kind a cache keeps: the union of what its readers declare. Kept in any case is the metadata that the
-// runtime itself needs: identity, labels, owners, finalizers, its own marks and managed fields.
+// The fields of a kind that a cache keeps: the union of its readers' declarations. The metadata that the runtime itself needs is always
+// kept: identity, labels, owners, finalizers, its own marks and managed fields.
 import {
   type CompiledLabelSelector,
   compileLabelSelector,
@@ -10,7 +10,7 @@ import { ReadErrors } from '../errors.ts';
 import { parsePath } from '../field-path.ts';
 import { INVENTORY_LABEL } from '../marks.ts';
 
-/** What one reader needs. */
+/** The need of one reader. */
 export interface FieldNeed {
   /** `spec.ports`, `metadata.annotations[example.com/key]`; undefined: the whole object. */
   readonly paths?: readonly string[];
@@ -112,7 +112,7 @@ function add({ fields }: Branch, [first, ...rest]: readonly string[]): void {
   add(next, rest);
 }
 
-/** Of annotations that are kept, kubectl's copy of the whole object is not: no reader needs it twice. */
+/** kubectl's copy of the whole object is not kept with other annotations: no reader needs it twice. */
 const ANNOTATIONS = 'metadata.annotations';
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 

@@ -1,5 +1,5 @@
-// Referenced data is fetched, not hoarded: the metadata of a kind is watched, and the content of exactly those objects is
-// fetched that something reads. What is no longer read is dropped.
+// Referenced data is fetched, not hoarded: the metadata of a kind is watched, and the content of exactly those objects is fetched that
+// something reads. Objects that are no longer read are dropped.
 import {
   backOff,
   type Client,
@@ -34,7 +34,7 @@ export interface ReferencedFeedOptions {
 
 /** Requests under way at a time: thousands at once would only wait in the client. */
 const CONCURRENCY = 64;
-/** From so many waiting keys of a namespace on, they are listed, if they are at least half of what the namespace has. */
+/** From this number of waiting keys of a namespace on, they are listed, if they are at least half of the namespace. */
 const MANY = 200;
 const PAGE = 500;
 const BACK_OFF = { firstMs: 200, longestMs: 30_000 };
@@ -77,12 +77,12 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
     },
   });
 
-  /** Brings the table up to what the metadata says of a key that something reads. */
+  /** Updates the table to the metadata's version of a key that is read. */
   function refresh(key: ObjectKey): void {
     const want = wanted.get(key);
     if (want === undefined || !isSynced() || signal.aborted) return;
     const latest = seen(key);
-    // The metadata watch already knows what is not there: no request is needed for that answer.
+    // The metadata watch already knows absent objects: that answer needs no request.
     if (latest === undefined) {
       table.delete(key);
       return;
@@ -138,7 +138,7 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
     return [...counts].find(isCrowded)?.[0];
   }
 
-  /** What the list does not have in the version of the metadata is fetched as usual afterwards. */
+  /** Objects that the list does not have in the version of the metadata are fetched as usual afterwards. */
   async function list(namespace: string): Promise<void> {
     for (const key of queue) if ((refOfKey(key).namespace ?? '') === namespace) listed.add(key);
     for (const key of listed) queue.delete(key);

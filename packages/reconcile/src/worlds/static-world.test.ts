@@ -52,7 +52,7 @@ function worldOf(given: Partial<ReconcilerDefinition<never>>, options: Partial<S
   const read = engine.derive<unknown>({ name: 'read', compute: (_key, tracker) => check(tracker) });
   return {
     world,
-    /** What a node would see. */
+    /** Returns the value that a node would see. */
     see<V>(by: (tracker: Tracker) => V): V | string {
       check = by;
       const root = engine.hold(read, 'once');

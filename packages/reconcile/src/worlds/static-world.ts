@@ -1,5 +1,5 @@
-// A world that holds exactly the objects it is given: for pure tests of reconcilers, and for previews without a cluster. It
-// shows what the caches of a real one would: aliases as one view, and of kinds that are only written our own objects alone.
+// A world with exactly the given objects: for pure tests of reconcilers, and for previews without a cluster. It shows the same as the
+// caches of a real one: aliases as one view, and only our own objects of kinds that are only written.
 import {
   type Client,
   groupOf,
@@ -33,7 +33,7 @@ interface KindTable {
   readonly kind: Kind;
   readonly table: Table<KubeObject>;
   readonly requirement: KindRequirement;
-  /** What a cache would keep; reading anything else throws. */
+  /** The fields that a cache would keep; reading any other throws. */
   readonly filter: FieldFilter;
 }
 
@@ -57,7 +57,7 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     access.put(id, given[id] ?? 'served');
     if ((given[id] ?? 'served') === 'served') table.synced();
   }
-  /** What was put last, by the kind that it is seen as: a table makes its own of what it is given. */
+  /** The last object, by the kind that it is seen as: a table makes its own copy. */
   const written = new Map<string, KubeObject>();
   const put = (object: KubeObject) => {
     const found = tables.get(idOf(object));

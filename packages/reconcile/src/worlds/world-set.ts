@@ -1,5 +1,5 @@
-// Which worlds there are, by role. A set that is not complete answers for the worlds that it has, and makes reads of any
-// other wait: "there is no such cluster" is said only once all of a role are known.
+// The worlds by role. A set that is not complete answers for the worlds that it has, and makes reads of any other wait: the absence of a
+// cluster is confirmed only once all of a role are known.
 import type { Engine, Table, Tracker } from '../engine/index.ts';
 import { LOCAL, type Role } from '../reconciler.ts';
 import type { World } from './world.ts';
@@ -19,7 +19,7 @@ export interface WorldSet {
   complete(role: Role): void;
 }
 
-/** `roles`: all that are read or written. Those besides `local` are incomplete until it is said that they are complete. */
+/** `roles`: all that are read or written. Those besides `local` are incomplete until they are declared complete. */
 export function createWorldSet(engine: Engine, roles: readonly Role[]): WorldSet {
   const worlds = new Map<string, World>();
   const roleOf = new Map<string, Role>();

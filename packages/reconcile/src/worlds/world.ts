@@ -19,7 +19,7 @@ export interface WorldOptions extends KindCachesOptions {
 
 export interface World extends Target {
   readonly name: string;
-  /** What an operator writes through: the same caches, and its own account. */
+  /** Returns the target of an operator's writes: the same caches, and its own account. */
   targetFor(operator: string): Target;
   /** The kinds that the caches have, or get when a part that needs them is switched on. */
   readonly kinds: readonly Kind[];
@@ -29,18 +29,18 @@ export interface World extends Target {
   readTable(kind: Kind): Table<KubeObject> | undefined;
   /** The only names of a kind that are read; undefined: all. */
   readsOnly(kind: Kind): readonly string[] | undefined;
-  /** Whether reads of a kind reach into a namespace: where none do, nothing may be said to be absent. */
+  /** Whether reads of a kind reach into a namespace: where none do, no object may be taken for absent. */
   covers(kind: Kind, namespace: string | undefined): boolean;
-  /** Never known: what reads outside the watched namespaces wait for. */
+  /** Never known: reads outside the watched namespaces wait for it. */
   readonly beyond: Table<KubeObject>;
   /** The table in which our own children of a kind are. */
   childTable(kind: Kind): Table<KubeObject> | undefined;
   /** Whether the cache holds all of an object of a kind, and not only the fields that its readers declare. */
   keepsWhole(kind: Kind): boolean;
-  /** Objects that carry annotations of an inventory: originals of patched fields, or what is shared in them. */
+  /** Objects that carry annotations of an inventory: originals of patched fields, or digests of shared ones. */
   markIndex(kind: Kind): Index<KubeObject> | undefined;
   indexOf(index: KindIndex): Index<KubeObject> | undefined;
-  /** What Kubernetes' garbage collector would remove with an object, among the children that are cached. */
+  /** Returns the objects that Kubernetes' garbage collector would remove with an object, among the cached children. */
   ownedBy(owner: KubeObject): readonly { kind: Kind; object: KubeObject }[];
   /** Every child of ours that is cached. */
   children(): readonly { kind: Kind; object: KubeObject }[];
@@ -48,20 +48,20 @@ export interface World extends Target {
   peek(kind: Kind): readonly KubeObject[];
   /** By kind id: whether the kind can be read. */
   readonly access: Table<Access>;
-  /** By kind id: what its watch suffers from; nothing while it is open. */
+  /** The problem of each watch, by kind id; none while it is open. */
   readonly watchProblems: Table<WatchProblem>;
   /** True once every kind that is not optional has been listed. */
   readonly isSynced: boolean;
   /** True while every informer has an open watch. */
   readonly isCurrent: boolean;
-  /** What is not listed yet, and why. */
+  /** Returns the kinds that are not listed yet, with the reasons. */
   waitingFor(): string[];
   /** Whether the caches of these kinds are recent enough to delete on. */
   isFresh(kinds: readonly Kind[], maxAgeMs: number): boolean;
   staleness(): ReadonlyMap<string, number>;
   /** Tries kinds that are not served or forbidden again at once. */
   poke(): void;
-  /** Caches what a part needs that can be switched off, until the function that it returns is called. */
+  /** Caches the kinds that an optional part needs, until the returned function is called. */
   use(kindIds: readonly string[]): () => void;
   /** Stops informers; everything in the tables becomes unknown. */
   stop(): Promise<void>;
@@ -222,7 +222,7 @@ function isChild(object: KubeObject): boolean {
   return object.metadata.labels?.[INVENTORY_LABEL] !== undefined;
 }
 
-/** Named by the tables of all worlds, in what a reconcile waits for. */
+/** The name of these tables in all worlds, for the unknowns of a reconcile. */
 export const BEYOND = 'outside the watched namespaces';
 
 /** The inventories whose annotations a foreign object carries. */

@@ -1,4 +1,4 @@
-// What was injected, when and where: the part of a failure report that shows what the world did.
+// The injected faults with their time and place, for failure reports.
 import type { ApiRequest } from '@capstan/kube';
 
 export interface InjectedFault {

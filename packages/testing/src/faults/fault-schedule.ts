@@ -2,7 +2,7 @@
 // watch. At most one fault befalls one occasion.
 import type { SeededRandom } from '../random.ts';
 
-/** What can befall a request. */
+/** The faults of a request. */
 export type RequestFault =
   /** It never reached the server; the caller sees a refused connection (surely not sent) or a reset (perhaps sent). */
   | 'refused'
@@ -21,10 +21,10 @@ export type RequestFault =
   /** Answered late: either the request or the answer was held up. */
   | 'slow';
 
-/** What can befall the opening of a watch. */
+/** The faults of opening a watch. */
 export type OpeningFault = 'refused' | 'hung' | 'throttled' | 'unavailable' | 'expired' | 'slow';
 
-/** What can befall a batch of events. Within one stream the order of events never changes: no server does that. */
+/** The faults of a batch of events. Within one stream the order of events never changes: no server does that. */
 export type BatchFault =
   /** The connection breaks within or right before the batch. */
   | 'cut'
@@ -44,15 +44,15 @@ export type BatchFault =
 export type Rates<Fault extends string> = Partial<Record<Fault, number>>;
 
 export interface FaultSchedule {
-  /** Probabilities per request; what is not named does not happen. */
+  /** Probabilities per request. A fault without a probability does not happen. */
   requests?: Rates<RequestFault>;
   /** Probabilities per opening of a watch. */
   openings?: Rates<OpeningFault>;
   /** Probabilities per batch. */
   batches?: Rates<BatchFault>;
-  /** Of slow requests, delayed and overtaken batches, in milliseconds; default 1 to 20,000. */
+  /** The delay of slow requests, delayed and overtaken batches, in milliseconds; default 1 to 20,000. */
   delayMs?: readonly [min: number, max: number];
-  /** Of throttled answers, in seconds; default 1 to 5. */
+  /** The pause of throttled answers, in seconds; default 1 to 5. */
   retryAfterSeconds?: readonly [min: number, max: number];
 }
 
@@ -85,8 +85,8 @@ export const BATCH_FAULTS: readonly BatchFault[] = [
 ];
 
 /**
- * A schedule for a seed: some faults, chosen at random, each with a rate of its own. Leaving most of them out most of the
- * time finds more than mixing all of them always, because one frequent fault hides what another would have led to.
+ * A schedule for a seed: some faults, chosen at random, each with a rate of its own. Leaving most of them out most of the time finds more
+ * than mixing all of them always, because one frequent fault hides the effects of another.
  */
 export function randomSchedule(random: SeededRandom): FaultSchedule {
   const rates = <Fault extends string>(faults: readonly Fault[]): Rates<Fault> => {

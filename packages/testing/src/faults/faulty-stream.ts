@@ -81,7 +81,7 @@ export async function* faultyStream(inner: WatchStream, options: FaultyStreamOpt
   }
 }
 
-/** What the streams of one transport know of each other: that something was delivered. */
+/** The shared knowledge of the streams of one transport: whether something was delivered. */
 export interface Traffic {
   delivered(): void;
   /** Calls back at every delivery; returns how to stop that. */

@@ -1,7 +1,7 @@
-// A network and a server that misbehave, by seed. It wraps any Transport and injects what a schedule says: refused, lost,
-// hung, slow and failing requests; watches that do not open, break, end, expire, repeat, lag, overtake one another or fall
-// silent; and the death of the process between any two writes. Everything it does is legal for a real API server seen over
-// a real network, so code that is correct must come through it. The same seed on the same clock injects the same faults.
+// A network and a server that misbehave, by seed. It wraps any Transport and injects the faults of a schedule: refused, lost, hung, slow
+// and failing requests; watches that do not open, break, end, expire, repeat, lag, overtake one another or fall silent; and the death of
+// the process between any two writes. Every fault is legal for a real API server seen over a real network, so correct code must survive it.
+// The same seed on the same clock injects the same faults.
 import type { ApiRequest, ApiResponse, Clock, Transport, WatchStream } from '@capstan/kube';
 import { connectionRefused, connectionReset, requestTimedOut } from '../errors.ts';
 import type { SeededRandom } from '../random.ts';
@@ -14,7 +14,7 @@ import { pause } from './pause.ts';
 import { expired, serverStatus } from './server-status.ts';
 
 export interface FaultyTransport extends Transport {
-  /** What was injected so far, oldest first. */
+  /** The injected faults, oldest first. */
   readonly faults: readonly InjectedFault[];
   /** Writes that the server carried out through this transport; dry runs do not count. */
   readonly writes: number;

@@ -1,5 +1,5 @@
-// The life and death of one incarnation's connections. A dead process hears nothing any more: what it waits for stays
-// unanswered, until the one that cleans up aborts the request or closes the transport.
+// The life and death of one incarnation's connections. A dead process receives nothing any more: its requests stay unanswered until the
+// clean-up aborts them or closes the transport.
 import { connectionClosed, requestAborted } from '../errors.ts';
 
 export interface Mortality {
@@ -42,7 +42,7 @@ export function createMortality(address: string): Mortality {
     },
     alive<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
       if (dead) {
-        // What becomes of it reaches nothing any more.
+        // The result reaches no reader any more.
         promise.catch(() => {});
         return hang(signal);
       }

@@ -1,4 +1,4 @@
-// The answers of a server that refuses: the Status object of the Kubernetes API, with what clients look at.
+// The answers of a server that refuses: the Status object of the Kubernetes API, with the fields that clients read.
 import type { ApiResponse } from '@capstan/kube';
 
 /** A refusal as a response; `retryAfterSeconds` goes into header and details as the real server's does. */

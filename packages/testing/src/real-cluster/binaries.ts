@@ -32,7 +32,7 @@ export function findBinaries({ env = process.env }: BinariesOptions = {}): Binar
   };
 }
 
-/** The folder of KUBEBUILDER_ASSETS, when it has what a control plane takes at least. */
+/** The folder of KUBEBUILDER_ASSETS, if it has the minimum of a control plane. */
 export function givenFolder(env: Readonly<Record<string, string | undefined>>): string | undefined {
   const folder = env['KUBEBUILDER_ASSETS'] ?? '';
   if (folder === '') return undefined;
@@ -45,7 +45,7 @@ export type BuildRecord = Record<string, { bytes: number; sha256: string }>;
 /** Written beside the programs when all of them are there. */
 export const BUILD_RECORD = 'build.json';
 
-/** What was built into this folder; undefined when the build did not come to its end. */
+/** The record of the build in this folder; undefined if the build did not finish. */
 export function buildRecord(folder: string): BuildRecord | undefined {
   try {
     const record = JSON.parse(readFileSync(join(folder, BUILD_RECORD), 'utf8')) as BuildRecord;

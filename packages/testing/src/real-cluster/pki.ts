@@ -9,7 +9,7 @@ export interface RealPki {
   readonly admin: CertificateAndKey;
   /** Issues a client certificate: the API server knows its bearer by this name and these groups. */
   user(name: string, groups?: readonly string[]): Promise<CertificateAndKey>;
-  /** Paths of what kube-apiserver and the controller manager are given. */
+  /** The paths of the files for kube-apiserver and the controller manager. */
   readonly files: Record<'ca' | 'serverCertificate' | 'serverKey' | 'signingKey', string>;
 }
 

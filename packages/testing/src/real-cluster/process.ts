@@ -8,13 +8,13 @@ import type { Readable, Writable } from 'node:stream';
 export interface ProcessOptions {
   program: string;
   args: readonly string[];
-  /** Removed when this process dies without having closed what it started. */
+  /** The folder is removed if this process dies without having closed the program. */
   folder: string;
 }
 
 export interface RunningProcess {
   readonly pid: number | undefined;
-  /** What it printed last, for messages. */
+  /** Returns the last lines that it printed, for messages. */
   lastLines(count?: number): string[];
   readonly hasExited: boolean;
   readonly exited: Promise<void>;

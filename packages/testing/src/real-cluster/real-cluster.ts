@@ -24,7 +24,7 @@ import { type RunningProcess, startProcess } from './process.ts';
 import { type SimulatedNodes, simulateNodes } from './simulated-nodes.ts';
 
 export interface RealClusterOptions {
-  /** Default: what KUBEBUILDER_ASSETS or the cache offers. */
+  /** Default: the programs of KUBEBUILDER_ASSETS or of the cache. */
   binaries?: Binaries;
   /** The controller manager: all controllers, or those named as its --controllers flag takes them. Default: none. */
   controllers?: boolean | readonly string[];
@@ -61,11 +61,11 @@ export interface RealCluster {
   interrupt(part: 'etcd' | 'kube-apiserver'): Promise<void>;
   /** Starts a part that was interrupted, and resolves when the server answers. */
   resume(part: 'etcd' | 'kube-apiserver'): Promise<void>;
-  /** Removes the history of etcd: what watches from an older version gets 410 Gone. */
+  /** Removes the history of etcd: watches from an older version get 410 Gone. */
   compact(): Promise<void>;
-  /** Of the parts, for measurements. */
+  /** The process ids of the parts, for measurements. */
   readonly pids: Readonly<Partial<Record<Program, number>>>;
-  /** What a part printed last. */
+  /** The last lines that a part printed. */
   logs(part: Program): string[];
   /** Ends every process and removes the data; resolves when both are done. */
   close(): Promise<void>;

@@ -45,7 +45,7 @@ export async function simulateNodes(options: SimulatedNodesOptions): Promise<Sim
   const pods = createInformer({ client, kind: Pod, clock, random, logger: silentLogger });
   const running = new Map<string, Promise<void>>();
   let turn = 0;
-  // One write at a time a pod; what changed meanwhile is re-checked when its turn comes.
+  // Write once at a time for each pod. Changes meanwhile are checked in the next turn.
   const tend = (pod: Pod) => {
     const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
     const before = running.get(key) ?? Promise.resolve();
@@ -54,7 +54,7 @@ export async function simulateNodes(options: SimulatedNodesOptions): Promise<Sim
         ended.signal.aborted ? undefined : step(options, pods.get(key) ?? pod, names[turn++ % names.length] ?? ''),
       )
       .catch((error: unknown) => {
-        // Another client was faster; the event of what they did brings us back.
+        // Another client was faster; the event of its write wakes us again.
         if (!isConflict(error) && !isNotFound(error) && !ended.signal.aborted) throw error;
       })
       .finally(() => {

@@ -19,8 +19,8 @@ export interface Places {
 }
 
 /**
- * Every right of an operator, but those of the manager (Leases, digest key, Secrets with kubeconfigs, Events), which no stage
- * runs. What the manager needs does not depend on the operator, and `capstan up` runs it under the generated roles.
+ * Returns every right of an operator, except those of the manager (Leases, digest key, Secrets with kubeconfigs, Events), which no stage
+ * runs. The manager's rights do not depend on the operator, and `capstan up` runs it under the generated roles.
  */
 export function rightsOf(operator: Operator, { namespace, watchNamespaces }: Places): readonly Right[] {
   const rules = rulesOf(operator);

@@ -17,7 +17,7 @@ const Note = defineKind({
 });
 const metadata = { namespace: 'default', name: 'n' };
 
-/** The rights that a program used and did not use while it made what one note asks for. */
+/** Returns the rights that a program used and did not use while it reconciled one note. */
 async function audited(reconcilers: readonly Reconciler[]) {
   const clock = createVirtualClock();
   const random = createRandom(1);

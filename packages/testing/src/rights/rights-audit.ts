@@ -9,7 +9,7 @@ import type { Operator } from '@capstan/reconcile';
 import { describeRight, isAllowedBy, type Places, type Right, rightsOf } from './right.ts';
 
 export interface RightsAudit {
-  /** The same transport; what goes through it counts as the program's. */
+  /** Wraps a transport: its requests count as the program's. */
   over(inner: Transport): Transport;
   /** The rights that were used and those that were not, as lines. */
   result(): { readonly used: readonly string[]; readonly unused: readonly string[] };

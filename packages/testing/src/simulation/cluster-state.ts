@@ -1,4 +1,4 @@
-// What two histories are compared by: the objects of a cluster without what differs between any two runs.
+// The state by which two histories are compared: the objects of a cluster without the values that differ between any two runs.
 import { diff, equal, type Kind, type KubeObject, keyOfObject, kindId } from '@capstan/kube';
 import type { TestCluster } from '../cluster.ts';
 
@@ -20,7 +20,7 @@ export async function stateOf(
   return state;
 }
 
-/** What is missing, different or left over, one sentence each. */
+/** Returns a sentence for each missing, different or additional object. */
 export function differences(expected: State, actual: State): string[] {
   const problems: string[] = [];
   for (const [id, object] of expected) {
@@ -36,7 +36,7 @@ export function differences(expected: State, actual: State): string[] {
   return problems;
 }
 
-/** Without what differs between any two histories: identities, versions, times, and the causes that depend on the order of events. */
+/** Removes the values that differ between any two histories: identities, versions, times, and causes that depend on the order of events. */
 function normalised(object: KubeObject, dropped: ReadonlySet<string>): unknown {
   const {
     uid: _uid,

@@ -1,10 +1,10 @@
-// What people do to the cluster in a simulation, by seed: the same moves with and without faults.
+// The actions of users in a simulation, by seed: the same moves with and without faults.
 import { type Client, ConfigMap, Deployment, isNotFound, type KubeObject, Secret } from '@capstan/kube';
 import type { SeededRandom } from '../random.ts';
 import { Fleet, Site } from './simulated-operator.ts';
 
 export interface Move {
-  /** What is done, for failure reports. */
+  /** The name of the action, for failure reports. */
   readonly name: string;
   /** Time that passes before. */
   readonly afterMs: number;
@@ -153,7 +153,7 @@ async function drift(client: Client, name: string): Promise<void> {
   );
 }
 
-/** People act on what may not be there (any more). */
+/** Users may act on objects that do not exist (any more). */
 async function quiet(work: Promise<unknown>): Promise<void> {
   try {
     await work;

@@ -104,7 +104,7 @@ export const site = reconciler<Site, { ports: Record<string, string> }>({
     const ports: Record<string, string> = {};
     for (const page of Object.keys(pages).toSorted()) ports[page] = memory.own?.ports[page] ?? `port-of-${page}`;
     if (hash === undefined) {
-      // Invalid input never destroys: what is there stays.
+      // Invalid input never destroys: existing children stay.
       return plan({
         conditions: [ready.isFalse('SecretMissing', `Secret ${owner.spec.secret} is missing: create it`)],
         memory: { ports },

@@ -61,7 +61,7 @@ export interface WatchedAccount {
   check(): void;
 }
 
-/** The same transport, which remembers what the server denied. */
+/** Wraps a transport, and remembers the requests that the server denied. */
 export function watchedAccount(inner: Transport): WatchedAccount {
   const denied = new Set<string>();
   const check = (line: string, answer: object) => {

@@ -9,7 +9,7 @@ const map = (resourceVersion: string, labels: Record<string, string> = {}) => ({
 });
 const write: ApiRequest = { method: 'PUT', path: '/api/v1/namespaces/x/configmaps/a' };
 
-/** A server whose watch brings what the test lets it bring, and ends when the test says so. */
+/** A server whose watch delivers the events of the test, and ends when the test ends it. */
 function scripted(answer: ApiResponse) {
   const events: WatchEvent[] = [];
   let hasEnded = false;

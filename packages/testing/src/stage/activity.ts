@@ -1,7 +1,6 @@
-// When a program that talks to a server over real connections is at rest. That cannot be known for certain from outside, but
-// nearly: no request is under way; every open watch has brought the writes that went through these transports and that it
-// must bring (its kind, its namespace, its labels); and for a moment nothing has arrived. What the server does by itself,
-// later than that moment, is not waited for.
+// Decides when a program that talks to a server over real connections is at rest. That cannot be known for certain from outside, but
+// nearly: no request is under way; every open watch has brought the writes that went through these transports and that it must bring (its
+// kind, its namespace, its labels); and for a moment nothing has arrived. Later actions of the server itself are not waited for.
 import {
   type ApiRequest,
   type ApiResponse,
@@ -37,7 +36,7 @@ export function createActivity(): Activity {
   /** Whether events may be on their way: since the last rest something was written, or a watch opened that has some to bring. */
   let isStirred = false;
   const watches = new Set<OpenWatch>();
-  /** What the watches read that the server has ended, until their clients ask for it again. */
+  /** The selections of watches that the server has ended, until their clients open them again. */
   const lapsed = new Set<string>();
   const history = createVersionHistory();
   const note = () => {
@@ -140,7 +139,7 @@ function openWatch({ path, query = {} }: ApiRequest): OpenWatch {
   const selector = labelSelector === undefined ? undefined : parseLabelSelector(labelSelector);
   return {
     ...placeOf(path),
-    // By fields, or of an object that is gone by labels, it is not known here what a watch brings: nothing is demanded of it.
+    // For a field selector, or a deleted object with a label selector, the matching events are not known here: none is demanded.
     matches: (labels) =>
       fieldSelector === undefined && (!selector || (labels !== undefined && selector.matches(labels))),
     latest: 0n,
@@ -171,7 +170,7 @@ function placeOf(path: string): { collection: string; namespace: string | undefi
   return { collection: `${group}/${parts[isNamespaced ? 2 : 0] ?? ''}`, namespace };
 }
 
-/** What a request has changed; undefined when nothing, or when the answer does not tell. */
+/** Returns the change by a request; undefined if there is none, or the answer does not show it. */
 function writeOf({ method, path, query }: ApiRequest, { status, body }: ApiResponse): Write | undefined {
   if (method === 'GET' || query?.['dryRun'] !== undefined || status >= 300) return undefined;
   const { kind, metadata, details } = body as KubeObject & { details?: { uid?: string } };
@@ -205,7 +204,7 @@ async function* followed(
   }
 }
 
-/** What a list or a watch reads: both have the same path. */
+/** Returns the selection of a list or a watch: both have the same path. */
 function selectionOf({ path, query: { labelSelector = '', fieldSelector = '' } = {} }: ApiRequest): string {
   return [path, labelSelector, fieldSelector].join('\n');
 }

@@ -18,7 +18,7 @@ const MOMENT_MS = 250;
 const PATIENCE_MS = 4_000;
 
 export function createCollector(cluster: RealCluster): Collector {
-  /** What it began with. */
+  /** The state at its start. */
   let known: string | undefined;
   let waitingSince: number | undefined;
 

@@ -1,4 +1,4 @@
-// What a test left on a server that the next one uses too: everything but what the server created for itself.
+// Removes the remains of a test from a server that the next one uses too: everything but the server's own objects.
 import {
   type Client,
   CustomResourceDefinition,
@@ -50,10 +50,10 @@ export async function emptyCluster(client: Client, kept: (name: string) => boole
   }
 }
 
-/** Whether the garbage collector has work: an object is there whose owners are all gone, or that waits for what it owns. */
+/** Returns whether the garbage collector has work: an object whose owners are all gone, or that waits for its dependents. */
 export async function hasGarbage(client: Client): Promise<boolean> {
   const all = (await Promise.all((await changeableKinds(client)).map((kind) => listed(client, kind)))).flat();
-  // What is kept can own something, too: a CRD has children of the one that is started with it.
+  // Objects that are kept may own others: a CRD has children of the program that is started with it.
   const kept = (await Promise.all([client.list(CustomResourceDefinition), client.list(Namespace)])).flatMap(
     ({ items }): readonly KubeObject[] => items,
   );
@@ -88,7 +88,7 @@ async function listed(client: Client, kind: DiscoveredKind): Promise<KubeObject[
 
 async function emptyKind(client: Client, kind: DiscoveredKind, isCustom: boolean): Promise<void> {
   for (const { metadata } of await listed(client, kind)) {
-    // In the server's own namespaces, too, what is of a custom kind is a test's.
+    // Objects of custom kinds belong to a test, also in the server's own namespaces.
     if (!isCustom && isOwn(kind, metadata)) continue;
     const { name = '', namespace, finalizers = [] } = metadata;
     const ref = namespace === undefined ? { name } : { name, namespace };

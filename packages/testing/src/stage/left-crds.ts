@@ -17,7 +17,7 @@ import {
 import { TestingErrors } from '../errors.ts';
 import { emptyCluster } from './empty-cluster.ts';
 
-/** What stages have created on one server: lives as long as that. */
+/** The CRDs that stages have created on one server. It lives as long as the server. */
 export type LeftCrds = Map<string, Left>;
 
 interface Left {
@@ -38,7 +38,7 @@ const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const POLL_MS = 20;
 const SERVE_MS = 20_000;
 
-/** Empties the server, and sees to it that it serves exactly these kinds, and what the test adds. */
+/** Empties the server, and makes it serve exactly these kinds, and those that the test adds. */
 export async function openCrds(
   client: Client,
   left: LeftCrds,
@@ -95,7 +95,7 @@ export async function openCrds(
       async request(request) {
         const { method, path, query = {} } = request;
         if (method === 'POST' && path === CRDS && query['dryRun'] === undefined) return create(request, inner);
-        // The one that asks otherwise finds what this stage has made, and nothing else.
+        // Another client sees only the CRDs of this stage.
         if (path.startsWith(CRDS)) await discard([...unclaimed]);
         const answer = await inner.request(request);
         const isChange = path.startsWith(`${CRDS}/`) && (method === 'PUT' || method === 'PATCH');
@@ -130,7 +130,7 @@ async function untilServed(client: Client, name: string): Promise<void> {
     const { spec, status } = await client.get(CustomResourceDefinition, { name });
     const isEstablished = status?.conditions?.some((one) => one.type === 'Established' && one.status === 'True');
     if (!isEstablished) return false;
-    // Its versions are said to be served a moment before they are, and are served for a moment after they no longer should be.
+    // A version is reported as served a moment before it is, and stays served for a moment after its end.
     const checks = spec.versions.map(async (version) => {
       const path = `/apis/${spec.group}/${version.name}/${spec.names.plural}`;
       const answer = await client.request({ method: 'GET', path, query: { limit: '1' } }).catch(() => undefined);

@@ -1,6 +1,6 @@
-// A cluster on which a program lives several lives: it dies between any two writes, and the next one finds what it left. As
-// on a stage, the server is the one that the environment chooses, time is the test's, and each life has exactly the role that
-// is generated for the operators: a denied request fails the test.
+// A cluster on which a program lives several lives: it dies between any two writes, and the next one finds its remains. As on a stage, the
+// environment chooses the server, time is the test's, and each life has exactly the role that is generated for the operators: a denied
+// request fails the test.
 import type { Client } from '@capstan/kube';
 import type { Operator, Runtime } from '@capstan/reconcile';
 import type { FaultSchedule } from '../faults/fault-schedule.ts';

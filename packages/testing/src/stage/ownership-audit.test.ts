@@ -17,7 +17,7 @@ const ref = (name: string) => ({ namespace: 'default', name });
 const configMap = (name: string): ConfigMapObject => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: ref(name) });
 const uidOf = (object: ConfigMapObject) => object.metadata.uid ?? '';
 
-/** Does something as the program, on a cluster with an object of the user, and gives what the audit says. */
+/** Acts as the program on a cluster with an object of the user, and returns the report of the audit. */
 async function audited(
   act: (program: Client, users: ConfigMapObject, user: Client) => Promise<unknown>,
   ruled?: string,

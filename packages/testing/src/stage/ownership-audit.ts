@@ -1,10 +1,10 @@
-// Holds every test on a stage to one rule: the program deletes and replaces only objects that it created. What it created is
-// known by the uid in the answer that created it, so no label, name or annotation can deceive the audit.
+// Holds every test on a stage to one rule: the program deletes and replaces only objects that it created. These are known by the uid in the
+// answer to their creation, so no label, name or annotation can deceive the audit.
 import type { ApiRequest, ApiResponse, KubeObject, Transport } from '@capstan/kube';
 import { TestingErrors } from '../errors.ts';
 
 export interface OwnershipAudit {
-  /** The same transport; what goes through it counts as the program's. */
+  /** Wraps a transport: its requests count as the program's. */
   over(inner: Transport): Transport;
   /** Throws when the program deleted or replaced an object that it did not create. */
   check(): void;

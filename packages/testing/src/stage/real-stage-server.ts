@@ -1,7 +1,6 @@
-// A real kube-apiserver under a stage. Starting one takes seconds, so the stages of a test file share it, one after the other:
-// each begins by removing what the one before it left (but not the CRDs that it needs too: left-crds.ts). The
-// program's clock is the test's all the same: time stands still until the test moves it, and rest is when the connections
-// are at rest, and threads that make keys.
+// A real kube-apiserver under a stage. Starting one takes seconds, so the stages of a test file share it, one after the other: each begins
+// by removing the remains of the one before (but not the CRDs that it needs too: left-crds.ts). The program's clock is the test's all the
+// same: time stands still until the test moves it. Rest means that the connections are at rest, and the threads that create keys.
 import { type CustomResourceDefinition, createClient, silentLogger, sleep, systemClock } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
 import type { SeededRandom } from '../random.ts';
@@ -32,7 +31,7 @@ export async function realStageServer(
     throw error;
   }
   const activity = createActivity();
-  // The program's time begins with the server's: what compares the two must not find months between them.
+  // The program's time begins with the server's: a comparison of the two must not find months between them.
   const workerRest = createWorkerRest(isBusy);
   const outside = async () => (await activity.rest()) || workerRest();
   const clock = createVirtualClock({ start: systemClock.now(), outside });

@@ -6,7 +6,7 @@ export interface RecordingTransport extends Transport {
   readonly writes: readonly string[];
   /** Every request but watches, in the same form. */
   readonly requests: readonly string[];
-  /** Forgets what was recorded. */
+  /** Forgets the recorded requests. */
   clear(): void;
 }
 

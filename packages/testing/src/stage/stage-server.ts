@@ -7,18 +7,18 @@ import type { Account } from './account.ts';
 
 export interface StageServer {
   readonly name: ServerName;
-  /** Of the program and the test; a real server has its own. */
+  /** The clock of the program and the test; a real server has its own. */
   readonly clock: VirtualClock;
   /** The administrator's. */
   readonly client: Client;
   transport(account: Account): Promise<Transport>;
   /** Whether the server has ended a watch (it does when a definition changes) that the program has yet to open again. */
   hasLapsedWatch(): boolean;
-  /** The test has made what is given: nothing of another stage is there any more. */
+  /** Called once the given objects exist: no object of another stage is left. */
   begin(): Promise<void>;
   /** After the test's clock has moved: the server's own has too. */
   pass(ms: number): Promise<void>;
-  /** Gives the server a moment to collect; whether nothing is left whose owners are gone, or that waits for what it owns. */
+  /** Gives the server a moment to collect. Returns whether no object is left whose owners are gone, or that waits for its dependents. */
   collect(): Promise<boolean>;
   /** Leaves nothing of the test behind. */
   close(): Promise<void>;

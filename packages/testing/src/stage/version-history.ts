@@ -1,5 +1,5 @@
-// What is known of the versions of each collection, from answers to writes and from what watches brought: a watch that resumes
-// at the last of them has nothing to bring at first, and need not be waited for.
+// The known versions of each collection, from answers to writes and from events of watches. A watch that resumes at the last of them has no
+// events to bring at first, and need not be waited for.
 import type { KubeObject, WatchEvent } from '@capstan/kube';
 
 export interface VersionHistory {

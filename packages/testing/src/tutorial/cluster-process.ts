@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-/** Runs a command that starts `capstan up` until it says that it is ready; the returned function ends it in order. */
+/** Runs a command that starts `capstan up` until it reports that it is ready; the returned function ends it in order. */
 export async function startClusterProcess(
   program: string,
   args: readonly string[],

@@ -1,7 +1,7 @@
-// A tutorial as a test: every `sh` block of its page, in its order, with the real kubectl on an embedded cluster of its own; and the
-// block without a language that follows one is what it must print (`…` stands for anything). Only what looks is repeated until
-// it shows what is expected, as a reader would who looks again. A page of the package runs from the installed package, and each of its
-// blocks as one paste: nothing is repeated.
+// A tutorial as a test: every `sh` block of its page, in its order, with the real kubectl on an embedded cluster of its own. The block
+// without a language that follows one is its expected output (`…` stands for anything). Only reading commands are repeated until they show
+// the expected output, as a reader would repeat them. A page of the package runs from the installed package, and each of its blocks as one
+// paste: nothing is repeated.
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -27,9 +27,9 @@ export interface TutorialOptions {
   page: string;
   /** Runs the page of a package in its place: its first block installs the tarball that is in the folder above. */
   installed?: { readonly text: string; readonly tarball: string };
-  /** In the environment of the cluster besides what is there. */
+  /** Additional variables for the environment of the cluster. */
   env?: Readonly<Record<string, string>>;
-  /** Called with what takes things down again. */
+  /** Called with a function that takes things down again. */
   after(end: () => Promise<void> | void): void;
 }
 
@@ -101,7 +101,7 @@ function adapted(command: string, place: string, folder: string): string {
     .replaceAll(/(?<=^|\$\(|^until )kubectl /gm, `"${KUBECTL}" `);
 }
 
-/** What a script of the workspace runs. */
+/** Returns the program that a script of the workspace runs. */
 function programOf(script: string): string {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;

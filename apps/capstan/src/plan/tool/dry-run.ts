@@ -141,7 +141,7 @@ function lastAppliedOf(live: KubeObject | undefined): Json | undefined {
   }
 }
 
-/** The manifest with what the tool adds to it. */
+/** The manifest with the tool's additions. */
 function modifiedBy(tool: Tool, manifest: UnknownObject): UnknownObject {
   const { metadata } = manifest;
   if (tool.name === 'helm') {
@@ -163,7 +163,7 @@ function withoutNulls<T>(value: T): T {
   return Object.fromEntries(kept.map(([key, one]) => [key, withoutNulls(one)])) as T;
 }
 
-/** Without what only the server writes. */
+/** Removes the fields that only the server writes. */
 function contentOf(object: KubeObject): Json {
   const { metadata, status: _status, ...content } = object as KubeObject & { status?: unknown };
   const { labels, annotations, finalizers, ownerReferences } = metadata;

@@ -1,7 +1,7 @@
-// The deprecated ControllerConfig, laid over everything else as it always was: after the template, the defaults and what
-// the manager adds. Lists that were replaced as a whole are so here (ports, args, tolerations, pull secrets); env, volumes
-// and mounts are added, and win over what has their name. Selector labels are put back at the end: the old manager lost
-// them to a pod label of the same name, and the Deployment with them.
+// The deprecated ControllerConfig, laid over everything else as it always was: after the template, the defaults and the manager's
+// additions. Lists that were replaced as a whole are replaced here too (ports, args, tolerations, pull secrets). Env, volumes and mounts
+// are added, and win over entries with the same name. Selector labels are restored at the end: the old manager lost them to a pod label of
+// the same name, and the Deployment with them.
 import type {
   Affinity,
   Container,
@@ -26,7 +26,7 @@ export const CONTROLLER_CONFIG_KIND = 'ControllerConfig';
 export const CONTROLLER_CONFIG_API_VERSION = 'pkg.crossplane.io/v1alpha1';
 
 export interface ControllerConfigSpec {
-  /** Of the pods. */
+  /** The metadata of the pods. */
   readonly metadata?: {
     readonly annotations?: Readonly<Record<string, string>>;
     readonly labels?: Readonly<Record<string, string>>;
@@ -63,7 +63,7 @@ export interface ControllerConfig {
   readonly spec?: ControllerConfigSpec;
 }
 
-/** What kubectl and servers leave on objects, which never was configuration. */
+/** Annotations that kubectl and servers leave on objects, and that never were configuration. */
 export const BOOKKEEPING_ANNOTATIONS = ['kubectl.kubernetes.io/last-applied-configuration'];
 
 /** The runtime with the ControllerConfig laid over it. */
@@ -102,7 +102,7 @@ export function overlayControllerConfig(
   };
 }
 
-/** The labels and annotations that are meant for what is built from a ControllerConfig; undefined where there are none. */
+/** Returns the labels and annotations for the objects that are built from a ControllerConfig; undefined if there are none. */
 export function configuredMetadata({ labels, annotations }: ControllerConfig['metadata']): {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;

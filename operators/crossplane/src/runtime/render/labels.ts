@@ -21,7 +21,7 @@ export function podLabels(revision: RevisionIdentity): Record<string, string> {
   return { [REVISION_LABEL]: labelValue(revision.name), ...packageLabels(revision) };
 }
 
-/** On the pods of all revisions of a package: what selects them where an object outlives a revision. */
+/** The labels on the pods of all revisions of a package: they select pods where an object outlives a revision. */
 export function packageLabels({ kind, packageName }: RevisionIdentity): Record<string, string> {
   return { [packageLabel(kind)]: labelValue(packageName) };
 }

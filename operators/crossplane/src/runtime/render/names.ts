@@ -1,4 +1,4 @@
-// What the objects of a runtime are called.
+// The names of the objects of a runtime.
 import { childName, validateDns1035Label } from '@capstan/kube';
 import type { RuntimeConfig } from '../runtime-config.ts';
 import type { RevisionIdentity } from './labels.ts';
@@ -7,7 +7,7 @@ export interface RuntimeNames {
   readonly deployment: string;
   readonly service: string;
   readonly serviceAccount: string;
-  /** What the pods run as: another than `serviceAccount` is another owner's, and none is created then. */
+  /** The account of the pods. If it differs from `serviceAccount`, it has another owner, and none is created. */
   readonly podServiceAccount: string;
   /** True when the config names the Deployment: the next revision takes it over in one rolling update. */
   readonly isDeploymentFixed: boolean;

@@ -1,6 +1,5 @@
-// Lists of named things, one laid over the other: what the manager needs replaces what a template calls the same, in its
-// place, and comes after the template's where the template has no such thing. Nothing is there twice, which server-side
-// apply would refuse.
+// Lists of named entries, one laid over the other: the manager's entry replaces an entry of the template with the same name, in its place.
+// Other entries of the manager come after the template's. No entry is there twice, because server-side apply would refuse that.
 
 export interface Overlaid<T> {
   readonly list: readonly T[];
@@ -30,7 +29,7 @@ export function overlayBy<T>(
   return { list, replaced };
 }
 
-/** Of entries with one key the last, at the place of the first: the one that counts when a list has several. */
+/** Returns the last entry for each key, at the place of the first. The last one counts if a list has several. */
 function lastOfEach<T>(list: readonly T[], keyOf: (entry: T) => string): T[] {
   return [...new Map(list.map((entry) => [keyOf(entry), entry])).values()];
 }

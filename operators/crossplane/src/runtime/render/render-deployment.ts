@@ -1,5 +1,5 @@
-// The Deployment of a revision: the config's template, then defaults for what it leaves out, then what the manager is
-// opinionated about. docs/crossplane-runtime-config.md has the table of fields.
+// The Deployment of a revision: the config's template, then defaults for missing fields, then the fields that the manager sets itself.
+// docs/crossplane-runtime-config.md has the table of fields.
 import { type Container, type ContainerPort, type Deployment, type EnvVar, equal, type PodSpec } from '@capstan/kube';
 import type { ChildObject } from '@capstan/reconcile';
 import { RUNTIME_CONTAINER, type RuntimeConfig } from '../runtime-config.ts';
@@ -204,7 +204,7 @@ function refersTo(name: string, other: string): EnvVar {
   return { name, value: `$(${other})` };
 }
 
-/** Providers are scraped unless the template says anything about it. */
+/** Providers are scraped unless the template sets one of these annotations. */
 function podAnnotations(
   { kind }: RuntimeRevision,
   template: Readonly<Record<string, string>> | undefined,

@@ -1,4 +1,4 @@
-// Revisions and configs for tests of what is built from them.
+// Revisions and configs for tests of rendered objects.
 import { loadBuiltinSchemas } from '@capstan/kube';
 import { normalizeRuntimeConfig } from '../normalize.ts';
 import { EMPTY_RUNTIME_CONFIG, type RuntimeConfig } from '../runtime-config.ts';

@@ -1,5 +1,5 @@
-// From a revision and its configuration to the objects that run it. The result is the whole truth: what is no longer in it
-// is removed by applying it, so a field that leaves a config leaves the Deployment.
+// From a revision and its configuration to the objects that run it. The result is complete: applying it removes every field that it no
+// longer contains, so a field that leaves a config leaves the Deployment.
 import type { Deployment, Service, ServiceAccount } from '@capstan/kube';
 import type { ChildObject } from '@capstan/reconcile';
 import type { RuntimeConfig } from '../runtime-config.ts';
@@ -10,12 +10,12 @@ import { renderDeployment } from './render-deployment.ts';
 import { endpointOf, renderService } from './render-service.ts';
 import { renderServiceAccount } from './render-service-account.ts';
 
-/** What is known of a revision by the time that it can run. */
+/** The facts about a revision that are known once it can run. */
 export interface RuntimeRevision extends RevisionIdentity {
   readonly uid: string;
   /** The package's own, fully qualified (runtimeImage). */
   readonly image: string;
-  /** The package's; IfNotPresent when it says nothing. */
+  /** The package's pull policy; IfNotPresent if it sets none. */
   readonly pullPolicy?: string | undefined;
   /** Names of the package's pull secrets. */
   readonly pullSecrets: readonly string[];
@@ -44,11 +44,11 @@ export interface RenderedRuntime {
   readonly service: ChildObject<Service>;
   /** Undefined when the pods run as an account that another client takes care of: it is neither made nor touched. */
   readonly serviceAccount: ChildObject<ServiceAccount> | undefined;
-  /** What the pods run as. */
+  /** The account of the pods. */
   readonly serviceAccountName: string;
   /** For Functions: where they are called. */
   readonly endpoint: string | undefined;
-  /** What of the config was overlaid, for its author. */
+  /** The fields of the config that were overlaid, for its author. */
   readonly notes: readonly RenderNote[];
 }
 

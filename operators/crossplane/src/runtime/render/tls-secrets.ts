@@ -9,7 +9,7 @@ export interface TlsSecretNames {
   readonly client?: string;
 }
 
-/** What the Secrets of a package are called: they outlive its revisions. */
+/** Returns the names of the Secrets of a package, which outlive its revisions. */
 export function tlsSecretNames(kind: RuntimeKind, packageName: string): TlsSecretNames {
   const server = suffixed(packageName, '-tls-server');
   return kind === 'Provider' ? { server, client: suffixed(packageName, '-tls-client') } : { server };

@@ -4,7 +4,7 @@ export interface ByteSource {
   readonly position: number;
   /** Exactly so many bytes, fewer only at the end. */
   take(count: number): Promise<Buffer>;
-  /** What is at hand, at most so many bytes; none only at the end. */
+  /** Returns the bytes that have arrived, at most this many; none only at the end. */
   some(count: number): Promise<Buffer>;
   /** Reads the rest and drops it. */
   drain(): Promise<void>;

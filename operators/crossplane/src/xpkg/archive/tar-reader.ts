@@ -1,7 +1,6 @@
-// A reader of tar archives that come over the network from people we do not know: ustar, pax and GNU long names, one
-// entry at a time, nothing kept that was not asked for. It never writes a file, so what remains to fear is being lied
-// to: names that climb out of the root, sizes that do not fit, headers without end. All of that is refused with a
-// PackageError; a link is reported as a link and its target is the caller's business, which is to refuse it.
+// A reader of tar archives from untrusted sources: ustar, pax and GNU long names, one entry at a time, keeping only the requested content.
+// It never writes a file. The remaining danger is a lying archive: names that climb out of the root, sizes that do not fit, headers without
+// end. All of these are refused with a PackageError. A link is reported as a link, and the caller must refuse its target.
 
 import { PackageErrors } from '../errors.ts';
 import { type ByteSource, createByteSource } from './byte-source.ts';
@@ -15,7 +14,7 @@ export interface TarEntry {
   readonly linkName: string;
   /** Where its content begins in the archive, for the one that comes back for it. */
   readonly offset: number;
-  /** What is not read by the time that the next entry is asked for is skipped. */
+  /** Content that is not read before the next entry is requested is skipped. */
   content(): AsyncGenerator<Buffer>;
 }
 
@@ -49,7 +48,7 @@ export async function* readTar(
         continue;
       }
       const type = extra.isSparse ? 'other' : typeOf(header.typeFlag);
-      // Links and folders have no content whatever their size says; neither have devices and pipes (3, 4, 6).
+      // Links and folders have no content whatever their size field contains; neither have devices and pipes (3, 4, 6).
       const hasContent = type === 'file' || (type === 'other' && !/[346]/.test(header.typeFlag));
       const size = hasContent ? (extra.size ?? header.size) : 0;
       const body = createBody(source, size);
@@ -79,7 +78,7 @@ interface Header {
   linkName: string;
 }
 
-/** What the entries before an entry said about it. */
+/** The facts about an entry from the entries before it. */
 interface Extra {
   path?: string;
   linkPath?: string;
@@ -123,7 +122,7 @@ async function readExtra(source: ByteSource, { typeFlag, size }: Header, maxByte
   const body = padded.subarray(0, size);
   if (typeFlag === 'L') return { path: untilZero(body) };
   if (typeFlag === 'K') return { linkPath: untilZero(body) };
-  // Records of type g would hold for all entries after them; nothing that we look at is ever said there.
+  // Records of type g would hold for all later entries. They never contain fields that we read.
   return typeFlag === 'g' ? {} : readPaxRecords(body);
 }
 

@@ -1,5 +1,5 @@
-// Archives whose bytes follow from their content alone: owner and time are zero, names as given, ustar throughout, with
-// a pax header only for what ustar cannot say.
+// Archives whose bytes follow from their content alone: owner and time are zero, names as given, ustar throughout, with a pax header only
+// for values that ustar cannot express.
 
 export interface TarFile {
   /** Without `./`: upstream's older readers search for exactly `package.yaml`. */

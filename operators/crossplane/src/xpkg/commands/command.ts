@@ -1,8 +1,8 @@
-// Commands of `crossplane xpkg` as data, and what they need from the machine.
+// Commands of `crossplane xpkg` as data, and the parts of the machine that they need.
 import { parseArgs } from 'node:util';
 import { CodedError, errorMakers } from '@capstan/kube';
 
-/** What a command needs of its surroundings; that of Capstan's command line fits. */
+/** The parts of the machine that a command needs. The `Io` of Capstan's command line fits. */
 export interface XpkgIo {
   stdout(text: string): void;
   stderr(text: string): void;
@@ -69,7 +69,7 @@ export const XpkgUsageErrors = errorMakers(
 
 const HELP: XpkgFlag = { type: 'boolean', short: 'h', help: 'Show this help.' };
 
-/** Reads what follows the command's name; throws XpkgUsageError. */
+/** Parses the arguments after the command's name; throws XpkgUsageError. */
 export function parseXpkgArgs(name: string, command: XpkgCommand, argv: readonly string[]): XpkgArgs {
   const flags: Record<string, XpkgFlag> = { ...command.flags, help: HELP };
   const { tokens } = parseArgs({
@@ -120,7 +120,7 @@ export function parseXpkgArgs(name: string, command: XpkgCommand, argv: readonly
   return args;
 }
 
-/** What `crossplane xpkg COMMAND --help` prints. */
+/** Returns the text of `crossplane xpkg COMMAND --help`. */
 export function xpkgCommandHelp({ usage, summary, flags }: XpkgCommand): string {
   const rows = Object.entries({ ...flags, help: HELP }).map(([name, { type, short, value, oneOf, help }]) => {
     const shown = type === 'boolean' ? '' : ` ${oneOf?.join('|') ?? value ?? 'VALUE'}`;

@@ -33,7 +33,7 @@ export const pushCommand: XpkgCommand = {
       for (const path of paths) {
         const image = await openImageFile(path);
         images.push(image);
-        // What is no package is not published as one.
+        // An image that is not a package is not published as one.
         await inspectImage(image);
       }
       const { digest } = await pushImages(client, reference, images, ask);

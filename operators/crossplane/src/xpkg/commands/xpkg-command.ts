@@ -23,7 +23,7 @@ const COMMANDS: Readonly<Record<string, XpkgCommand>> = {
   update: updateCommand,
 };
 
-/** Runs what follows `crossplane xpkg`. Resolves to the exit code: 0, 1 for a failure, 2 for a mistake in the command. */
+/** Runs the arguments after `crossplane xpkg`. Resolves to the exit code: 0, 1 for a failure, 2 for a mistake in the command. */
 export async function xpkgCommand(argv: readonly string[], io: XpkgIo): Promise<number> {
   const [name = '', ...rest] = argv;
   try {

@@ -10,7 +10,7 @@ export async function* toLines(documents: AsyncIterable<YamlDocument>): AsyncGen
   for await (const document of documents) yield Buffer.from(`${JSON.stringify(document)}\n`);
 }
 
-/** What toLines wrote. */
+/** Reads the output of toLines. */
 export async function fromLines(chunks: AsyncIterable<Buffer>): Promise<YamlDocument[]> {
   const documents: YamlDocument[] = [];
   let parts: Buffer[] = [];

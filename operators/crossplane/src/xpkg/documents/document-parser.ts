@@ -1,6 +1,6 @@
-// Small documents are parsed at once, large ones in a thread that lives as long as a user uses the parser. One thread
-// for all: packages that arrive together wait for each other instead of taking every core. What a document does to the
-// thread (memory without end) ends the thread and not the program.
+// Small documents are parsed at once, large ones in a thread that lives as long as the parser is in use. There is one thread for all:
+// packages that arrive together wait for each other instead of taking every core. A document that exhausts memory ends the thread and not
+// the program.
 import { Worker } from 'node:worker_threads';
 import { PackageErrors } from '../errors.ts';
 import { type DocumentParser, parseYaml } from './yaml-stream.ts';

@@ -8,9 +8,9 @@ import { PackageErrors } from '../errors.ts';
 import { valueOfYaml } from './yaml-text.ts';
 
 export interface YamlLimits {
-  /** Of the whole stream. Default 200 MiB. */
+  /** The limit of the whole stream. Default 200 MiB. */
   readonly maxBytes?: number;
-  /** Of one document. Default 16 MiB; the largest CRDs have about one. */
+  /** The limit of one document. Default 16 MiB; the largest CRDs have about one. */
   readonly maxDocumentBytes?: number;
   /** Documents that are not empty. Default 20 000. */
   readonly maxDocuments?: number;
@@ -79,7 +79,7 @@ export async function* splitDocuments(
       const found = finish();
       if (found !== undefined) yield found;
       start = line;
-      // What stands behind the dashes belongs to the document that they open.
+      // The text behind the dashes belongs to the document that they open.
       lines.push(`   ${text.slice(3)}`);
     } else if (/^\.\.\.(?:\s|$)/.test(text)) {
       const found = finish();

@@ -1,7 +1,7 @@
 // One YAML document to its value. Imports nothing but the parser: a thread that parses must start quickly.
 import { parseDocument, type Tags } from 'yaml';
 
-/** A document as Kubernetes' tools read it: `yes` and 0644 mean what YAML 1.1 says, and times stay texts. */
+/** Reads a document as Kubernetes' tools do: `yes` and 0644 have their meaning of YAML 1.1, and times stay texts. */
 export function valueOfYaml(text: string): { readonly value: unknown } | { readonly problem: string } {
   try {
     const document = parseDocument(text, {

@@ -1,4 +1,4 @@
-// The flags of a discoverer: those of Gimbal's own, and what we add. One table, from which parsing and help follow.
+// The flags of a discoverer: those of the original Gimbal, and additional ones. Parsing and help follow from this one table.
 import { parseDuration } from '@capstan/kube/cluster';
 import { DEFAULT_SETTINGS } from '../discoverer.ts';
 import { DiscoverErrors } from '../errors.ts';
@@ -8,7 +8,7 @@ export type BackendType = 'kubernetes' | 'openstack';
 
 interface Flag {
   readonly type: 'string' | 'boolean' | 'integer' | 'number' | 'duration' | 'list';
-  /** Of the type of backend that has it; both by default. */
+  /** The type of backend that has the flag; both by default. */
   readonly only?: BackendType;
   readonly alias?: string;
   /** As it is written in the help. */
@@ -133,7 +133,7 @@ type ValueOf<F extends Flag> = F['type'] extends 'boolean'
       ? readonly string[]
       : string;
 
-/** What was given; durations in milliseconds. */
+/** The flags that were given, with durations in milliseconds. */
 export type Given = { readonly [Name in FlagName]?: ValueOf<(typeof FLAGS)[Name]> };
 
 /** Reads flags as Gimbal's programs do: one or two hyphens, with `=` or a blank. Throws DiscoverErrors. */
@@ -158,7 +158,7 @@ export function parseFlags(type: BackendType, argv: readonly string[]): Given {
   return given;
 }
 
-/** What is missing, or does not go together, before anything is started. */
+/** Refuses flags that are missing or contradict each other, before anything is started. */
 export function checkFlags(type: BackendType, given: Given): void {
   const backend = given['backend-name'];
   if (backend === undefined) throw DiscoverErrors.Missing('backend-name', 'the name of the backend');

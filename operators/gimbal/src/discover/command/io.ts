@@ -1,6 +1,6 @@
 import type { Clock, Connection, ConnectOptions } from '@capstan/kube/cluster';
 
-/** What a discoverer needs from the machine, as an argument; the command line's own `Io` has all of it. */
+/** The parts of the machine that a discoverer needs, as an argument. The command line's own `Io` has all of them. */
 export interface DiscoverIo {
   stdout(text: string): void;
   stderr(text: string): void;

@@ -1,5 +1,5 @@
-// `gimbal rbac remote kubernetes|openstack` prints what the remote side has to grant, and no more; `gimbal rbac local` what a
-// discoverer needs here. Discovery writes nothing on the remote side.
+// `gimbal rbac remote kubernetes|openstack` prints exactly the rights that the remote side has to grant. `gimbal rbac local` prints those
+// that a discoverer needs in this cluster. Discovery writes nothing on the remote side.
 import { DiscoverErrors } from '../errors.ts';
 import type { DiscoverIo } from './io.ts';
 
@@ -61,14 +61,14 @@ function flag(argv: readonly string[], name: string): string | undefined {
   return found === undefined ? undefined : found.includes('=') ? found.slice(found.indexOf('=') + 1) : argv[index + 1];
 }
 
-/** Rules on the remote cluster: list and watch what is discovered, and know which cluster it is. */
+/** Rules on the remote cluster: list and watch the discovered kinds, and read the identity of the cluster. */
 export const REMOTE_RULES = [
   { apiGroups: [''], resources: ['services', 'endpoints'], verbs: ['list', 'watch'] },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
   { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
 ] as const;
 
-/** Rules in this cluster, for all namespaces. Of Endpoints `list`, `watch` and `delete` are enough without `--write-endpoints`. */
+/** Rules in this cluster, for all namespaces. Without `--write-endpoints`, Endpoints need only `list`, `watch` and `delete`. */
 export const LOCAL_RULES = [
   {
     apiGroups: [''],

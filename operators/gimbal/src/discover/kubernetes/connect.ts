@@ -68,7 +68,7 @@ export async function readKey(files: CredentialFiles, folder: string, key: strin
   }
 }
 
-/** What it means that the remote side could not be opened. */
+/** Returns the problem to report when the remote side could not be opened. */
 export function openingProblem(error: unknown): Problem {
   const message = reasonOf(error);
   if (isCode(error, 'SecretMissing', 'KeyMissing')) return { type: 'SecretMissing', message };

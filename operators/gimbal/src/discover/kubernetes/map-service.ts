@@ -1,4 +1,4 @@
-// A Service of a remote cluster and its endpoints, as what they are to be here. Pure; nothing that comes in is changed.
+// Maps a Service of a remote cluster and its endpoints to the objects of this cluster. Pure; the input is not changed.
 import type { Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Service } from '@capstan/kube/cluster';
 import { addressTypeOf } from '../mirror/address.ts';
 import { buildEndpoints } from '../mirror/endpoints.ts';
@@ -102,10 +102,10 @@ function partsOf({ slices, endpoints }: RemoteService, created: MapOptions['crea
 
 const FAMILIES = ['IPv4', 'IPv6'] as const;
 
-/** A slice there is a slice here: what changes there in one changes here in one. */
+/** A slice there is a slice here, so a change of one slice there changes one slice here. */
 function partOfSlice(slice: EndpointSlice, created: MapOptions['created']): Part {
   const { addressType, endpoints, metadata } = slice;
-  // Null is what Kubernetes writes for none.
+  // Kubernetes writes null for an empty list.
   const ports = slice.ports ?? [];
   const all = endpoints ?? [];
   const count = readyAddresses(all);

@@ -1,6 +1,6 @@
-// The remote cluster as the runtime sees it: a world with the role `remote`, of which two kinds are read and nothing is
-// written. One sink gets each Service with its endpoints, by the key that it has there; others what the watches suffer from, and
-// which cluster it is.
+// The remote cluster as the runtime sees it: a world with the role `remote`. Two of its kinds are read, and nothing is written. One sink
+// receives each Service with its endpoints, by its key there. Other sinks receive the problems of the watches and the identity of the
+// cluster.
 import {
   type Client,
   EndpointSlice,
@@ -32,7 +32,7 @@ export const REMOTE = 'remote';
 /** Undefined for a Service that is not looked at. */
 export type Remote = RemoteService | undefined;
 
-/** What the watches suffer from; undefined where nothing is wrong. */
+/** The problems of the watches; undefined for a watch without a problem. */
 export interface RemoteWatches {
   readonly services: WatchProblem | undefined;
   readonly endpoints: WatchProblem | undefined;
@@ -75,7 +75,7 @@ export function createRemoteOperator(options: RemoteOperatorOptions): Operator {
     name: 'mirrors',
     of: services,
     keys: Service,
-    // What is here is compared by content anyway.
+    // Mirrors in this cluster are compared by content anyway.
     version: (remote) => remote?.service.metadata.resourceVersion ?? '',
     open: (context) => options.open(context),
   });
@@ -97,7 +97,7 @@ export function createRemoteOperator(options: RemoteOperatorOptions): Operator {
     name: 'remote-identity',
     of: derivation<RemoteIdentity | undefined>({
       name: 'remote-identity',
-      // While there is no answer, the watches report what is wrong.
+      // While there is no answer, the watches report the problem.
       compute: ({ read }) => read.fact(asked, 'kube-system').value,
     }),
     keys: THE_CLUSTER,
@@ -112,7 +112,7 @@ export function createRemoteOperator(options: RemoteOperatorOptions): Operator {
 
 const THE_CLUSTER = derivation<readonly string[]>({ name: 'the-remote-cluster', compute: () => [''] });
 
-/** The remote cluster shows who it is, once; what it does not let us know is not asked again. */
+/** The remote cluster shows its identity once. If it forbids the read, it is not asked again. */
 const identityOf = (client: Client) =>
   fact<RemoteIdentity>({
     name: 'identity-of-the-remote-cluster',

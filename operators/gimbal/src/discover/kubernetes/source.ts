@@ -1,5 +1,5 @@
-// A cluster as the remote side: read by a runtime of its own, as a world with the role `remote`. What is there is looked at when it is
-// asked for; only what the watches bring is kept.
+// A cluster as the remote side: read by a runtime of its own, as a world with the role `remote`. Objects are mapped when they are read;
+// only the caches of the watches are kept.
 import {
   backOff,
   type Client,

@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
-/** What is wrong with the address of an endpoint, in kube-apiserver's terms; undefined when nothing is. */
+/** Returns the problem of an endpoint's address, in kube-apiserver's words, or undefined. */
 export function addressProblem(address: string): string | undefined {
   const family = isIP(address);
   if (family === 0) return 'is not an IP address';
@@ -19,7 +19,7 @@ function blocks(...subnets: readonly (readonly [string, number])[]): BlockList {
   return list;
 }
 
-// Pods and Services of an embedded cluster have addresses there; its server accepts them, every other one says no itself.
+// Pods and Services of an embedded cluster have these addresses. Its server accepts them; every other server refuses them itself.
 const OF_LOCAL_PODS = blocks(['127.64.0.0', 11], ['127.96.0.0', 12]);
 
 const REFUSED = [

@@ -18,8 +18,8 @@ export function isCreatedFor(value: string, object: KubeObject): boolean {
 }
 
 /**
- * Upstream's discoverer writes no annotation: what it made has the labels of backend and service of its family. A slice that
- * Kubernetes built from such Endpoints is deleted with those, and no discoverer removes it.
+ * Upstream's discoverer writes no annotation: its objects have the labels of backend and service of its family. A slice that Kubernetes
+ * built from such Endpoints is deleted with those, and no discoverer removes it.
  */
 function isOfUpstream({ metadata: { labels = {} } }: KubeObject): boolean {
   const isCreated = LABEL_FAMILIES.some((family) => `${family}/backend` in labels && `${family}/service` in labels);

@@ -1,6 +1,6 @@
-// Labels and annotations of what is discovered. The source's own are copied first, then ours are laid over them. Which keys
-// were copied is written on the object, so that a key that disappears there disappears here, and one that another client set
-// here is left alone. The same annotation marks the object as created by a discoverer: nothing without it is ever removed.
+// Labels and annotations of discovered objects. The source's own are copied first, then ours are laid over them. An annotation on the
+// object lists the copied keys: a key that disappears there disappears here, and a key that another client set here stays. The same
+// annotation marks the object as created by a discoverer. An object without it is never removed.
 
 import { BACKEND_LABEL, GROUP, LABEL_FAMILIES, SERVICE_LABEL } from '../../kinds/group.ts';
 import { labelValue } from '../names/discovered-name.ts';
@@ -47,7 +47,7 @@ export function originLabels({ backend, service }: Origin): Record<string, strin
   return { [BACKEND_LABEL]: labelValue(backend), [SERVICE_LABEL]: labelValue(service) };
 }
 
-/** The keys that an object says were copied; undefined when no discoverer created it. */
+/** Returns the keys that the object lists as copied; undefined if no discoverer created the object. */
 export function copiedKeys(annotations: Labels | undefined): CopiedKeys | undefined {
   const text = annotations?.[MIRROR_ANNOTATION];
   if (text === undefined) return undefined;

@@ -1,5 +1,5 @@
-// What one service of the remote side is to be in this cluster: the vocabulary between sources, which know the remote side,
-// and the synchroniser, which knows this one.
+// The desired mirror of one remote service in this cluster: the vocabulary between the sources, which know the remote side, and the
+// synchroniser, which knows this cluster.
 import type { EndpointSlice, Endpoints, Service } from '@capstan/kube/cluster';
 import type { Problem } from './problem.ts';
 
@@ -12,14 +12,14 @@ export interface Mirror {
   readonly endpoints?: Endpoints;
 }
 
-/** What a source has to say about one key, `namespace/name` of the Service here. */
+/** The finding of a source about one key, `namespace/name` of the Service here. */
 export type Finding =
   /** The remote side has nothing that would be called so: whatever of ours is here goes. */
   | { readonly state: 'absent' }
   /** It cannot be brought here. */
   | {
       readonly state: 'invalid';
-      /** Whether what is here already stays: an edit that cannot be understood destroys nothing. */
+      /** Keep the existing objects: an edit that cannot be understood destroys nothing. */
       readonly keep: boolean;
       readonly upstreamEndpoints: number;
       readonly problems: readonly Problem[];

@@ -82,7 +82,7 @@ function wantedOf(finding: Finding): Wanted {
   };
 }
 
-/** A slice names its Service in a label; what has none counts under its own name. */
+/** A slice names its Service in a label. A slice without the label counts under its own name. */
 function unitOf({ kind, metadata: { namespace = '', name = '', labels } }: KubeObject): string {
   return `${namespace}/${kind === 'EndpointSlice' ? (labels?.['kubernetes.io/service-name'] ?? name) : name}`;
 }

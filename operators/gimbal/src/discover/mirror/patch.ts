@@ -1,7 +1,7 @@
 import type { KubeObject } from '@capstan/kube/cluster';
 import type { CopiedKeys } from './metadata.ts';
 
-/** The merge patch that makes an existing object what is wanted: keys that are no longer copied go, keys of others stay. */
+/** Returns the merge patch from an existing object to the desired one: keys that are no longer copied go, keys of others stay. */
 export function patchTo(wanted: KubeObject, copied: CopiedKeys): Record<string, unknown> {
   const { apiVersion: _apiVersion, kind: _kind, metadata, ...content } = wanted as KubeObject & Record<string, unknown>;
   const { labels = {}, annotations = {} } = metadata;

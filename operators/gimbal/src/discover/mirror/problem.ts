@@ -1,16 +1,16 @@
-// What can be wrong, in the words that stand in `status.errors[].type` and in metrics: a closed set.
+// The closed set of problems, in the words of `status.errors[].type` and of metrics.
 
 export type ProblemType =
   /** The remote side does not accept our credentials, or does not let them see enough. */
   | 'AuthFailed'
-  /** No answer, none in time, none that is complete, or a 5xx. What was discovered stays. */
+  /** The remote side did not answer, answered late or incompletely, or with a 5xx. The discovered objects stay. */
   | 'Unreachable'
   /** The credentials belong to another remote cluster than before. */
   | 'WrongCluster'
   | 'SecretMissing'
   | 'SecretInvalid'
   | 'BackendNameMismatch'
-  /** The namespace is not here; what belongs there comes as soon as it is. */
+  /** The namespace does not exist here. Its objects are written as soon as it does. */
   | 'NamespaceMissing'
   | 'InvalidNamespace'
   | 'InvalidService'
@@ -27,9 +27,9 @@ export type ProblemType =
 
 export interface Problem {
   readonly type: ProblemType;
-  /** What is wrong and what to do, without secrets. */
+  /** The problem and its remedy, without secrets. */
   readonly message: string;
-  /** Of the object concerned. */
+  /** The namespace of the object concerned. */
   readonly namespace?: string;
   readonly name?: string;
 }

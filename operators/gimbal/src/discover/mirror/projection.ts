@@ -1,5 +1,5 @@
-// What of an object here is ours, as one text: two objects with the same text need no write. Fields that the server fills in,
-// and keys that another client set, are not in it; keys that we copied are, so that a change to one of them is fixed.
+// The managed part of an object here, as one text: two objects with the same text need no write. It leaves out fields that the server fills
+// in and keys that another client set. It contains the keys that we copied, so a change to one of them is corrected.
 import { createHash } from 'node:crypto';
 import {
   canonicalJson,
@@ -12,7 +12,7 @@ import {
 import { BACKEND_LABEL, LOAD_BALANCER_ID_LABEL, LOAD_BALANCER_NAME_LABEL, SERVICE_LABEL } from '../../kinds/group.ts';
 import { copiedKeys, type Labels, MIRROR_ANNOTATION } from './metadata.ts';
 
-/** A digest of what we manage of this object, be it one that we want or one that the server has. */
+/** Returns a digest of the managed part of an object, either a desired one or one that the server has. */
 export function managedDigest(object: KubeObject): string {
   const { labels, annotations } = object.metadata;
   const copied = copiedKeys(annotations);
@@ -51,7 +51,7 @@ function contentOf(object: KubeObject): unknown {
   }
   if (isSlice(object)) {
     const { addressType, ports, endpoints } = object;
-    // Null is what Kubernetes writes for none.
+    // Kubernetes writes null for an empty list.
     return {
       addressType,
       ports: ports ?? [],

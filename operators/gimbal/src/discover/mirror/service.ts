@@ -1,4 +1,4 @@
-// The Service that stands for a discovered one: headless and without a selector, so that its endpoints are what we write.
+// The Service that stands for a discovered one: headless and without a selector, so that only our endpoints belong to it.
 import { type Service, type ServicePort, validateDns1123Label } from '@capstan/kube/cluster';
 import { discoveredName } from '../names/discovered-name.ts';
 import { type Labels, mirroredMetadata, type Origin } from './metadata.ts';
@@ -7,7 +7,7 @@ export interface ServiceParts {
   readonly origin: Origin;
   readonly namespace: string;
   readonly ports: readonly ServicePort[];
-  /** Of the source. */
+  /** The labels of the source. */
   readonly labels?: Labels | undefined;
   readonly annotations?: Labels | undefined;
   /** Ours, beside those of every discovered object. */
@@ -38,7 +38,7 @@ function canonicalPort({ name, port, protocol, appProtocol }: ServicePort): Serv
   };
 }
 
-/** What keeps ports from standing in a Service; undefined when nothing does. */
+/** Returns the problem that keeps the ports out of a Service, or undefined. */
 export function portsProblem(ports: readonly ServicePort[]): string | undefined {
   const names = new Set<string>();
   const numbers = new Set<string>();

@@ -11,7 +11,7 @@ export const MANAGED_BY = `discoverer.${GROUP}`;
 export interface SliceParts {
   readonly origin: Origin;
   readonly namespace: string;
-  /** Of the Service here. */
+  /** The name of the Service here. */
   readonly service: string;
   /** Which part of the service's endpoints this is: the name follows from it. */
   readonly part: string;
@@ -43,7 +43,7 @@ export function buildSlice(parts: SliceParts): EndpointSlice {
   };
 }
 
-/** What is copied of a port, defaults written out. */
+/** Returns the copied fields of a port, with defaults written out. */
 function canonicalPort({ name, port, protocol, appProtocol }: EndpointPort): EndpointPort {
   return {
     name: name ?? '',
@@ -53,7 +53,7 @@ function canonicalPort({ name, port, protocol, appProtocol }: EndpointPort): End
   };
 }
 
-/** What is copied of an endpoint. Hints are the remote side's own business. */
+/** Returns the copied fields of an endpoint. Hints are the remote side's own business. */
 function canonicalEndpoint(endpoint: Endpoint): Endpoint {
   const { addresses, conditions, hostname, nodeName, zone, targetRef } = endpoint;
   const { ready, serving, terminating } = conditions ?? {};

@@ -30,7 +30,7 @@ export function split<T>(members: readonly T[], keyOf: (member: T) => string, ma
   return parts;
 }
 
-/** What the API server accepts. */
+/** The API server accepts at most this number. */
 export const MAX_IN_SLICE = 1000;
 
 /** FNV-1a with a final mix, so that neighbouring addresses spread over all bits. */

@@ -1,6 +1,6 @@
 import { MAX_NAME } from './discovered-name.ts';
 
-/** What is wrong with the name of a backend; undefined when nothing is. */
+/** Returns the problem of a backend's name, or undefined. */
 export function backendNameProblem(name: string): string | undefined {
   if (name === '') return 'it is empty';
   if (!PATTERN.test(name)) {

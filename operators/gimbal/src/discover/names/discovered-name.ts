@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 /** Names of Services, and label values, have at most so many characters. */
 export const MAX_NAME = 63;
 
-/** What a service of a backend is called in this cluster. */
+/** Returns the name of a backend's service in this cluster. */
 export function discoveredName(backend: string, service: string): string {
   return shorten([backend, service]);
 }
@@ -32,7 +32,7 @@ function shorten(components: readonly string[]): string {
 
 const HASH_DIGITS = 6;
 
-/** What an EndpointSlice of a discovered service is called: stable as long as it stands for the same part of it. */
+/** Returns the name of an EndpointSlice of a discovered service. It is stable as long as the slice stands for the same part. */
 export function sliceName(service: string, part: string): string {
   return `${service}-${hexOf(part).slice(0, SLICE_DIGITS)}`;
 }

@@ -1,4 +1,4 @@
-// Reading answers of which nothing is promised: what is not as it should be is undefined.
+// Reads answers of unknown shape. A field of another type is undefined.
 import { isRecord } from '@capstan/kube/cluster';
 
 export function recordAt(value: unknown, name: string): Record<string, unknown> | undefined {

@@ -1,5 +1,5 @@
-// A load balancer as what it is to be here: one Service, a port for each listener, and the members of its listeners' pools as
-// endpoints. Its id is its name, because people rename load balancers.
+// Maps a load balancer to one Service, with a port for each listener and the members of its listeners' pools as endpoints. The Service is
+// named after the id, because people rename load balancers.
 import { type Endpoint, type EndpointSlice, type ServicePort, validateDns1123Label } from '@capstan/kube/cluster';
 import { LOAD_BALANCER_ID_LABEL, LOAD_BALANCER_NAME_LABEL } from '../../kinds/group.ts';
 import { addressProblem, addressTypeOf } from '../mirror/address.ts';
@@ -96,7 +96,7 @@ function portOf(listener: Listener, all: readonly Listener[]): ServicePort {
 
 const RANK = { TCP: 0, UDP: 1, SCTP: 2 };
 
-/** The members that a listener sends to; what is switched off anywhere on the way sends to none. */
+/** Returns the members that a listener sends to. A listener, pool or member that is switched off sends to none. */
 function membersOf({ balancer, pools, members }: RemoteBalancer, { poolId }: Listener): readonly Member[] {
   const pool = poolId === undefined ? undefined : pools.get(poolId);
   if (!balancer.isUp || pool === undefined || !pool.isUp) return [];
@@ -147,7 +147,7 @@ function isReady({ weight, operating }: Member): boolean {
   return weight > 0 && operating !== 'ERROR' && operating !== 'OFFLINE' && operating !== 'DRAINING';
 }
 
-/** A member without weight, or one that drains, still serves what it has, and gets nothing new. */
+/** A member without weight, or one that drains, still serves its open connections and gets no new ones. */
 function conditionsOf(member: Member, isServed: boolean): NonNullable<Endpoint['conditions']> {
   const { weight, operating, isBackup } = member;
   if (operating === 'ERROR' || operating === 'OFFLINE') return { ready: false, serving: false, terminating: false };

@@ -91,7 +91,7 @@ export function createCloudSource(options: RemoteCloudOptions): RemoteSide<Deliv
             if (whole?.row === 'picture') picture = whole;
             session.take({ ...batch, changes: batch.changes.filter(({ key }) => key !== WHOLE) });
             receiver.stateChanged();
-            // Last: what this look has found is not confirmed by it.
+            // Confirm last: this cycle does not confirm its own new findings.
             if (isLive() && picture?.completedAt !== before) receiver.confirmed();
           },
         };

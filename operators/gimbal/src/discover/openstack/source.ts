@@ -1,9 +1,8 @@
-// A cloud as a source of the contract, by polling: three lists for all projects together, and the members of pools. Octavia has no
-// list of all members, so those of a pool are asked for when anything about the pool or its load balancer looks different, and of every
-// fifth pool in each cycle whatever it looks like: a change that leaves no trace in the lists is seen after five cycles.
-// A cycle counts as a whole or not at all, but for pools whose members are refused: what is known of their load balancers stays,
-// their projects are reported, and all others go on. A cycle that fails closes the source: the runtime keeps its rows as stale, and
-// opens it again with back-off.
+// A cloud as a source of the contract, by polling: three lists for all projects together, and the members of pools. Octavia has no list of
+// all members. The members of a pool are read when anything about the pool or its load balancer looks different. In each cycle every fifth
+// pool is read in any case, so a change that leaves no trace in the lists is seen after five cycles. A cycle counts as a whole or not at
+// all, except for pools whose members are refused: the last known members of their load balancers stay, their projects are reported, and
+// all others continue. A cycle that fails closes the source: the runtime keeps its rows as stale, and opens it again with back-off.
 import { type Clock, keyOf, type Logger, reasonOf, sleep, validateDns1123Label } from '@capstan/kube/cluster';
 import { type SourceDefinition, type SourceTable, source } from '@capstan/reconcile/contract';
 import { DiscoverErrors, isCode } from '../errors.ts';
@@ -54,7 +53,7 @@ export interface BalancerRow {
   readonly members: Readonly<Record<string, readonly Member[]>>;
 }
 
-/** Listed, and not looked at since the start: what a process before brought here stays. */
+/** A load balancer that is listed but not read since the start. Objects that an earlier process wrote for it stay. */
 interface UnseenRow {
   readonly row: 'unseen';
 }
@@ -83,7 +82,7 @@ interface FoundMembers {
 export function cloudSource(options: CloudSourceOptions): SourceDefinition<CloudRow> {
   const { backend, clock, observe, periodMs, parallel = 8 } = options;
   const isWatched = namespaceFilter(options.projects);
-  // From here on what outlasts an opening: a cloud that was away for a while need not be asked for everything again.
+  // The state below outlasts an opening: a cloud that was away for a while need not be read completely again.
   let opened: Session | undefined;
   let rows = new Map<string, CloudRow>();
   let known = new Map<string, KnownMembers>();
@@ -120,7 +119,7 @@ export function cloudSource(options: CloudSourceOptions): SourceDefinition<Cloud
     throw DiscoverErrors.WrongCloud(session.cloud, expectIdentity);
   }
 
-  /** Of pools that look as before what is known is taken, but for every fifth. */
+  /** Takes the last known members of pools that look unchanged, except for every fifth. */
   async function membersOf(
     session: Session,
     pools: readonly Pool[],

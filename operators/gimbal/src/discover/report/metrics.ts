@@ -1,4 +1,4 @@
-// The metrics of a discoverer: the fifteen of Gimbal's own under their names, and below them what they leave out.
+// The metrics of a discoverer: the fifteen of the original Gimbal under their names, and additional ones below them.
 import { type Clock, type Kind, refOfKey } from '@capstan/kube/cluster';
 import type { LabelledAction } from '@capstan/reconcile/contract';
 import { createRegistry, type Registry } from '@capstan/reconcile/metrics';
@@ -13,7 +13,7 @@ export interface MetricsOptions {
   clock: Clock;
 }
 
-/** What is checked when a user scrapes. */
+/** The values that are read when the metrics are scraped. */
 export interface Observed {
   readonly census: Census;
   readonly queued: () => number;
@@ -148,7 +148,7 @@ export function createMetrics({ backend, type, version, clock }: MetricsOptions)
     .of({ ...own, version })
     .set(1);
 
-  // What Gimbal's own leave out.
+  // Additional metrics that the original Gimbal does not have.
   const apiErrors = registry.counter({
     name: 'gimbal_discoverer_api_error_total',
     help: 'Calls to the remote side that were not answered, or not with success.',

@@ -1,6 +1,6 @@
-// What is wrong at the moment. Problems come in scopes (a key, the remote side, the guard); each new word about a scope replaces
-// what was said before, so whatever is no longer true disappears. A problem that stays is one entry: its count and its time
-// move only when it happened again, not when it was merely looked at.
+// The current problems. Problems come in scopes (a key, the remote side, the guard). Each new report about a scope replaces the last one,
+// so a problem that has ended disappears. A problem that stays is one entry: its count and its time move only when it happened again, not
+// when it was merely checked.
 import type { Clock } from '@capstan/kube/cluster';
 import type { Problem, ProblemType } from '../mirror/problem.ts';
 
@@ -16,7 +16,7 @@ export interface ProblemLog {
   set(scope: string, problems: readonly Problem[], happened?: boolean): void;
   /** Newest first. */
   list(): LoggedProblem[];
-  /** What is remembered from before a restart, so that the same problem is not a new one. */
+  /** Takes over the problems from before a restart, so that the same problem is not a new one. */
   remember(problems: readonly LoggedProblem[]): void;
   readonly size: number;
   /** Changes whenever a problem comes, goes or reads differently; not with counts. */

@@ -6,7 +6,7 @@ export interface AssignmentInput {
   readonly rows: number;
   readonly columns: number;
   cost(row: number, column: number): number | undefined;
-  /** What it costs that a row stays alone, or a column. */
+  /** The cost of leaving a row, or a column, unpaired. */
   rowAlone(row: number): number;
   columnAlone(column: number): number;
 }

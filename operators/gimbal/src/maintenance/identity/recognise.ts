@@ -1,6 +1,6 @@
-// Finds what was stored of a route again in the route as it stands now. Between the two its user may have changed ports,
-// matches, names and weights, sorted, added and deleted: the pairing that needs the fewest such edits is taken as what
-// happened. Where several pairings need equally few, an entry has several candidates, and only what they agree on is known.
+// Recognises the stored entries of a route in the route as it stands now. Meanwhile its user may have changed ports, matches, names and
+// weights, sorted, added and deleted. The pairing that needs the fewest such edits counts. If several pairings need equally few, an entry
+// has several candidates, and only the facts on which they agree are known.
 
 import { hash } from 'node:crypto';
 import { canonicalJson, equal } from '@capstan/kube';
@@ -9,7 +9,7 @@ import { ruleKey } from '../routes/identity.ts';
 import { cheapestPairs } from './assignment.ts';
 
 export interface StoredRule {
-  /** What it matched. */
+  /** The key of the match. */
   readonly key: string;
   readonly name?: string | undefined;
   /** All its entries in their order; of a rule that has nothing to do with maintenance, their digest stands for them. */
@@ -22,7 +22,7 @@ export interface StoredRule {
 export interface StoredEntry {
   readonly id: string;
   readonly backend: string | undefined;
-  /** Of the fields that we changed: what was there, and what we wrote. Empty for entries that were left as they were. */
+  /** The fields that we changed: their values before, and the values that we wrote. Both are empty for entries that were left alone. */
   readonly original: Fields;
   readonly written: Fields;
   /** All fields that were there when we had written. */
@@ -37,7 +37,7 @@ export interface Candidate {
   readonly isGuess: boolean;
 }
 
-/** By entry of the route: what was stored of it. Undefined among the candidates: it may be new. */
+/** The stored candidates of each entry of the route. Undefined among them means that the entry may be new. */
 export type Recognised = ReadonlyMap<RouteEntry, readonly (Candidate | undefined)[]>;
 
 export function recognise(rules: readonly RouteRule[], stored: readonly StoredRule[]): Recognised {
@@ -60,7 +60,7 @@ export function identified({ entries }: RouteRule): RouteEntry[] {
   return entries.filter(({ role, fields }) => role !== 'peer' && (role !== 'gate' || hasAny(fields)));
 }
 
-/** What a rule leads to, in short. */
+/** A short digest of a rule's destinations. */
 export function digestOf(entries: readonly { readonly id: string; readonly seen: Fields }[]): string {
   const content = entries.map(({ id, seen }) => [withoutOrdinal(id), given(seen)]);
   return hash('sha256', canonicalJson(content), 'hex').slice(0, 8);
@@ -74,7 +74,7 @@ export function given(fields: Fields): Fields {
 const hasAny = (fields: Fields) => Object.values(fields).some((value) => value !== undefined);
 const withoutOrdinal = (id: string) => id.replace(/#\d+$/, '');
 
-/** `mirror default/web:80#2`: what it leads to, by which port, and what kind of entry it is. */
+/** `mirror default/web:80#2`: the destination, its port, and the kind of the entry. */
 export function identityOf(id: string): { target: string; port: string | undefined; family: string } {
   const [, target = id, port] = /^(.*?)(?::([^:/]+))?$/.exec(withoutOrdinal(id)) ?? [];
   const family = target === 'gate' || !target.includes(' ') ? target.replace(/.*\/.*/, '') : target.split(' ')[0];
@@ -90,14 +90,14 @@ export const isTraced = ({ fields }: RouteEntry, { written }: StoredEntry) =>
   Object.entries(written).every(([name, ours]) => equal(fields[name], ours));
 export const isAsSeen = ({ fields }: RouteEntry, { seen }: StoredEntry) => equal(given(fields), given(seen));
 
-// What edits cost. A rule or a service that is added has to be written as a whole.
+// The costs of edits. An added rule or service has to be written as a whole.
 const EDIT = 1;
 const DELETED = 1;
 const ADDED_ENTRY = 2;
 const addedRule = (rule: RouteRule) => 1 + identified(rule).length;
 /** Edits weigh so much more than the order, which decides between equals. */
 const SCALE = 1_000_000;
-/** Larger tables, of a route that was rewritten as a whole, are paired by what is unmistakable only. */
+/** In larger tables (a route that was rewritten as a whole), only unmistakable pairs are found. */
 const MOST = 120;
 
 type RulePairs = [rule: RouteRule, candidates: readonly (StoredRule | undefined)[]][];
@@ -225,7 +225,7 @@ function pairEntries(stored: StoredRule, rule: RouteRule): EntryPairs {
   );
   for (const [entry, one] of exact.pairs) candidates.set(entry, [known(one)]);
 
-  // What leads to the same service by another port, or has other fields now.
+  // Pair entries that lead to the same service by another port, or that have other fields now.
   let [left, right] = [exact.left, exact.right];
   let cost = 0;
   let doubled = 0;
@@ -257,7 +257,7 @@ function pairEntries(stored: StoredRule, rule: RouteRule): EntryPairs {
       cost += first === undefined ? ADDED_ENTRY : (entryEdits(first, entry) ?? 0);
       left = left.filter((one) => one !== entry);
     }
-    // Of several that it may be, each may also be the one that is gone, or leads elsewhere now.
+    // If an entry has several candidates, each of them may also be deleted or lead elsewhere now.
     const sole = new Set(here.flatMap((_entry, column) => (pairs[column]?.length === 1 ? (pairs[column] ?? []) : [])));
     const open = there.filter((_one, row) => !sole.has(row));
     const matched = here.filter((entry) => candidates.has(entry)).length;
@@ -265,7 +265,7 @@ function pairEntries(stored: StoredRule, rule: RouteRule): EntryPairs {
     right = right.filter((one) => !there.includes(one) || open.includes(one));
   }
 
-  // What stands at its place with what we wrote, and leads elsewhere.
+  // Pair entries that stand at the same place with the value that we wrote, and lead elsewhere.
   const pairs = cheapestPairs({
     rows: right.length,
     columns: left.length,
@@ -288,7 +288,7 @@ function pairEntries(stored: StoredRule, rule: RouteRule): EntryPairs {
     }
     paired += 1;
     cost += EDIT + (entryEdits(first, entry) ?? 0);
-    // What has the value of something that was drained may be that, whatever the fewest edits are.
+    // An entry with the value of a drained one may be that one, even if other pairings need fewer edits.
     const drained = right.filter((one) => one.backend !== undefined && isChanged(one) && isTraced(entry, one));
     // A weight that only created a share count is no user's, whatever it leads to now; nor is one of the object itself.
     candidates.set(
@@ -305,14 +305,14 @@ function pairEntries(stored: StoredRule, rule: RouteRule): EntryPairs {
   return { cost, candidates, isTraceLeft };
 }
 
-/** Port and fields; undefined where what we wrote cannot stand. */
+/** The cost of the port and the fields; undefined if the values that we wrote cannot be in this entry. */
 function entryEdits(stored: StoredEntry, entry: RouteEntry): number | undefined {
   if (Object.keys(stored.written).some((name) => !(name in entry.fields))) return undefined;
   const isPort = identityOf(stored.id).port === identityOf(entry.id).port;
   return (isPort ? 0 : EDIT) + (isAsSeen(entry, stored) ? 0 : EDIT);
 }
 
-/** Pairs what is equal in their order, wherever there are as many on both sides. */
+/** Pairs equal entries in their order, if both sides have the same number of them. */
 function pairEqual<L, R>(
   left: readonly { readonly item: L; readonly text: string }[],
   right: readonly { readonly item: R; readonly text: string }[],
@@ -332,8 +332,8 @@ function pairEqual<L, R>(
 }
 
 /**
- * Entries that were not found, and look like ones of another rule: moved there, or copied with their rule. At last, what
- * stands at the value that we wrote may be anything that is missing.
+ * Entries that were not found, and look like ones of another rule: moved there, or copied with their rule. Finally, an entry with the value
+ * that we wrote may be any missing one.
  */
 function guessesIn(
   rule: RouteRule,

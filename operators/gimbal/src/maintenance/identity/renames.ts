@@ -1,6 +1,6 @@
 // A drained entry that leads to another service of its backend now was renamed, if nothing else can have happened: its rule is
-// unmistakable, it stands at the same position with the same port and with exactly what we wrote, no other entry of the route can be
-// the one that was drained, and nothing else that was drained is missing. Everything else stays a guess, which is reported.
+// unmistakable, it stands at the same position with the same port and with exactly the value that we wrote, no other entry of the route can
+// be the drained one, and no other drained entry is missing. Every other case stays a guess, which is reported.
 import type { RouteEntry, RouteRule } from '../model.ts';
 import {
   type Candidate,
@@ -73,7 +73,7 @@ function isAtItsPlace(
   );
 }
 
-/** Whether an entry may be the one that was stored: it leads to the same service, or has what we wrote. */
+/** Returns whether an entry may be the stored one: it leads to the same service, or has the value that we wrote. */
 function canBe(entry: RouteEntry, one: StoredEntry): boolean {
   const [now, then] = [identityOf(entry.id), identityOf(one.id)];
   return now.family === then.family && (now.target === then.target || isTraced(entry, one));

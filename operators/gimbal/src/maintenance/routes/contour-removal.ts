@@ -1,7 +1,7 @@
 import { type Json, listIn, objectIn, textIn } from './json.ts';
 import type { IsGone, Reduced } from './route-kind.ts';
 
-/** What becomes of a rule that is left without services. Contour wants exactly one of services, redirect or direct response. */
+/** The fate of a rule that is left without services. Contour wants exactly one of services, redirect or direct response. */
 type WhenEmpty = 'respond' | 'drop';
 
 /** HTTPProxy answers 503 where nothing is left; an IngressRoute loses the rule, if it has others. */

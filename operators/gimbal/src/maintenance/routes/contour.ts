@@ -22,7 +22,7 @@ const proxy = (group: string, id: string, semantics: Semantics = 'contour'): Rou
   withoutServices: (spec, isGone) => withoutContourServices(spec, isGone, 'respond'),
 });
 
-/** Of Contour, of Sesame, and of the time when Contour was Heptio's. */
+/** The kinds of Contour, of Sesame, and of the former Heptio Contour. */
 export const HTTP_PROXIES: readonly RouteKind[] = [
   proxy('projectcontour.io', 'http-proxy'),
   proxy('projectsesame.io', 'sesame-http-proxy', 'sesame'),

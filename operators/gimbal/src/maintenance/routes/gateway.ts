@@ -27,7 +27,7 @@ function inTwoVersions(title: string, id: string): RouteKind[] {
   return [current, { ...gatewayRoute(title, 'v1alpha2', id, `${title}V1alpha2`), newer: current.kind }];
 }
 
-/** `kind`: a name of its own, where two versions must be distinguished; where it lives is what counts for the API. */
+/** `kind` is a name of its own where two versions must be distinguished. The API addresses the kind by group and plural. */
 function gatewayRoute(title: string, version: string, id: string, kind = title): RouteKind {
   const plural = `${title.toLowerCase()}s`;
   return {

@@ -1,13 +1,13 @@
-// By what rules and entries are known again. Never by their place alone: people sort and insert.
+// Identities by which rules and entries are recognised. The place alone never counts: people sort and insert.
 import { hash } from 'node:crypto';
 import { canonicalJson } from '@capstan/kube';
 
-/** Names a rule by what it matches. */
+/** Names a rule by its match. */
 export function ruleKey(match: unknown): string {
   return hash('sha256', canonicalJson(match ?? null), 'hex').slice(0, 12);
 }
 
-/** Names entries by what they lead to, counting equal ones. */
+/** Names entries by their destination, and counts equal ones. */
 export function entryIds(): (namespace: string, name: string, port: unknown) => string {
   const count = counter();
   return (namespace, name, port) =>

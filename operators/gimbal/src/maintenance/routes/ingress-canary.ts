@@ -10,13 +10,13 @@ export const CANARY_WEIGHT = `${PREFIX}-weight`.replace('/', '~1');
 
 export interface Canary {
   readonly weight: string | undefined;
-  /** What stands for all requests. */
+  /** The weight that stands for all requests. */
   readonly total: number;
   /** Some requests come to it by header or cookie, whatever its weight. */
   readonly isChosen: boolean;
 }
 
-/** What makes an Ingress a canary; undefined for others. */
+/** Returns the canary that an Ingress describes; undefined for others. */
 export function canaryOf({ metadata: { annotations = {} } }: KubeObject): Canary | undefined {
   if (annotations[PREFIX] !== 'true') return undefined;
   const total = Number(annotations[`${PREFIX}-weight-total`] ?? 100);
@@ -33,7 +33,7 @@ export function canaryAnnotations(annotations: Readonly<Record<string, string>>)
 }
 
 export interface IngressPath {
-  /** Of host and path, which an Ingress and its canary have in common. */
+  /** The key of host and path, which an Ingress and its canary have in common. */
   readonly key: string;
   readonly place: string;
   readonly match: unknown;

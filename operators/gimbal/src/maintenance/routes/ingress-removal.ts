@@ -1,7 +1,7 @@
 import { type Json, listIn, objectIn, textIn } from './json.ts';
 import type { IsGone, Reduced } from './route-kind.ts';
 
-/** Paths to what is going are removed, and rules without paths; an Ingress with nothing left would not be valid, and stays. */
+/** Removes paths to the removed Services, and rules without paths. An Ingress with nothing left would not be valid, and stays. */
 export function withoutIngressServices(spec: Json, isGone: IsGone): Reduced {
   const isGoing = (backend: unknown) => isGone(textIn(objectIn(objectIn(backend)['service'])['name']) ?? '');
   const rules = listIn(spec['rules']).flatMap((one) => {

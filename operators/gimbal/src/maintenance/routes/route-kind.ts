@@ -15,7 +15,10 @@ export interface RouteKind {
   /** With other routes of the kind that it shares requests with. */
   rulesOf(route: KubeObject, peers?: readonly KubeObject[]): readonly RouteRule[];
   peersOf?(read: Reader, route: KubeObject): readonly KubeObject[];
-  /** The spec without references to Services that are being removed; what cannot exist without them is kept and reported. */
+  /**
+   * Returns the spec without references to Services that are being removed. Entries that the object needs to be valid are kept and
+   * reported.
+   */
   withoutServices(spec: Json, isGone: IsGone): Reduced;
 }
 
@@ -26,7 +29,7 @@ export interface Reduced {
   readonly spec: Json;
   /** Entries that were taken out where nothing is left to say where they were: kept in an annotation. */
   readonly removed: readonly { readonly at: string; readonly services: readonly unknown[] }[];
-  /** What a user should look at. */
+  /** Points that the user should check. */
   readonly warnings: readonly string[];
   /** References stayed, because the object would not be valid without them. */
   readonly isOrphaned: boolean;

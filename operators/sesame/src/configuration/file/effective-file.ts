@@ -9,7 +9,7 @@ import type { FileContent, Place } from './read-file.ts';
 /** Defaults of the file, where they are not those of the resource. */
 export const FILE_XDS_ADDRESS = '127.0.0.1';
 const FILE_DEFAULTS: ConfigurationSpec = {
-  // As Contour: other machines reach xDS only where a flag says so.
+  // As with Contour, other machines reach xDS only where a flag allows it.
   xdsServer: { address: FILE_XDS_ADDRESS },
   envoy: { timeouts: { connectionIdleTimeout: '60s' } },
 };
@@ -72,7 +72,7 @@ export function completed(spec: JsonObject, namespace: string): JsonObject {
   return result;
 }
 
-/** The place of a field, or of what it is part of. */
+/** The place of a field, or of the field that contains it. */
 function placeOf(field: string, places: ReadonlyMap<string, Place>): Place | undefined {
   const plain = field.replace(/\[.*$/s, '');
   for (let path = plain; path !== ''; path = path.includes('.') ? path.slice(0, path.lastIndexOf('.')) : '') {

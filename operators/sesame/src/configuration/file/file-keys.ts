@@ -7,13 +7,13 @@ export type FileType = 'string' | 'boolean' | 'integer' | 'number' | 'strings' |
 
 export interface FileKey {
   readonly type: FileType;
-  /** Of a struct: its keys. */
+  /** The keys of a struct. */
   readonly shape?: ShapeType;
-  /** The field of the resource; undefined for what stays a flag. */
+  /** The field of the resource; undefined for a key that stays a flag. */
   readonly field?: string;
   /** The flag that it stays. */
   readonly flag?: string;
-  /** Still read, with a warning: what became of it. */
+  /** A key that is still read, with a warning: its replacement. */
   readonly deprecated?: string;
   /** From the file's value to the field's, and back. */
   readonly toField?: (value: unknown) => unknown;

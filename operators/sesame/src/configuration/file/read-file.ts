@@ -27,13 +27,13 @@ export interface Place {
 }
 
 export interface FileContent {
-  /** What the file says, as fields of the resource. */
+  /** The content of the file, as fields of the resource. */
   readonly spec: JsonObject;
   /** Where each field stands. */
   readonly places: ReadonlyMap<string, Place>;
   /** Sections and their places, for comments. */
   readonly sections: ReadonlyMap<string, Place>;
-  /** What stays a flag, by its name. */
+  /** The keys that stay flags, by their names. */
   readonly flags: ReadonlyMap<string, string>;
   readonly problems: readonly FileProblem[];
 }
@@ -81,7 +81,7 @@ class FileReader implements FileContent {
       this.#report('error', pos[0], '', syntaxMessage(message));
     if (second !== undefined)
       this.#report('error', second.range?.[0] ?? 0, '', 'there is a second document; a configuration file has one');
-    // What follows an error of syntax is not what the user means; a key that is there twice is understood.
+    // The text after a syntax error has another meaning than the user intended; a duplicate key is understood.
     if (document.errors.some(({ code }) => code !== 'DUPLICATE_KEY')) return;
     const { contents } = document;
     if (contents === null || (isScalar(contents) && contents.value === null)) return;
@@ -254,7 +254,7 @@ class FileReader implements FileContent {
     }
   }
 
-  /** A reference is NAME or NAMESPACE/NAME; Contour would silently drop what follows a second slash. */
+  /** A reference is NAME or NAMESPACE/NAME; Contour would silently drop the text after a second slash. */
   #checkReference(field: string): void {
     const value = valueAt(this.spec, field);
     const text = typeof value === 'string' ? value : undefined;

@@ -1,4 +1,4 @@
-// Rules for Sesame's own part: its servers, leader election and what it serves.
+// Rules for Sesame's own part: its servers, leader election and its sources.
 import { isIP } from 'node:net';
 import { parseDuration, validateDns1123Subdomain } from '@capstan/kube/values';
 import { shown } from '../problem.ts';

@@ -1,4 +1,4 @@
-// Rules for what applies to every route: headers, rate limits, authorisation, tracing, features.
+// Rules for the settings of every route: headers, rate limits, authorisation, tracing, features.
 import { compileRegexp, isJsonObject, type JsonObject } from '@capstan/kube/values';
 import { shown } from '../problem.ts';
 import type { ValidationInput } from '../validate.ts';
@@ -103,7 +103,7 @@ function descriptors(policy: Readonly<Record<string, unknown>> | undefined, find
   }
 }
 
-/** What a host could not be served with: every host has these descriptors. */
+/** Checks a descriptor that every host has: an invalid one would break all hosts. */
 function descriptorEntry(at: string, entry: JsonObject, findings: Findings): void {
   for (const [kind, value] of Object.entries(entry)) {
     const path = `${at}.${kind}`;

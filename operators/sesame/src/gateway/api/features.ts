@@ -1,4 +1,4 @@
-/** What Sesame supports of the Gateway API, by the names that its conformance suite uses. Sorted, as the status must have them. */
+/** The supported features of the Gateway API, by the names of its conformance suite. Sorted, as the status must have them. */
 export const SUPPORTED_FEATURES: readonly string[] = [
   'BackendTLSPolicy',
   'BackendTLSPolicySANValidation',

@@ -1,13 +1,13 @@
 // Hostnames of listeners and routes: "*.example.com" stands for every name below example.com, no hostname for all.
 
-/** Of a listener and a route: what both match; undefined when nothing does. */
+/** Returns the host that both a listener and a route match; undefined when there is none. */
 export function intersect(listener: string, route: string): string | undefined {
   const [one, other] = [listener.toLowerCase(), route.toLowerCase()];
   if (covers(one, other)) return other;
   return covers(other, one) ? one : undefined;
 }
 
-/** What a route is reached at through a listener; "*" for all names, none when the two have nothing in common. */
+/** Returns the hosts of a route through a listener; "*" for all names, none when the two have nothing in common. */
 export function servedHosts(listener: string | undefined, route: readonly string[] | undefined): string[] {
   const own = listener === undefined || listener === '' ? '*' : listener;
   if (route === undefined || route.length === 0) return [own.toLowerCase()];
@@ -26,7 +26,7 @@ export function specificity(host: string): number {
   return host.startsWith('*') ? host.length : 1_000 + host.length;
 }
 
-/** Of several listeners on a port, the one that a request for this name belongs to. */
+/** Returns the listener of a port that a request for this name belongs to. */
 export function mostSpecific<T extends { readonly host: string }>(
   listeners: readonly T[],
   name: string,

@@ -1,4 +1,4 @@
-// References of the Gateway API: what they name, with the API's defaults filled in, and who may cross namespaces.
+// References of the Gateway API: their targets, with the API's defaults filled in, and the permission to cross namespaces.
 
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io';
 

@@ -5,7 +5,7 @@ import type { RouteKindName } from '../api/objects.ts';
 import type { ListenerState } from '../listeners/listener-state.ts';
 import type { Attachment } from '../routes/attachment.ts';
 
-/** A route with what it attaches to. In the order of precedence: oldest first, then by name. */
+/** A route with its parent. In the order of precedence: oldest first, then by name. */
 export interface AttachedRoute {
   readonly kind: RouteKindName;
   /** NAMESPACE/NAME. */

@@ -11,7 +11,7 @@ import { type GatewayComponents, gatewayComponents } from './gateway-components.
 
 export interface InstanceGatewayOptions {
   readonly settings: Derived<RoutingSettings>;
-  /** Of the configuration; a function where it can change without a restart. */
+  /** The choice of the configuration; a function where it can change without a restart. */
   readonly gateway: GatewayChoice | ((read: Reader) => GatewayChoice);
   /** Where clients reach Envoy, as `status.loadBalancer` of its Service has it. */
   addresses(read: Reader): readonly { readonly ip?: string; readonly hostname?: string }[];

@@ -1,7 +1,7 @@
 import type { Listener } from '../api/objects.ts';
 import type { RefProblem } from './certificates.ts';
 
-/** What can share a port: names distinguish HTTPS and TLS, nothing distinguishes the others. */
+/** The protocols that can share a port: names distinguish HTTPS and TLS, nothing distinguishes the others. */
 const LAYERS: Readonly<Record<string, string>> = { HTTP: 'HTTP', HTTPS: 'TLS', TLS: 'TLS', TCP: 'TCP', UDP: 'UDP' };
 
 /** Listeners that cannot be distinguished, by name. UDP ports are ports of their own. */

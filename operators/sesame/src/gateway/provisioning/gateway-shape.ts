@@ -1,4 +1,4 @@
-// What an instance takes from the Gateway that it serves: ports, labels, annotations, addresses.
+// The settings that an instance takes from its Gateway: ports, labels, annotations, addresses.
 import { childName, type Kind } from '@capstan/kube';
 import type { Reader } from '@capstan/reconcile';
 import type { Gateway } from '../api/objects.ts';

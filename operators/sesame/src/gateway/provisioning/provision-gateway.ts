@@ -13,7 +13,7 @@ export interface ProvisionerOptions {
   readonly controllerName: string;
 }
 
-/** Of the name of a SesameDeployment. */
+/** The longest name of a SesameDeployment. */
 export const MAX_DEPLOYMENT_NAME = 49;
 
 export function provisionGateway({ kinds, controllerName }: ProvisionerOptions): Reconciler {
@@ -27,12 +27,12 @@ export function provisionGateway({ kinds, controllerName }: ProvisionerOptions):
     ],
     writes: [SesameDeployment],
     writesStatus: true,
-    // What it creates is in the namespace of the Gateway, and is collected with it.
+    // Its children are in the namespace of the Gateway, and are collected with it.
     finalizer: false,
     primary: false,
     reconcile({ object, read }) {
       const spec = classOf(read, kinds.GatewayClass, object.spec.gatewayClassName);
-      // What was created for a class that is gone or no longer ours is removed with the plan that does not mention it.
+      // The children for a class that is gone or no longer ours are removed, because the plan does not mention them.
       if (spec?.controllerName !== controllerName) return plan({});
       const { name = '', namespace = '' } = object.metadata;
       const parameters = parametersOf(read, object, spec);

@@ -1,4 +1,4 @@
-// A GatewayClass of ours is accepted, and lists what is supported.
+// A GatewayClass of ours is accepted, and lists the supported features.
 
 import type { Kind } from '@capstan/kube';
 import {
@@ -16,10 +16,10 @@ import type { GatewayClass } from '../api/objects.ts';
 
 export interface GatewayClassStatusOptions {
   readonly kind: Kind<GatewayClass>;
-  /** What the check of parameters reads; none by default. */
+  /** The reads of the check of parameters; none by default. */
   readonly reads?: readonly (Kind | ReadDeclaration)[];
   isOurs(read: Reader, controllerName: string): boolean;
-  /** What is wrong with the class's parameters; undefined when nothing is. */
+  /** Returns the problem of the class's parameters, or undefined. */
   parametersProblem?(read: Reader, spec: GatewayClass['spec']): string | undefined;
   readonly features?: readonly string[];
 }

@@ -1,4 +1,4 @@
-// The status of a Gateway: whether it is served, at which addresses, and what each listener is worth.
+// The status of a Gateway: whether it is served, at which addresses, and the state of each listener.
 import { type ConditionInput, type Derived, noCondition, plan, type Reconciler, reconciler } from '@capstan/reconcile';
 import { condition, nestedConditions } from '../api/nested-conditions.ts';
 import type { Gateway, GatewayAddress } from '../api/objects.ts';

@@ -1,4 +1,4 @@
-// The status of a route, for each Gateway of ours that it names. What other controllers say of it is left as it is.
+// The status of a route, for each Gateway of ours that it names. The statuses of other controllers are left as they are.
 
 import { type ConditionInput, plan, type Reader, type Reconciler, reconciler } from '@capstan/reconcile';
 import { condition, nestedConditions } from '../api/nested-conditions.ts';

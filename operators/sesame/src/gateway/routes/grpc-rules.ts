@@ -1,7 +1,8 @@
 // Rules of a GRPCRoute: a call is a POST to /SERVICE/METHOD.
 import { regexProblem } from '../../envoy/index.ts';
+import type { PathMatch, RouteMatch } from '../../model/match.ts';
 import { accept, type Result, refuse } from '../../result.ts';
-import { notRegex, type PathMatch, type RouteMatch } from '../../routing/conditions.ts';
+import { notRegex } from '../../routing/conditions.ts';
 import type { GRPCRoute, GRPCRouteMatch } from '../api/objects.ts';
 import { headerMatch, type RuleContext, translateRules, valueMatches } from './http-rules.ts';
 import type { TranslatedRoute } from './translated-route.ts';
@@ -9,7 +10,7 @@ import type { TranslatedRoute } from './translated-route.ts';
 export function translateGrpcRoute({ spec }: GRPCRoute, context: RuleContext): TranslatedRoute {
   const rules = spec.rules ?? [{}];
   return translateRules(
-    // A call may take as long as its own deadline says.
+    // The deadline of a call limits its time.
     rules.map((rule) => ({ rule: { ...rule, timeouts: { request: '0s' } }, matches: matchesOf(rule.matches) })),
     context,
   );

@@ -1,11 +1,12 @@
-// What a route of the Gateway API comes to, before it is known which hosts it is served at.
-import type { RouteEntry } from '../../routing/route-entry.ts';
-import type { Resource } from '../../xds/index.ts';
+// The translation of a route of the Gateway API, before its hosts are known.
+
+import type { Origin } from '../../model/origin.ts';
+import type { Destination, Route } from '../../model/route.ts';
 import type { RefProblem } from '../listeners/certificates.ts';
 
 export interface TranslatedRoute {
   /** In the order of the rules and their matches. */
-  readonly entries: readonly RouteEntry[];
+  readonly routes: readonly Route[];
   /** References that cannot be used: of backends, mirrors and extensions. */
   readonly refProblems: readonly RefProblem[];
   /** Rules that are left out, and why. */
@@ -14,8 +15,9 @@ export interface TranslatedRoute {
 }
 
 export interface StreamTarget {
-  readonly clusters: readonly Resource[];
-  /** Names with weights; one that cannot be used is no cluster's name. */
-  readonly weighted: readonly { readonly name: string; readonly weight: number }[];
+  /** Those with a weight. */
+  readonly destinations: readonly Destination[];
+  /** The rule; undefined when there is none. */
+  readonly origin: Origin | undefined;
   readonly refProblems: readonly RefProblem[];
 }

@@ -1,5 +1,6 @@
-// What one host, Service or extension contributes to what is served. Pieces are put together by the assembly.
-import { type Envoy, type Fragment, hexHash, type MessageName } from '../../envoy/index.ts';
+// The contribution of one host, Service or extension to the served resources. The assembly composes pieces.
+import { type Fragment, hexHash, type MessageName } from '../../envoy/index.ts';
+import type { AuthorizationService } from '../../model/listener.ts';
 import type { Resource, ResourceKey } from '../../xds/index.ts';
 import type { RoutingSettings } from '../settings.ts';
 
@@ -43,7 +44,7 @@ export interface PieceContent {
   /** The configuration that all pieces were computed with. */
   readonly settings?: RoutingSettings;
   /** The authorization that holds for every host of the plain listener. */
-  readonly authorization?: Envoy.Any | undefined;
+  readonly authorization?: AuthorizationService | undefined;
 }
 
 const NONE: readonly never[] = [];
@@ -59,7 +60,7 @@ export class Piece {
   readonly configurations: readonly RouteConfiguration[];
   readonly endpoints: readonly Resource[];
   readonly settings: RoutingSettings | undefined;
-  readonly authorization: Envoy.Any | undefined;
+  readonly authorization: AuthorizationService | undefined;
 
   constructor({ resources = NONE, plain, chain, fallback, endpoints = NONE, settings, ...content }: PieceContent) {
     const { authorization, routePart, configurations = NONE } = content;

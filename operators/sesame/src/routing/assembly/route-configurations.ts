@@ -20,7 +20,7 @@ export class RouteConfigurations {
     for (const each of after?.configurations ?? []) this.#define(each.name, each);
   }
 
-  /** What has changed since the last time. */
+  /** Composes the configurations that changed since the last time. */
   compose(out: Map<ResourceKey, Resource | undefined>): void {
     for (const name of this.#changed) {
       const defined = this.#defined.get(name);

@@ -3,7 +3,7 @@ import type { ResourceKey } from '../../xds/index.ts';
 import { compareBytes } from '../route-order.ts';
 import { partHash, type SharedPart } from './piece.ts';
 
-/** What a composed resource consists of at one moment. */
+/** The parts of a composed resource at one moment. */
 export interface SharedContent<Name extends MessageName> {
   readonly size: number;
   /** In order. They are encoded when the resource is, which clients that get the parts one by one never ask for. */
@@ -61,7 +61,7 @@ export class SharedParts<Name extends MessageName> {
     if (part) this.#place({ key, part });
   }
 
-  /** What the composed resource consists of now. */
+  /** Returns the present parts of the composed resource. */
   take(): SharedContent<Name> {
     this.#isChanged = false;
     const requires = [...this.#requires];

@@ -1,12 +1,12 @@
 import type { Violation } from '../../envoy/index.ts';
 import type { HTTPProxy } from '../../kinds/http-proxy.ts';
-import type { Resource } from '../../xds/index.ts';
+import type { Cluster } from '../../model/cluster.ts';
 import type { Lookup } from '../lookup.ts';
-import type { JwtFilter } from '../policy/jwt.ts';
+import type { HostTokens } from '../policy/jwt.ts';
 import { type ProblemLog, type Reporter, reporterOf } from '../problems.ts';
 import type { RoutingSettings } from '../settings.ts';
 
-/** What is known while the routes of one root are translated. */
+/** The facts that are known while the routes of one root are translated. */
 export interface RootContext {
   readonly root: HTTPProxy;
   readonly fqdn: string;
@@ -15,9 +15,9 @@ export interface RootContext {
   readonly log: ProblemLog;
   /** TLS is terminated. */
   readonly isSecure: boolean;
-  readonly jwt: JwtFilter | undefined;
+  readonly jwt: HostTokens | undefined;
   readonly hasAuthorization: boolean;
-  /** Of the host, for the authorization service. */
+  /** The context of the host, for the authorization service. */
   readonly authorizationContext: Readonly<Record<string, string>>;
   readonly isAuthorizationDisabled: boolean;
   /** SDS name of the certificate that Envoy shows to services. */
@@ -26,9 +26,9 @@ export interface RootContext {
   readonly clusters: Map<string, CheckedCluster>;
 }
 
-/** A cluster, and what Envoy would refuse in it. */
+/** A cluster, and the violations that Envoy would refuse in it. */
 export interface CheckedCluster {
-  readonly cluster: Resource;
+  readonly cluster: Cluster;
   readonly refused: Violation | undefined;
 }
 

@@ -1,6 +1,6 @@
 import { catalogue, reasonOf } from '@capstan/kube/cluster';
 
-/** Of Sesame's own sockets. */
+/** The errors of Sesame's own sockets. */
 export const SocketErrors = catalogue('sesame', {
   CannotListen: (address: string, port: number, cause: NodeJS.ErrnoException) => ({
     message:

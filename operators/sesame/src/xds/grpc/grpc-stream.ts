@@ -1,5 +1,5 @@
-// gRPC on a server's HTTP/2 stream: messages with a prefix of five bytes, a status in the trailers. An Envoy opens a stream for each
-// name, tens of thousands of them: what all streams do alike is in functions that they share, and a stream has fields and no closures.
+// gRPC on a server's HTTP/2 stream: messages with a prefix of five bytes, a status in the trailers. An Envoy opens a stream for each name,
+// tens of thousands of them. So the common behaviour is in shared functions, and a stream has fields and no closures.
 import type { ServerHttp2Stream } from 'node:http2';
 import { RequestBuffer } from './request-buffer.ts';
 
@@ -28,7 +28,7 @@ export type GrpcStatus = (typeof GrpcStatus)[keyof typeof GrpcStatus];
 
 const PREFIX = 5;
 const SMALL = 16_384;
-/** Bytes of a large message that are on their way before more of it is written: what other streams have to send goes in between. */
+/** Bytes of a large message that are on their way before more of it is written: data of other streams goes in between. */
 const SLICE = 256 * 1024;
 
 export class GrpcStream {

@@ -18,7 +18,7 @@ export interface CertificateContents {
 
 export interface CertificateWatch {
   current(): CertificateContents;
-  /** What the files hold, if they have changed since the last call and fit together. */
+  /** Returns the content of the files, if they have changed since the last call and fit together. */
   renewed(): CertificateContents | undefined;
 }
 

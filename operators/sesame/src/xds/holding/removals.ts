@@ -1,10 +1,10 @@
-// Removals that wait for routes. A cluster that is gone from the store goes from a client when every route and listener that was under way at
-// that time has been answered: one of them may be what replaced the last use of it. All removals of one change wait for the same
-// routes, so that an answer costs the number of changes that wait for it, not the number of removals.
+// Removals that wait for routes. A cluster that is gone from the store is removed at a client once every route and listener that was under
+// way at that time has been answered: one of them may be the replacement of its last use. All removals of one change wait for the same
+// routes, so an answer costs the number of changes that wait for it, not the number of removals.
 import type { ResourceKey } from '../resource.ts';
 
 interface Barrier {
-  /** Responses that were sent later have what replaced the removed resources. */
+  /** Later responses contain the replacements of the removed resources. */
   readonly order: number;
   readonly routes: Set<ResourceKey>;
   readonly removals: Set<ResourceKey>;
@@ -13,10 +13,10 @@ interface Barrier {
 export class Removals {
   readonly #byRoute = new Map<ResourceKey, Set<Barrier>>();
   readonly #byRemoval = new Map<ResourceKey, Barrier>();
-  /** Of the change that is taken now. */
+  /** The barrier of the change that is being taken. */
   #current: Barrier | undefined;
 
-  /** A change begins; its removals share what they wait for. */
+  /** A change begins; its removals wait for the same routes. */
   begin(): void {
     this.#current = undefined;
   }
@@ -48,7 +48,7 @@ export class Removals {
     return this.#byRoute.has(route);
   }
 
-  /** A response with the route was answered; undefined: the route is not under way any more. Returns what may go. */
+  /** A response with the route was answered; undefined: the route is not under way any more. Returns the resources that may be removed. */
   answered(route: ResourceKey, order: number | undefined): ResourceKey[] {
     const ready: ResourceKey[] = [];
     for (const barrier of this.#byRoute.get(route) ?? []) {

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { type Client, type Clock, isJsonObject, Secret } from '@capstan/kube';
 
 export interface TokenRenewalOptions {
-  /** Of the broker, with the token in use. */
+  /** The client of the broker, with the token in use. */
   readonly broker: Client;
-  /** Of this cluster. */
+  /** The client of this cluster. */
   readonly client: Client;
   /** The Secret that is mounted in the folder. */
   readonly secret: { readonly namespace: string; readonly name: string };

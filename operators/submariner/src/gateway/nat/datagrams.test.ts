@@ -34,7 +34,7 @@ test('a relay that dies is restarted on the same port, and datagrams pass in bot
   const answers: string[] = [];
   const peer = await openHere(0, (data, { port }) => answers.push(`${data.toString('utf8')} from ${port}`));
   t.after(() => peer.close());
-  /** Sends in both directions until both arrive: UDP may lose what is sent while no relay is there. */
+  /** Sends in both directions until both arrive: UDP may lose datagrams that are sent while no relay is there. */
   const exchange = async (text: string) => {
     for (const end = performance.now() + 20_000; ; ) {
       peer.send(Buffer.from(text), { ip: '127.0.0.1', port: relayed.port });

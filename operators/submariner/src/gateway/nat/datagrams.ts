@@ -34,7 +34,7 @@ export async function openHere(port: number, onDatagram: OnDatagram): Promise<Da
     socket.once('error', reject);
     socket.bind(port, () => resolve());
   });
-  // What cannot be sent is asked again.
+  // A question that could not be sent is repeated later.
   socket.on('error', () => {});
   return {
     port: socket.address().port,

@@ -1,5 +1,5 @@
-// Which address of another gateway to use: its private one where it answers there, else its public one. Both are asked, by the
-// original's protocol. A gateway that does not answer is reached as its Endpoint says.
+// Chooses the address of another gateway: the private one if the gateway answers there, else the public one. Both are asked, by the
+// original's protocol. A gateway that does not answer is reached at the address in its Endpoint.
 import { type Clock, type Logger, sleep } from '@capstan/kube';
 import type { Cable } from '../../drivers/driver.ts';
 import type { Location } from '../cable-engine.ts';

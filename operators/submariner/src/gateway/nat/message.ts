@@ -58,7 +58,7 @@ export function encodeMessage(message: DiscoveryMessage): Buffer {
   return Buffer.from(out.result());
 }
 
-/** Undefined for what is no such message. */
+/** Returns undefined for data that is no such message. */
 export function decodeMessage(data: Uint8Array): DiscoveryMessage | undefined {
   try {
     const message = WireReader.limited(data, LIMITS);
@@ -75,7 +75,7 @@ export function decodeMessage(data: Uint8Array): DiscoveryMessage | undefined {
   }
 }
 
-/** Of a datagram: the messages have three levels and few fields. */
+/** The limits of a datagram: the messages have three levels and few fields. */
 const LIMITS = { depth: 8, fields: 1000 };
 
 function writeRequest(out: WireWriter, { number, sender, receiver, ...given }: DiscoveryRequest): void {

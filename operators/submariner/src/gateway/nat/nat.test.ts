@@ -43,7 +43,7 @@ async function stage() {
     });
   const east = await gateway('east', '10.0.0.1');
   const west = await gateway('west', '10.0.0.2');
-  // What is sent to the public address of west arrives at it, and answers come from there.
+  // Datagrams to the public address of west arrive at west, and answers come from that address.
   network.ways.set('203.0.113.2', '10.0.0.2');
   network.sources.set('10.0.0.2 10.0.0.1', '10.0.0.2');
   const cable: Cable = {

@@ -15,7 +15,7 @@ export function gatesUpdate(errors: Errors, { spec }: Pod, old: Pod): void {
   }
 }
 
-/** The spec of a pod with the node selector and the node affinity that it had before, if it was gated; refuses what widens them. */
+/** Returns the spec of a pod with its former node selector and node affinity, if it was gated; refuses changes that widen them. */
 export function withoutNarrowing(errors: Errors, spec: PodSpec, old: PodSpec): PodSpec {
   if ((old.schedulingGates ?? []).length === 0) return spec;
   selectorUpdate(errors, spec.nodeSelector, old.nodeSelector ?? {});

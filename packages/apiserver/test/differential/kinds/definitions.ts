@@ -1,4 +1,4 @@
-// Definitions of custom resources, and what they define: each sequence has a group of its own.
+// Definitions of custom resources, and their kinds: each sequence has a group of its own.
 import type { SeededRandom } from '@capstan/testing';
 import { type GeneratedKind, maybe, subset } from './kind.ts';
 
@@ -229,7 +229,7 @@ export const definitions: GeneratedKind = {
   settles: true,
 };
 
-/** What the definitions of the same sequence define, or nothing. */
+/** The kinds that the definitions of the same sequence define, or none. */
 export const things: GeneratedKind = {
   collection: `/apis/${GROUP}/v1/namespaces/{ns}/things`,
   apiVersion: `${GROUP}/v1`,

@@ -13,7 +13,7 @@ export interface GeneratedKind {
   patch(random: SeededRandom): Record<string, unknown>;
   /** Operations of a JSON patch. */
   operations(random: SeededRandom): unknown[];
-  /** What one manager applies: some of the content; valid more often than not. */
+  /** The fields that one manager applies: some of the content; valid more often than not. */
   applied(random: SeededRandom): Record<string, unknown>;
   /** A value of its status, for kinds that have the subresource. */
   status?(random: SeededRandom): Record<string, unknown>;

@@ -1,6 +1,6 @@
 import { type GeneratedKind, maybe, subset } from './kind.ts';
 
-/** What a real server gives every new node. */
+/** A real server gives this taint to every new node. */
 export const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
 const TAINTS = [
   { key: 'a', value: 'b', effect: 'NoSchedule' },

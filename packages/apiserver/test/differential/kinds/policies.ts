@@ -135,7 +135,7 @@ const HOOK = {
   admissionReviewVersions: ['v1'],
   sideEffects: 'None',
   clientConfig: { url: 'https://127.0.0.1:9/x' },
-  // Of a group that is not served: a configuration affects every sequence.
+  // The group is not served: a configuration affects every sequence.
   rules: [{ apiGroups: ['none.example.com'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['nothings'] }],
 };
 

@@ -3,8 +3,8 @@ import type { GeneratedKind } from '../kinds/kind.ts';
 import { MERGE, type Unnumbered } from './request.ts';
 
 /**
- * As a user who may do nothing, or what a binding of this sequence lets him. The real server hears of a new binding after a moment, so everything here
- * may be asked again.
+ * Requests of a user without rights, or with the rights of a binding of this sequence. The real server knows a new binding after a moment,
+ * so every request here may be repeated.
  */
 export function foreign(random: SeededRandom, kind: GeneratedKind, path: string): Unnumbered {
   const as = random.pick(['alice', 'bob', 'system:serviceaccount:{ns}:default']);

@@ -70,7 +70,7 @@ export function malformed(random: SeededRandom, kind: GeneratedKind, name: strin
   ]);
 }
 
-/** Of a kind that belongs elsewhere, or nowhere. */
+/** An object of a kind that belongs elsewhere, or nowhere. */
 function otherKind(random: SeededRandom, name: string): object {
   const [apiVersion, kind] = random.pick([
     ['v1', 'Secret'],

@@ -73,7 +73,7 @@ const LABEL_SELECTORS = [
 
 function selection(random: SeededRandom, kind: GeneratedKind): Record<string, string> {
   return {
-    // Other sequences share what lies in no namespace.
+    // Other sequences share cluster-scoped objects.
     ...(isShared(kind)
       ? { labelSelector: 'app=only-{ns}' }
       : random.chance(0.4)

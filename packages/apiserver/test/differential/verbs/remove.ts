@@ -29,7 +29,7 @@ export function remove(random: SeededRandom, kind: GeneratedKind, path: string):
         body: { ...(random.chance(0.6) && { apiVersion: 'v1', kind: 'DeleteOptions' }), ...options },
       }
     : { method: 'DELETE', path, ...(policy !== undefined && { query: { propagationPolicy: policy } }) };
-  // What the collector finishes is looked at when it has; finalizers hold it until a user takes them away.
+  // The collector's work is compared when it is done; finalizers hold it until a user removes them.
   const isOrphaned = isBody && options['orphanDependents'] === true;
   const isSlow = policy === 'Foreground' || policy === 'Orphan' || isOrphaned;
   if (!isSlow) return [first];

@@ -1,4 +1,4 @@
-// What the verbs of the generator share.
+// The shared parts of the generator's verbs.
 import type { SeededRandom } from '@capstan/testing';
 import type { GeneratedKind } from '../kinds/kind.ts';
 import type { DiffRequest } from '../sequence.ts';
@@ -52,7 +52,7 @@ export function encoded(random: SeededRandom, kind: GeneratedKind): Pick<Unnumbe
   };
 }
 
-/** Other sequences share what lies in no namespace. */
+/** Other sequences share cluster-scoped objects. */
 export function isShared(kind: GeneratedKind): boolean {
   return !kind.collection.includes('{ns}');
 }

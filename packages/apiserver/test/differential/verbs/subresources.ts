@@ -1,4 +1,4 @@
-// What only one kind has: evictions of pods, tokens of accounts, and rights that a user may not give away.
+// The operations of single kinds: evictions of pods, tokens of accounts, and rights that a user may not grant.
 import type { SeededRandom } from '@capstan/testing';
 import { type GeneratedKind, maybe, subset } from '../kinds/kind.ts';
 import type { Unnumbered } from './request.ts';
@@ -74,7 +74,7 @@ const ASKED = [
   { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
 ];
 
-/** A user who may write roles gives others what he has, and more. Everything may be asked again: it is a dry run. */
+/** A user who may write roles grants his own rights, and more. Every request may be repeated: it is a dry run. */
 function escalation(random: SeededRandom): Unnumbered[] {
   const base = `/apis/${RBAC}/v1/namespaces/{ns}`;
   const metadata = { name: 'maker' };

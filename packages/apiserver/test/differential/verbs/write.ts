@@ -36,7 +36,7 @@ export function replace(random: SeededRandom, kind: GeneratedKind, name: string,
     ...(version !== undefined && { resourceVersion: version }),
     ...maybe(random, 0.05, () => ({ uid: random.pick([`@uid:${path}`, 'another']) })),
   };
-  // Most programs send back what they have read, with a change.
+  // Most programs send back the object that they have read, with a change.
   if (random.chance(0.6)) {
     const patched = withMeta(random, kind.patch(random));
     return { method: 'PUT', path, edit: { path, patch: patched }, ...writeQuery(random) };
@@ -130,7 +130,7 @@ export function scale(random: SeededRandom, _kind: GeneratedKind, path: string, 
           namespace: '{ns}',
           ...maybe(random, 0.3, () => ({ resourceVersion: random.pick([`@rv:${path}`, `@oldrv:${path}`]) })),
         },
-        // Each its own: what a scale that changes nothing writes is not compared.
+        // Each turn has its own number: the write of a scale that changes nothing is not compared.
         spec: { replicas: 10 + turn },
       },
       ...writeQuery(random),

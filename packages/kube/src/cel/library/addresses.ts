@@ -46,7 +46,7 @@ function ipv6Bits(text: string): bigint | undefined {
   return all.reduce((bits, group) => (bits << 16n) | BigInt(`0x${group}`), 0n);
 }
 
-/** The canonical text: IPv6 with its longest run of zeros left out. https://www.rfc-editor.org/rfc/rfc5952 */
+/** Returns the canonical text, in which the longest run of zeros of an IPv6 address is omitted. https://www.rfc-editor.org/rfc/rfc5952 */
 export function ipText({ family, bits }: Ip): string {
   if (family === 4) return [24n, 16n, 8n, 0n].map((shift) => (bits >> shift) & 0xffn).join('.');
   const groups = Array.from({ length: 8 }, (_, index) => Number((bits >> BigInt(112 - 16 * index)) & 0xffffn));

@@ -6,11 +6,11 @@ import { type CelList, type Duration, type Timestamp, type Uint, uint } from '..
 const MIN_INT = -(2n ** 63n);
 const MAX_INT = 2n ** 63n - 1n;
 const MAX_UINT = 2n ** 64n - 1n;
-/** Years 1 to 9999. */
+/** Timestamps cover the years 1 to 9999. */
 export const MIN_TIMESTAMP = -62_135_596_800n * 1_000_000_000n;
 const MAX_TIMESTAMP = 253_402_300_799n * 1_000_000_000n + 999_999_999n;
 
-/** An int of 64 bits. */
+/** Returns the value if it fits a 64-bit int, and throws otherwise. */
 export function checkedInt(value: bigint): bigint {
   if (value < MIN_INT || value > MAX_INT) throw new CelError('integer overflow');
   return value;

@@ -17,12 +17,12 @@ function intOf(text: string): bigint {
 }
 
 function truncated(value: number): bigint {
-  // As a double 2^63 is the first that does not fit; the lowest that fits is not taken either.
+  // As a double, 2^63 is the first value that does not fit. CEL also refuses the lowest int64.
   if (Number.isNaN(value) || value <= -(2 ** 63) || value >= 2 ** 63) throw new CelError('integer overflow');
   return BigInt(Math.trunc(value));
 }
 
-/** A double as Go's shortest %g-like notation that CEL's string() uses. */
+/** Formats a double as CEL's string() does, in Go's shortest notation. */
 export function formatDouble(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
@@ -43,7 +43,7 @@ function durationOf(text: string): Duration {
   }
 }
 
-/** Seconds with their fraction: how CEL writes a duration. */
+/** Formats a duration as CEL does: in seconds with a fraction. */
 export function durationText({ nanos }: Duration): string {
   const size = nanos < 0n ? -nanos : nanos;
   const fraction = String(size % 1_000_000_000n)

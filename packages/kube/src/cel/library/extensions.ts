@@ -6,7 +6,7 @@ import { checkedInt } from './arithmetic.ts';
 
 const NUMERIC = ['int', 'uint', 'double'];
 
-/** Not offered by API servers, or only by the newest: numbers, bytes as text, includes. */
+/** Functions that no API server offers, or only the newest: numbers, bytes as text, includes. */
 export const extensions: readonly Overload[] = [
   method('includes', '(dyn, dyn) -> bool', 'list_includes_dyn_dyn', (from: Value, item: Value) =>
     kindOf(from) === 'list'
@@ -36,7 +36,7 @@ export const extensions: readonly Overload[] = [
     ceil: Math.ceil,
     floor: Math.floor,
     trunc: Math.trunc,
-    // Halves are rounded away from zero.
+    // Round halves away from zero.
     round: (value: number) => Math.sign(value) * Math.floor(Math.abs(value) + 0.5),
     sqrt: Math.sqrt,
   }).map(([name, run]) => func(`math.${name}`, '(double) -> double', `math_${name}_double`, run)),
@@ -55,7 +55,7 @@ export const extensions: readonly Overload[] = [
     uint(BigInt.asUintN(64, ~value.value)),
   ),
   ...shifts('bitShiftLeft', (value, by) => value << by),
-  // The sign is shifted like any other bit.
+  // The sign bit is shifted like any other bit.
   ...shifts('bitShiftRight', (value, by) => value >> by),
   func('base64.encode', '(bytes) -> string', 'base64_encode_bytes', (bytes: Uint8Array) =>
     Buffer.from(bytes).toString('base64'),

@@ -1,5 +1,5 @@
-// '%s is %d'.format([a, b]): the clauses of the string extension at the version that API servers offer, in which what stands inside lists
-// and maps is written as CEL literals. https://github.com/google/cel-go/tree/master/ext#format
+// '%s is %d'.format([a, b]): the clauses of the string extension in the version that API servers offer. It writes values inside lists and
+// maps as CEL literals. https://github.com/google/cel-go/tree/master/ext#format
 import { goQuote } from '../../schema/go-text.ts';
 import { CelError } from '../errors.ts';
 import {
@@ -78,7 +78,8 @@ function format(clause: string, arg: Value, digits: number): string {
   }
 }
 
-// As a locale writes it: 3.140000×10⁰⁰. The precision of the clause is taken for a width, so that there are always six digits.
+// Formats a number in a locale's scientific notation: 3.140000×10⁰⁰. The clause's precision is interpreted as a width, so there are always
+// six digits.
 function scientific(number: number): string {
   if (!Number.isFinite(number)) return grouped(number, DEFAULT_PRECISION);
   const [mantissa = '', exponent = ''] = number.toExponential(DEFAULT_PRECISION).split('e');
@@ -92,14 +93,14 @@ function scientific(number: number): string {
 
 const SHOWN = 'strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps';
 
-/** As a locale writes it: 1,234.500000. */
+/** Formats a number with a locale's separators: 1,234.500000. */
 function grouped(number: number, digits: number): string {
   if (!Number.isFinite(number)) return Number.isNaN(number) ? 'NaN' : number > 0 ? '\u221e' : '-\u221e';
   const [whole = '', ...fraction] = fixed(number, digits).split('.');
   return [whole.replace(/\d(?=(\d{3})+$)/g, '$&,'), ...fraction].join('.');
 }
 
-// Halves go to the even neighbour, unlike in toFixed.
+// Rounds halves to the even neighbour, unlike toFixed.
 function fixed(number: number, digits: number): string {
   const scaled = Math.abs(number) * 10 ** digits;
   const isTie = scaled % 1 === 0.5 && scaled / 10 ** digits === Math.abs(number) && Math.floor(scaled) % 2 === 0;
@@ -116,7 +117,7 @@ function doubleOf(arg: Value): number | undefined {
   return typeof arg === 'string' && /^(NaN|-?Infinity)$/.test(arg) ? Number(arg) : undefined;
 }
 
-/** A value as %s writes it; undefined for what it cannot write. */
+/** Formats a value for %s, or returns undefined if the value has no text. */
 function shown(value: Value): string | undefined {
   switch (kindOf(value)) {
     case 'null':

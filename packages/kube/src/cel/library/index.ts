@@ -16,11 +16,11 @@ import { times } from './times.ts';
 import { urls } from './urls.ts';
 
 export interface LibraryOptions {
-  /** math.*, base64.*, string.reverse and list.includes, which CEL has and API servers do not offer yet. Default false. */
+  /** Adds math.*, base64.*, string.reverse and list.includes, which API servers do not offer yet. Default: false. */
   extensions?: boolean;
 }
 
-/** The functions that rules can call: what kube-apiserver offers from 1.34 on. */
+/** Returns the functions that kube-apiserver offers to rules from 1.34 on. */
 export function kubernetesLibrary(options: LibraryOptions = {}): FunctionTable {
   return functionTable([
     ...special,

@@ -18,7 +18,7 @@ const SUMS: Readonly<Record<string, (items: readonly Value[]) => Value>> = {
     }),
 };
 
-/** What Kubernetes adds to lists. */
+/** The list functions of Kubernetes. */
 export const kubernetesLists: readonly Overload[] = [
   ...COMPARABLE.flatMap((type) => [
     method('isSorted', `(list(${type})) -> bool`, `list_${type}_is_sorted_bool`, (items: CelList) => {
@@ -79,7 +79,7 @@ export const lists: readonly Overload[] = [
     method('sort', `(list(${type})) -> list(${type})`, `list_${type}_sort`, (items: CelList) => sortedBy(items, items)),
   ),
   func('lists.range', '(int) -> list(int)', 'lists_range', (count: bigint) => {
-    // Longer ones cost more than any expression may.
+    // A longer range exceeds the cost limit of any expression.
     if (count > MAX_RANGE) throw new CelCostError();
     return list(Array.from({ length: Math.max(0, Number(count)) }, (_, index) => BigInt(index)));
   }),
@@ -97,7 +97,7 @@ function flattened(items: CelList, depth: bigint): Value[] {
   );
 }
 
-/** The items in the order of their keys. */
+/** Returns the items in the order of their keys. */
 export function sortedBy(items: CelList, keys: CelList): CelList {
   if (keys.items.length === 0) return items;
   const kind = kindOf(itemOf(keys, 0));

@@ -1,4 +1,4 @@
-// format.dns1123Label().validate(text): the formats that Kubernetes names, and what it shows when a text does not fit.
+// format.dns1123Label().validate(text): the formats that Kubernetes names, and its messages for texts that do not match.
 import { formatCheck } from '../../schema/validation/formats.ts';
 import { func, method, type Overload } from '../typing/overload.ts';
 import { list, type NamedFormat, NONE, some } from '../values.ts';
@@ -17,7 +17,7 @@ function shape({ pattern, max, message, examples }: Shape, isPrefix = false): (t
   const regExp = new RegExp(`^(?:${pattern})$`);
   const shown = examples.map((example) => `'${example}', `).join(' or ');
   return (text) => {
-    // A prefix may end in a dash, because something follows it.
+    // A prefix may end in a dash, because more characters follow it.
     const checked = isPrefix && text.length > 1 && text.endsWith('-') ? `${text.slice(0, -2)}a` : text;
     const problems: string[] = [];
     if (checked.length > max) problems.push(`must be no more than ${max} characters`);

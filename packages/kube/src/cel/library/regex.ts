@@ -3,10 +3,10 @@ import { CelError } from '../errors.ts';
 import { func, method, type Overload } from '../typing/overload.ts';
 import { list } from '../values.ts';
 
-/** Patterns are mostly literals, so that few are compiled again and again; the last ones are kept. */
+/** The number of compiled patterns that are cached. Patterns are mostly literals, so few are compiled repeatedly. */
 const KEPT = 256;
 
-/** matches, find and findAll; each library keeps the patterns that it compiled. */
+/** Returns matches, find and findAll. Each library has its own cache of compiled patterns. */
 export function regexLibrary(): readonly Overload[] {
   const compiled = new Map<string, Regexp>();
   const regexp = (pattern: string, prefix: string): Regexp => {

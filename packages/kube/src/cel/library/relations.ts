@@ -17,7 +17,6 @@ function order(name: string, id: string, holds: (comparison: number) => boolean)
   return [...same, ...mixed];
 }
 
-/** Comparison, membership and size. */
 export const relations: readonly Overload[] = [
   func('_==_', '(A, A) -> bool', 'equals', (a: Value, b: Value) => equalValues(a, b)),
   func('_!=_', '(A, A) -> bool', 'not_equals', (a: Value, b: Value) => !equalValues(a, b)),

@@ -28,7 +28,7 @@ function parse(text: string): Semver {
   return { kind: 'semver', numbers: [BigInt(major), BigInt(minor), BigInt(patch)], pre: preParts, build: buildParts };
 }
 
-/** With a v before it, fewer than three numbers and leading zeros allowed. */
+/** Accepts a leading v, fewer than three numbers and leading zeros. */
 function parseTolerant(text: string): Semver {
   const [major = '', minor, ...rest] = text.replace(/^v/, '').split('.');
   const parts = minor === undefined ? [major] : rest.length === 0 ? [major, minor] : [major, minor, rest.join('.')];

@@ -1,7 +1,7 @@
 import { func, method, type Overload } from '../typing/overload.ts';
 import type { Value } from '../values.ts';
 
-// What does not look at all of its arguments, or looks into them, is planned as such; here are only the signatures.
+// Only the signatures are here. The planner implements these functions, because they evaluate some arguments lazily or inspect them.
 const planned = (): Value => {
   throw new Error('this function has no implementation of its own');
 };

@@ -4,7 +4,7 @@ import { func, method, type Overload } from '../typing/overload.ts';
 import { type CelList, itemsOf, list, typeName } from '../values.ts';
 import { formatText } from './format-text.ts';
 
-// Positions count characters, not UTF-16 units. Most texts have none outside the basic plane, and are taken as they are.
+// Positions count characters, not UTF-16 units. Most texts have no surrogate pairs and are used without conversion.
 const PAIRS = /[\ud800-\udbff][\udc00-\udfff]/;
 const charactersOf = (text: string): ArrayLike<string> & { length: number } =>
   PAIRS.test(text) ? Array.from(text) : text;
@@ -26,7 +26,7 @@ function charAt(text: string, index: bigint): string {
 function indexOf(text: string, part: string, from: bigint): bigint {
   const { length } = charactersOf(text);
   if (from < 0n) throw outOfRange(from);
-  // Nothing is found where the search begins.
+  // An empty part is found where the search begins.
   if (part === '') return from > BigInt(length) ? BigInt(length) : from;
   if (from >= BigInt(length)) return -1n;
   const offset = sliced(text, 0, Number(from)).length;
@@ -55,7 +55,7 @@ function substring(text: string, start: bigint, end: bigint | undefined): string
   return sliced(text, Number(start), Number(to));
 }
 
-// Replacing and joining cost little and can make much of it: there is a limit, far above what fits into an object.
+// Limit the result: replacing and joining cost little but can create a huge text. The limit is far above the size of an object.
 const MAX_LENGTH = 2 ** 25;
 
 function limited(length: number): void {
@@ -77,7 +77,7 @@ function replace(text: string, from: string, to: string, limit: bigint): string 
   );
 }
 
-// Replacing nothing puts the new text around each character.
+// Replacing the empty text inserts the new text around each character.
 function everywhere(text: string, to: string, limit: number): string {
   let left = limit;
   let out = left-- > 0 ? to : '';
@@ -134,7 +134,7 @@ export const strings: readonly Overload[] = [
   func('strings.quote', '(string) -> string', 'strings_quote', (text: string) => goQuote(text)),
 ];
 
-/** Not offered by API servers. */
+/** Functions that API servers do not offer. */
 export const stringExtensions: readonly Overload[] = [
   method('reverse', '(string) -> string', 'string_reverse', (text: string) => Array.from(text).reverse().join('')),
 ];

@@ -5,7 +5,7 @@ import type { Duration, Timestamp } from '../values.ts';
 
 const BILLION = 1_000_000_000n;
 
-/** RFC 3339, years 1 to 9999; the time zone is kept for the text. */
+/** Parses RFC 3339 with the years 1 to 9999. The time zone is kept for the text. */
 export function parseTimestamp(text: string): Timestamp {
   const match = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?([Zz]|[+-]\d\d:\d\d)$/.exec(text);
   const [, year, month, day, hour, minute, second, fraction = '', zone = ''] = match ?? [];
@@ -45,7 +45,7 @@ function split(nanos: bigint): { date: Date; below: bigint } {
   return { date: new Date(Number((nanos - below) / BILLION) * 1000), below };
 }
 
-/** The time as a clock in the zone shows it, in the fields of UTC. */
+/** Returns the local time of the zone, in the UTC fields of the Date. */
 function inZone(nanos: bigint, zone: string): Date {
   const { date } = split(nanos);
   if (zone === '' || zone === 'UTC') return date;

@@ -7,7 +7,7 @@ import { list, mapValue, type Url } from '../values.ts';
 const URL_TYPE = 'kubernetes.URL';
 const isUrl = formatCheck('uri') as (text: string) => boolean;
 
-/** An absolute URL or an absolute path, taken apart as Go does it: nothing is decoded, completed or normalised. */
+/** Parses an absolute URL or an absolute path as Go does. Nothing is decoded, completed or normalised. */
 function parseUrl(text: string): Url {
   if (!isUrl(text)) {
     const reason = text === '' ? 'empty url' : 'invalid URI for request';
@@ -21,7 +21,7 @@ function parseUrl(text: string): Url {
   return { kind: 'url', text, scheme: scheme.toLowerCase(), host, hostname, port, path: escapedPath(path), query };
 }
 
-// What may stand in a path is left as it is; the rest, which Go lets through, is escaped.
+// Escapes the characters that Go accepts but that a path may not contain.
 function escapedPath(path: string): string {
   return path.replace(/[^A-Za-z0-9\-_.~!$&'()*+,/:;=@%[\]]/gu, (char) => encodeURIComponent(char));
 }
@@ -29,7 +29,7 @@ function escapedPath(path: string): string {
 function queryOf(query: string): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const part of query.split('&')) {
-    // Go leaves out what it cannot decode.
+    // Go omits parameters that it cannot decode.
     if (part === '' || part.includes(';')) continue;
     const at = part.indexOf('=');
     try {
@@ -38,7 +38,7 @@ function queryOf(query: string): Map<string, string[]> {
       const value = decode(at < 0 ? '' : part.slice(at + 1));
       values.set(key, [...(values.get(key) ?? []), value]);
     } catch {
-      // Not decodable.
+      // Omit a parameter that cannot be decoded.
     }
   }
   return values;

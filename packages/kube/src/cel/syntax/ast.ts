@@ -1,7 +1,7 @@
 import type { Value } from '../values.ts';
 
 interface Located {
-  /** Where the expression's operator, or else the expression, begins in the text. */
+  /** The offset of the expression's operator, or of the expression if it has none. */
   readonly at: number;
 }
 
@@ -25,13 +25,13 @@ export interface SelectExpr extends Located {
   readonly op: 'select';
   readonly operand: Expr;
   readonly field: string;
-  /** has(…): only whether it is there. */
+  /** True for has(…), which only tests for presence. */
   readonly isTest: boolean;
   /** `?.` */
   readonly isOptional: boolean;
 }
 
-/** A function or an operator (`_+_`); `target` is what a method is called on. */
+/** A call of a function or an operator (`_+_`). `target` is the receiver of a method. */
 export interface CallExpr extends Located {
   readonly op: 'call';
   readonly name: string;
@@ -57,14 +57,14 @@ export type FoldKind =
   | 'optMap'
   | 'optFlatMap';
 
-/** A macro over a range: what its variables are called, which elements count, what is built from each. */
+/** A macro over a range: its variables, the filter of the elements, and the result for each element. */
 export interface FoldExpr extends Located {
   readonly op: 'fold';
   readonly kind: FoldKind;
   readonly range: Expr;
-  /** One variable sees items or keys; two see index and item, or key and value. */
+  /** One variable is bound to items or keys; two are bound to index and item, or to key and value. */
   readonly variables: readonly string[];
   readonly filter: Expr | undefined;
-  /** The condition of all and exists; what becomes an element of the result elsewhere. */
+  /** The condition of all and exists; for other macros, the element of the result. */
   readonly body: Expr;
 }

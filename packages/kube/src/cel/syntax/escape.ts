@@ -1,4 +1,4 @@
-// Property names as expressions write them: what an identifier cannot have is escaped, and so are CEL's reserved words.
+// Names of properties in expressions. Characters that an identifier cannot have are escaped, and so are CEL's reserved words.
 
 const RESERVED = new Set(
   (
@@ -13,7 +13,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '/': '__slash__',
 };
 
-/** The identifier of a property, undefined when it can have none: then rules cannot see it. */
+/** Returns the identifier of a property, or undefined if it has none and rules cannot see it. */
 export function escapeProperty(name: string): string | undefined {
   if (!/^[A-Za-z_.\-/][A-Za-z0-9_.\-/]*$/.test(name)) return undefined;
   if (RESERVED.has(name)) return `__${name}__`;

@@ -4,7 +4,7 @@ import type { Issue } from './source.ts';
 export type Token =
   | { readonly type: 'ident' | 'symbol'; readonly text: string; readonly at: number }
   | { readonly type: 'literal'; readonly text: string; readonly at: number; readonly value: Value }
-  /** Digits without a sign, which may yet be the smallest of ints. */
+  /** An int without a sign. Its value may be one too large, because a minus may precede it. */
   | { readonly type: 'int'; readonly text: string; readonly at: number; readonly value: bigint }
   | { readonly type: 'end'; readonly text: '<EOF>'; readonly at: number };
 
@@ -17,7 +17,7 @@ const STRING =
   /([bB][rR]?|[rR][bB]?)?(?:'''([^\\]|\\[^])*?'''|"""([^\\]|\\[^])*?"""|'(?:[^'\\\n\r]|\\[^])*'|"(?:[^"\\\n\r]|\\[^])*")/y;
 const RAW_STRING = /([bB]?[rR][bB]?)(?:'''[^]*?'''|"""[^]*?"""|'[^'\n\r]*'|"[^"\n\r]*")/y;
 
-/** Cuts the text into tokens; what is none is an issue, and left out. */
+/** Splits the text into tokens. Text that is no token is reported as an issue and skipped. */
 export function tokenize(text: string, issues: Issue[]): Token[] {
   const tokens: Token[] = [];
   let at = 0;

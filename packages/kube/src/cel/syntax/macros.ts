@@ -1,13 +1,13 @@
-// Macros look like calls and are not: their arguments are expressions over variables that the macro makes.
+// Macros look like calls, but their arguments are expressions over variables that the macro declares.
 import type { CallExpr, Expr, FoldExpr, FoldKind } from './ast.ts';
 import type { Issue } from './source.ts';
 
 export interface MacroOptions {
-  /** cel.bind, math.greatest and math.least, which API servers do not offer. Default false. */
+  /** Enables cel.bind, math.greatest and math.least, which API servers do not offer. Default: false. */
   extensions?: boolean;
 }
 
-/** `has(a.b)`. */
+/** Expands `has(a.b)`. */
 export function expandGlobalMacro(call: CallExpr, issues: Issue[]): Expr | undefined {
   const [argument] = call.args;
   if (call.name !== 'has' || call.args.length !== 1 || !argument) return undefined;
@@ -31,7 +31,7 @@ const FOLDS: Readonly<Record<string, FoldKind>> = {
   optFlatMap: 'optFlatMap',
 };
 
-/** How many variables a macro of that name has with so many arguments; undefined when it is an ordinary call. */
+/** Returns the number of variables of a macro with this name and number of arguments, or undefined for an ordinary call. */
 function variableCount(name: string, args: number): number | undefined {
   switch (name) {
     case 'all':
@@ -55,7 +55,7 @@ function variableCount(name: string, args: number): number | undefined {
   }
 }
 
-/** `range.all(x, condition)` and the like. */
+/** Expands `range.all(x, condition)` and the other macros of ranges. */
 export function expandMethodMacro(call: CallExpr, options: MacroOptions, issues: Issue[]): Expr | undefined {
   const { name, target, args, at } = call;
   if (!target) return undefined;

@@ -1,19 +1,19 @@
-// The grammar of CEL by recursive descent: https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax. Parsing stops at the first
-// syntax error, which is reported as cel-go's generated parser reports the common ones.
+// A recursive-descent parser for CEL: https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax. Parsing stops at the first
+// syntax error. Common errors have the text of cel-go's generated parser.
 import type { CallExpr, Expr, MapEntry } from './ast.ts';
 import { type Token, tokenize } from './lexer.ts';
 import { expandGlobalMacro, expandMethodMacro, type MacroOptions } from './macros.ts';
 import type { Issue } from './source.ts';
 
 export interface Parsed {
-  /** Undefined when there are issues. */
+  /** The expression is undefined if there are issues. */
   readonly expr: Expr | undefined;
   readonly issues: readonly Issue[];
 }
 
 const MAX_LENGTH = 100_000;
 const MAX_DEPTH = 250;
-/** Of operators of one level, and of selections: each is a level of the tree. */
+/** The limit for a chain of selections or of operators of one level, because each adds a level to the tree. */
 const MAX_CHAIN = 500;
 const OPERAND =
   "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
@@ -108,7 +108,7 @@ class Parser {
     return expr;
   }
 
-  // Operators from the loosest to the tightest; all of one level lean to the left.
+  // Parses operators from the loosest level to the tightest. Operators of one level associate to the left.
   #binary(level: number): Expr {
     const operators = LEVELS[level];
     if (!operators) return this.#unary();
@@ -123,7 +123,7 @@ class Parser {
       const name = token.text === 'in' ? '@in' : `_${token.text}_`;
       if (level > 1) left = call(name, token.at, [left, right]);
     }
-    // A long chain of && or || is a flat tree, so that its length is no depth.
+    // A long chain of && or || becomes a balanced tree, so that its length does not count as depth.
     return level > 1 ? left : balanced(`_${operators[0]}_`, terms, places, 0, terms.length - 1);
   }
 
@@ -246,7 +246,7 @@ class Parser {
     }
   }
 
-  /** Expressions up to a closing symbol; a comma may follow the last in lists and maps. */
+  /** Parses expressions up to a closing symbol. In lists and maps, a comma may follow the last one. */
   #args(close: string): { items: Expr[]; optional: Set<number> } {
     const items: Expr[] = [];
     const optional = new Set<number>();
@@ -302,7 +302,7 @@ function call(name: string, at: number, args: readonly Expr[]): CallExpr {
   return { op: 'call', name, target: undefined, args, at };
 }
 
-/** `a.b.c` of nested selections; undefined for anything else. */
+/** Returns `a.b.c` for nested selections, and undefined for other expressions. */
 export function qualifiedName(expr: Expr): string | undefined {
   if (expr.op === 'ident') return expr.name;
   if (expr.op !== 'select' || expr.isTest || expr.isOptional) return undefined;

@@ -1,4 +1,4 @@
-/** Something wrong at a place of the text. */
+/** A problem at an offset of the text. */
 export interface Issue {
   readonly at: number;
   readonly message: string;
@@ -7,7 +7,7 @@ export interface Issue {
 const MAX_ISSUES = 100;
 const MAX_SNIPPET = 16_384;
 
-/** The issues as CEL prints them, each with its line and a mark below its place. */
+/** Formats issues as CEL does, each with its line and a mark below its position. */
 export function formatIssues(text: string, issues: readonly Issue[]): string {
   const lines = text.split(/\n/);
   const placed = issues.slice(0, MAX_ISSUES).map(({ at, message }) => {
@@ -20,7 +20,7 @@ export function formatIssues(text: string, issues: readonly Issue[]): string {
     const head = `ERROR: <input>:${line}:${column + 1}: ${message}`;
     if (source.length > MAX_SNIPPET) return head;
     const characters = Array.from(source);
-    // Wide marks below what is not ASCII keep the mark in place where such characters are wide.
+    // Put wide marks below characters outside ASCII, which are often displayed wide, so that the mark stays in place.
     const dots = characters.slice(0, column).map((char) => (char > '\u007f' ? '\uff0e' : '.'));
     const mark = (characters[column] ?? '') > '\u007f' ? '\uff3e' : '^';
     return `${head}\n | ${source}\n | ${dots.join('')}${mark}`;

@@ -5,7 +5,7 @@ import { type CelType, DYN, formatType } from './types.ts';
 
 /**
  * Refuses literals that can only fail when they are evaluated. As in Kubernetes, the items of a list literal and the entries of a map
- * literal must have one type, except in what is given to format.
+ * literal must have one type, except in arguments of format.
  */
 export function checkLiterals(
   root: Expr,

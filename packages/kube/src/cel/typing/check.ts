@@ -1,5 +1,5 @@
-// The type check: gives each expression a type and each call the overloads that can answer it, by unification of type parameters; what
-// has no type is an issue in cel-go's words.
+// The type check gives each expression a type and each call the overloads that fit, by unification of type parameters. An expression
+// without a type is reported as an issue in cel-go's words.
 import type { CallExpr, Expr, FoldExpr, SelectExpr } from '../syntax/ast.ts';
 import { qualifiedName } from '../syntax/parser.ts';
 import type { Issue } from '../syntax/source.ts';
@@ -42,7 +42,7 @@ export interface Checked {
   readonly type: CelType;
   readonly types: ReadonlyMap<Expr, CelType>;
   readonly calls: ReadonlyMap<CallExpr, ResolvedCall>;
-  /** Names that stand for types: `int`, `google.protobuf.Timestamp`. */
+  /** Names that denote types: `int`, `google.protobuf.Timestamp`. */
   readonly typeNames: ReadonlyMap<Expr, string>;
   /** Variables that are used. */
   readonly names: ReadonlySet<string>;
@@ -71,7 +71,7 @@ const TYPE_NAMES: ReadonlyMap<string, CelType> = new Map<string, CelType>([
 export function checkCel(root: Expr, environment: Environment): Checked {
   const checker = new Checker(environment);
   const type = checker.check(root);
-  // Parameters may have found their types after an expression was checked.
+  // Substitute at the end: parameters may get their types after an expression was checked.
   const types = new Map([...checker.types].map(([expr, each]) => [expr, substitute(checker.bound, each, true)]));
   const { calls, typeNames, names, issues } = checker;
   checkLiterals(root, types, calls, issues);
@@ -201,7 +201,7 @@ class Checker {
 
   #joined(before: CelType | undefined, type: CelType): CelType {
     if (!before) return type;
-    // What differs is found at the end, where every type is known.
+    // Different types are reported at the end, when every type is known.
     return isAssignable(this.bound, type, before) ? mostGeneral(before, type) : DYN;
   }
 
@@ -282,7 +282,7 @@ class Checker {
     return this.#report(expr.at, `found no matching overload for '${expr.name}' applied to '${signature}'`);
   }
 
-  // The parameters of a signature stand for something else in every call.
+  // The parameters of a signature are bound separately in each call.
   #instantiated({ args, result }: Overload): { args: CelType[]; result: CelType } {
     const own: Substitution = new Map();
     const rename = (type: CelType): CelType => {

@@ -1,5 +1,5 @@
-// Functions are tables of overloads, each with its signature in CEL's own notation. A function's name may have a namespace (`sets.contains`);
-// operators are functions too (`_+_`).
+// Functions are tables of overloads, each with its signature in CEL's notation. The name of a function may have a namespace
+// (`sets.contains`). Operators are functions too (`_+_`).
 import type { Expr } from '../syntax/ast.ts';
 import type { Value } from '../values.ts';
 import { type CelType, parseType, splitTypes } from './types.ts';
@@ -9,7 +9,7 @@ export type Run = (...args: Value[]) => Value;
 export interface Overload {
   readonly id: string;
   readonly name: string;
-  /** Called on its first argument: `text.size()`. */
+  /** A method is called on its first argument: `text.size()`. */
   readonly isMethod: boolean;
   readonly args: readonly CelType[];
   readonly result: CelType;
@@ -19,12 +19,12 @@ export interface Overload {
 // biome-ignore lint: each overload runs on values of its own signature, which the checker or the dispatcher has seen to.
 type Implementation = (...args: never[]) => Value;
 
-/** A function that is called as `name(args)`: `func('size', '(string) -> int', 'size_string', run)`. */
+/** Declares a function that is called as `name(args)`: `func('size', '(string) -> int', 'size_string', run)`. */
 export function func(name: string, signature: string, id: string, run: Implementation): Overload {
   return { name, id, isMethod: false, ...parseSignature(signature), run: run as Run };
 }
 
-/** A function that is called as `first.name(rest)`. */
+/** Declares a function that is called as `first.name(rest)`. */
 export function method(name: string, signature: string, id: string, run: Implementation): Overload {
   return { name, id, isMethod: true, ...parseSignature(signature), run: run as Run };
 }
@@ -34,10 +34,10 @@ function parseSignature(signature: string): { args: CelType[]; result: CelType }
   return { args: splitTypes(args).map(parseType), result: parseType(result) };
 }
 
-/** A call with the overloads that can answer it. */
+/** A call with the overloads that fit it. */
 export interface ResolvedCall {
   readonly overloads: readonly Overload[];
-  /** The target of a method is the first. */
+  /** The arguments, starting with the target of a method. */
   readonly args: readonly Expr[];
 }
 

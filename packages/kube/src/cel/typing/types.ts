@@ -1,5 +1,5 @@
-// The static types of CEL, and the two questions that a checker asks: may a value of one type stand where another is expected, and what
-// do the type parameters of a function stand for in a call.
+// The static types of CEL, and the two questions of the type check: whether a value of one type is assignable to another, and to which
+// types the parameters of a function are bound in a call.
 
 export type SimpleKind =
   | 'bool'
@@ -20,7 +20,7 @@ export type CelType =
   | { readonly kind: 'map'; readonly key: CelType; readonly value: CelType }
   | { readonly kind: 'optional'; readonly of: CelType }
   | { readonly kind: 'type'; readonly of: CelType | undefined }
-  /** A parameter of a function's signature, or what is not known yet. */
+  /** A parameter of a function's signature, or a type that is not known yet. */
   | { readonly kind: 'param'; readonly name: string }
   /** A type of a library, by its name. */
   | { readonly kind: 'opaque'; readonly name: string }
@@ -41,7 +41,7 @@ export const STRING: CelType = { kind: 'string' };
 export const BYTES: CelType = { kind: 'bytes' };
 export const NULL: CelType = { kind: 'null' };
 export const DYN: CelType = { kind: 'dyn' };
-/** The type of what has an error already; everything goes with it, so that one fault is reported once. */
+/** The type of an expression with an error. It fits every other type, so that one mistake is reported once. */
 export const ERROR: CelType = { kind: 'error' };
 export const TIMESTAMP: CelType = { kind: 'timestamp' };
 export const DURATION: CelType = { kind: 'duration' };
@@ -53,7 +53,7 @@ export const typeOfType = (of: CelType | undefined): CelType => ({ kind: 'type',
 export const param = (name: string): CelType => ({ kind: 'param', name });
 export const opaque = (name: string): CelType => ({ kind: 'opaque', name });
 
-/** A type as error messages write it: `map(string, list(int))`. */
+/** Formats a type as in error messages: `map(string, list(int))`. */
 export function formatType(type: CelType): string {
   switch (type.kind) {
     case 'list':
@@ -79,10 +79,10 @@ export function isDyn(type: CelType): boolean {
   return type.kind === 'dyn' || type.kind === 'error';
 }
 
-/** What parameters stand for; grows while an expression is checked. */
+/** The types to which parameters are bound. It grows while an expression is checked. */
 export type Substitution = Map<string, CelType>;
 
-/** The type with its parameters replaced by what they stand for; those that stand for nothing become dyn if `isFinal`. */
+/** Replaces the parameters of a type by the types to which they are bound. Unbound parameters become dyn if `isFinal`. */
 export function substitute(bound: Substitution, type: CelType, isFinal = false): CelType {
   switch (type.kind) {
     case 'param': {
@@ -103,7 +103,7 @@ export function substitute(bound: Substitution, type: CelType, isFinal = false):
   }
 }
 
-/** Whether actual types fit formal ones; what parameters stand for is kept only if all fit. */
+/** Reports whether the actual types fit the formal ones. Parameters are bound only if all types fit. */
 export function allAssignable(bound: Substitution, actual: readonly CelType[], formal: readonly CelType[]): boolean {
   if (actual.length !== formal.length) return false;
   const before = new Map(bound);
@@ -113,7 +113,7 @@ export function allAssignable(bound: Substitution, actual: readonly CelType[], f
   return false;
 }
 
-/** Whether a value of type `from` may stand where `to` is expected. */
+/** Reports whether a value of type `from` is assignable to `to`. */
 export function isAssignable(bound: Substitution, from: CelType, to: CelType): boolean {
   return allAssignable(bound, [from], [to]);
 }
@@ -165,7 +165,7 @@ const NULLABLE: ReadonlySet<CelType['kind']> = new Set([
   'optional',
 ]);
 
-// Of two types that fit each other the parameter stands for the more general one.
+// Binds the parameter to the more general of two types that fit each other.
 function widened(bound: Substitution, name: string, known: CelType, other: CelType, fits: boolean): boolean {
   if (fits && !(other.kind === 'param' && other.name === name)) bound.set(name, mostGeneral(known, other));
   return fits;
@@ -201,7 +201,7 @@ function occurs(bound: Substitution, name: string, type: CelType): boolean {
   }
 }
 
-/** Reads a type as signatures write it; single capital letters are parameters. */
+/** Parses a type of a signature. Single capital letters are parameters. */
 export function parseType(text: string): CelType {
   const simple = SIMPLE[text];
   if (simple) return simple;

@@ -8,27 +8,27 @@ import { type ClusterConfig, type Kubeconfig, mergeKubeconfigs, parseKubeconfig,
 import { openCredentials } from './user-credentials.ts';
 
 export interface ConnectOptions extends Partial<Edge> {
-  /** `--kubeconfig`: this file and no other. */
+  /** The value of `--kubeconfig`: only this file is read. */
   kubeconfig?: string;
-  /** `--context`; default: the current one. */
+  /** The value of `--context`. Default: the current context. */
   context?: string;
-  /** True: only as a pod. False: never. Default: as a pod when we are one and no kubeconfig or context is named. */
+  /** True: connect only as a pod. False: never. Default: as a pod if we run in one and no kubeconfig or context is given. */
   inCluster?: boolean;
-  /** Limits of the transport; the defaults are its own. */
+  /** Limits of the transport. The defaults are the transport's own. */
   transport?: Pick<HttpTransportOptions, 'connections' | 'connectTimeoutMs' | 'maxLineBytes' | 'maxResponseBytes'>;
 }
 
-/** A transport that knows where it came from. */
+/** A transport with the context and the namespace of its configuration. */
 export interface Connection extends Transport {
   /** The context's name, or `in-cluster`. */
   readonly context: string;
-  /** Where unqualified names are looked up. */
+  /** The namespace of unqualified names. */
   readonly namespace: string;
 }
 
 /**
- * The cluster that the surroundings name: `kubeconfig`, else KUBECONFIG, else the pod's own, else ~/.kube/config.
- * Throws ConfigError; whether the server answers shows at the first request.
+ * Connects to the cluster of `kubeconfig`, KUBECONFIG, the pod's service account or ~/.kube/config, in this order. Throws a ConfigError. A
+ * server that does not answer is noticed by the first request.
  */
 export async function connect(options: ConnectOptions = {}): Promise<Connection> {
   const edge = createEdge(options);
@@ -36,14 +36,14 @@ export async function connect(options: ConnectOptions = {}): Promise<Connection>
 }
 
 /**
- * The cluster of a kubeconfig that came as data (from a Secret, over the network). It may not run programs or read
- * files here: certificates and token must be inside it.
+ * Connects to the cluster of a kubeconfig that is given as data (from a Secret, over the network). It may not run programs or read files on
+ * this machine: certificates and tokens must be inside it.
  */
 export async function connectKubeconfig(
   text: string,
   options: Omit<ConnectOptions, 'kubeconfig' | 'inCluster'> & {
     name: string;
-    /** The address to use instead of the cluster's own. */
+    /** The address to use instead of the cluster's address. */
     server?: string;
   },
 ): Promise<Connection> {
@@ -65,7 +65,7 @@ export async function connectKubeconfig(
   return open(config, edge, options.transport);
 }
 
-/** All files that the surroundings name, merged. Throws ConfigError when there is none. */
+/** Loads and merges all kubeconfig files. Throws a ConfigError if there is none. */
 export async function loadKubeconfig(options: ConnectOptions = {}): Promise<Kubeconfig> {
   const edge = createEdge(options);
   return readKubeconfigs(kubeconfigPaths(options, edge), edge);
@@ -80,7 +80,7 @@ async function findConfig(options: ConnectOptions, edge: Edge): Promise<ClusterC
 
 interface Paths {
   paths: readonly string[];
-  /** A file that was named on the command line must be there; of the others, those that are not are passed over. */
+  /** A file that was named on the command line must exist. Other files may be missing. */
   mustExist: boolean;
 }
 
@@ -115,7 +115,7 @@ async function open(config: ClusterConfig, edge: Edge, limits: ConnectOptions['t
   return { ...transport, context: config.context, namespace: config.namespace };
 }
 
-/** Without a scheme it is https where anything about TLS is configured, else http: kubectl's rule. */
+/** Applies kubectl's rule for addresses without a scheme: https if any TLS setting is configured, http otherwise. */
 function serverUrl({ cluster, clusterName, user }: ClusterConfig): string {
   const { server, file } = cluster;
   const hasTls = [cluster.caData, cluster.caFile, cluster.insecure, user.certData, user.certFile].some(Boolean);

@@ -1,4 +1,4 @@
-// What connecting needs from the machine, as arguments, with the real things as defaults.
+// The functions of the machine that a connection needs, as arguments. The defaults are the real ones.
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -8,11 +8,11 @@ import { type Logger, silentLogger } from '../../logger.ts';
 
 export interface Edge {
   env: Readonly<Record<string, string | undefined>>;
-  /** Rejects with an error whose `code` is ENOENT when there is no such file. */
+  /** Rejects with an error whose `code` is ENOENT if the file does not exist. */
   readFile: (path: string) => Promise<string>;
   homeDir: string;
   run: RunProgram;
-  /** Whether a user could answer questions on standard input. */
+  /** A user can answer questions on standard input. */
   isTerminal: boolean;
   clock: Clock;
   logger: Logger;
@@ -22,12 +22,12 @@ export interface Program {
   command: string;
   args: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
-  /** Whether the program may read from our standard input. Its standard error is always ours. */
+  /** The program may read from our standard input. It always inherits our standard error. */
   isInteractive: boolean;
   signal: AbortSignal;
 }
 
-/** Resolves when the program has ended, whatever its exit code; rejects with ENOENT when there is no such program. */
+/** Resolves with any exit code when the program has ended. Rejects with ENOENT if it does not exist. */
 export type RunProgram = (program: Program) => Promise<{ code: number | null; stdout: string }>;
 
 export function createEdge(parts: Partial<Edge> = {}): Edge {
@@ -42,7 +42,7 @@ export function createEdge(parts: Partial<Edge> = {}): Edge {
   };
 }
 
-// Credentials are small: more than this is not a credential.
+// Credentials are small. A longer output is refused.
 const MAX_OUTPUT = 1024 * 1024;
 
 function runProgram({ command, args, env, isInteractive, signal }: Program): ReturnType<RunProgram> {

@@ -1,6 +1,5 @@
-// Exec plugins: a program that prints credentials (client.authentication.k8s.io). It is run when there are no
-// credentials, when they have expired and when the server refused them, never twice at a time, and what it printed is
-// never logged or put into an error.
+// Exec plugins are programs that print credentials (client.authentication.k8s.io). A plugin is run if there are no credentials, if they
+// have expired, or if the server refused them. It never runs twice at a time. Its output is never logged or put into an error.
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 import { ConfigErrors, reasonOf } from '../../errors.ts';
 import { isRecord } from '../../json/is-record.ts';
@@ -13,16 +12,16 @@ export interface ExecCredentials {
   /** PEM. */
   cert?: string;
   key?: string;
-  /** Milliseconds since the epoch; for ever when undefined. */
+  /** Milliseconds since the epoch; undefined if the credentials do not expire. */
   expiresAt?: number;
 }
 
 export interface ExecPlugin {
-  /** What it printed last, while that is valid; else it is run. */
+  /** Returns the last credentials while they are valid, and runs the plugin otherwise. */
   credentials(): Promise<ExecCredentials>;
-  /** The server refused what we have: the next call runs it again. */
+  /** Discards credentials that the server refused, so that the next call runs the plugin again. */
   forget(): void;
-  /** Ends it if it runs. */
+  /** Ends the plugin if it runs. */
   close(): Promise<void>;
 }
 
@@ -86,7 +85,7 @@ async function execInfo(
 ): Promise<unknown> {
   const spec = { apiVersion: exec.apiVersion, kind: 'ExecCredential', spec: { interactive } };
   if (!exec.provideClusterInfo) return spec;
-  // The plugin gets the data even where the kubeconfig names a file.
+  // Pass the data of the authority even if the kubeconfig names a file.
   const caFile = cluster.caFile === undefined ? undefined : Buffer.from(await readFile(cluster.caFile));
   const info = {
     server: cluster.server,

@@ -1,9 +1,9 @@
 import { ConfigErrors, reasonOf } from '../../errors.ts';
 import type { Edge } from './edge.ts';
 
-/** A file whose content may change while we run: tokens and certificates are replaced under the same name. */
+/** A file whose content may change while we run. Tokens and certificates are replaced under the same name. */
 export interface FileSource {
-  /** Read again when the last look is older than ten seconds, or when `isForced`. */
+  /** Reads the file again if the last read is older than ten seconds, or if `isForced`. */
   read(isForced?: boolean): Promise<string>;
 }
 
@@ -18,7 +18,7 @@ export function createFileSource(path: string, { readFile, clock, logger }: Edge
       try {
         content = await readFile(path);
       } catch (cause) {
-        // A rotation may be under way; what we have is still the best there is.
+        // A rotation may be in progress, so keep the last content.
         if (content === undefined) throw ConfigErrors.Unreadable(path, cause);
         logger.warn('a file with credentials cannot be read again; its last content stays in use', {
           file: path,

@@ -9,7 +9,7 @@ export function isInCluster({ env }: Pick<Edge, 'env'>): boolean {
   return Boolean(env['KUBERNETES_SERVICE_HOST'] && env['KUBERNETES_SERVICE_PORT']);
 }
 
-/** The cluster whose pod we are, under the pod's service account. The token is read again as it rotates. */
+/** Returns the configuration of a pod's own cluster and service account. The token is read again when it is rotated. */
 export async function inClusterConfig({ env, readFile }: Edge): Promise<ClusterConfig> {
   const host = env['KUBERNETES_SERVICE_HOST'];
   const port = env['KUBERNETES_SERVICE_PORT'];

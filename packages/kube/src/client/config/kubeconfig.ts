@@ -5,7 +5,7 @@ import { ConfigErrors } from '../../errors.ts';
 import { type Path, readYaml, type YamlSource } from './yaml-source.ts';
 
 export interface Kubeconfig {
-  /** Where it came from, for messages: one file, or several with commas. */
+  /** The origin, for messages: one file, or several with commas. */
   file: string;
   currentContext?: string;
   clusters: ReadonlyMap<string, ClusterEntry>;
@@ -17,31 +17,31 @@ export interface ClusterEntry {
   /** The file that has this entry. */
   file: string;
   server: string;
-  /** Base64. Wins over the file. */
+  /** Base64. It has precedence over the file. */
   caData?: string;
   /** Absolute. */
   caFile?: string;
   insecure?: boolean;
   tlsServerName?: string;
   proxyUrl?: string;
-  /** What the cluster has to say to exec plugins, from its extensions. */
+  /** The cluster's configuration for exec plugins, from its extensions. */
   execConfig?: unknown;
 }
 
 export interface UserEntry {
   file: string;
   token?: string;
-  /** Absolute. Wins over `token`. */
+  /** An absolute path. It has precedence over `token`. */
   tokenFile?: string;
   username?: string;
   password?: string;
-  /** Base64. Wins over the file. */
+  /** Base64. It has precedence over the file. */
   certData?: string;
   certFile?: string;
   keyData?: string;
   keyFile?: string;
   exec?: ExecEntry;
-  /** Its name; refused when this user is used. */
+  /** The name of an auth provider. A user with one is refused when it is used. */
   authProvider?: string;
   impersonate?: Impersonation;
 }
@@ -71,7 +71,7 @@ export interface ContextEntry {
   namespace?: string;
 }
 
-/** Reads one file; relative paths in it are relative to its folder. Throws ConfigError. */
+/** Parses one file. Relative paths are resolved against its folder. Throws a ConfigError. */
 export function parseKubeconfig(text: string, file: string): Kubeconfig {
   const source = readYaml(text, file);
   return {
@@ -83,7 +83,7 @@ export function parseKubeconfig(text: string, file: string): Kubeconfig {
   };
 }
 
-/** The first file that sets an entry or the current context wins; entries are never merged with one another. */
+/** Merges files. The first file that sets an entry or the current context wins, and entries are never merged with one another. */
 export function mergeKubeconfigs(configs: readonly Kubeconfig[]): Kubeconfig {
   const merge = <T>(maps: ReadonlyMap<string, T>[]) => new Map(maps.toReversed().flatMap((map) => [...map]));
   return {
@@ -95,11 +95,11 @@ export function mergeKubeconfigs(configs: readonly Kubeconfig[]): Kubeconfig {
   };
 }
 
-/** One cluster and one user of it: what a connection is made from. */
+/** The cluster and the user of one context, from which a connection is created. */
 export interface ClusterConfig {
   /** The context's name. */
   context: string;
-  /** Where unqualified names are looked up. */
+  /** The namespace of unqualified names. */
   namespace: string;
   clusterName: string;
   cluster: ClusterEntry;
@@ -107,7 +107,7 @@ export interface ClusterConfig {
   user: UserEntry;
 }
 
-/** The named context, or the current one. Throws ConfigError with the names that exist. */
+/** Returns the named context, or the current one. Throws a ConfigError that lists the existing names. */
 export function selectContext(config: Kubeconfig, name: string | undefined): ClusterConfig {
   const { file, contexts, clusters, users } = config;
   const wanted = name ?? config.currentContext;
@@ -200,7 +200,7 @@ function readExec(source: YamlSource, path: Path): ExecEntry {
   }
   return {
     apiVersion: field('apiVersion') ?? '',
-    // Like kubectl: with a slash it is a path, relative to this file; without, it is looked up on the PATH.
+    // Like kubectl, resolve a command with a slash against this file, and look up other commands on the PATH.
     command: /[/\\]/.test(command) ? absolute(source.file, command) : command,
     args: source.strings([...path, 'args']),
     env,

@@ -1,6 +1,6 @@
-// A kubeconfig user (or a service account) as Credentials: static values, files that are read again, a plugin that is
-// run again. Everything that is static is loaded and checked at the start, so that a mistake is reported before the
-// first request; what changes later is checked again, and while a rotation is half done the old material stays.
+// Credentials of a kubeconfig user or a service account: static values, files that are read again, a plugin that is run again. Static
+// values are loaded and checked at the start, so that a mistake is reported before the first request. Later changes are checked too, and
+// the old material stays in use while a rotation is incomplete.
 import { ConfigError, ConfigErrors, reasonOf } from '../../errors.ts';
 import { type CertificateValidity, certificateValidity } from '../../x509/validity.ts';
 import { contextOf } from '../http/connections.ts';
@@ -10,7 +10,7 @@ import { createExecPlugin } from './exec-plugin.ts';
 import { createFileSource, type FileSource } from './file-source.ts';
 import type { ClusterConfig, Impersonation, UserEntry } from './kubeconfig.ts';
 
-/** The credentials of this context. Throws ConfigError when something in it cannot be used. */
+/** Opens the credentials of this context. Throws a ConfigError if a part of it cannot be used. */
 export async function openCredentials(config: ClusterConfig, edge: Edge): Promise<Credentials> {
   const { cluster, user } = config;
   checkLogins(config);
@@ -21,7 +21,7 @@ export async function openCredentials(config: ClusterConfig, edge: Edge): Promis
   const cert = materialOf('client certificate', user.file, user.certData, user.certFile, edge);
   const key = materialOf('client key', user.file, user.keyData, user.keyFile, edge);
   const tokenFile = user.tokenFile === undefined ? undefined : createFileSource(user.tokenFile, edge);
-  // An explicit login wins over the plugin, as with kubectl.
+  // Like kubectl, prefer an explicit login to the plugin.
   const hasLogin = user.token !== undefined || tokenFile !== undefined || user.username !== undefined;
   const plugin = user.exec === undefined || hasLogin ? undefined : createExecPlugin(config, user.exec, edge);
 
@@ -39,13 +39,13 @@ export async function openCredentials(config: ClusterConfig, edge: Edge): Promis
     checked = check({ ca: caPem, cert: certPem, key: keyPem });
     const token = fileToken?.trim() || user.token || printed?.token;
     const headers = { ...loginHeaders(user, token), ...impersonationHeaders(user.impersonate) };
-    // Identities are compared by reference, so an equal one stays the same.
+    // Identities are compared by reference, so keep the old object if nothing changed.
     const isSame = identity?.tls === checked.tls && JSON.stringify(identity.headers) === JSON.stringify(headers);
     if (identity === undefined || !isSame) identity = { headers, tls: checked.tls };
     return identity;
   }
 
-  /** The material, checked once for each content; the validity of the certificate is checked every time. */
+  /** Checks the material once for each content, and the validity of the certificate every time. */
   function check(parts: Pick<TlsMaterial, 'ca' | 'cert' | 'key'>): Checked {
     const before = checked?.tls;
     const isSame = before?.ca === parts.ca && before?.cert === parts.cert && before?.key === parts.key;
@@ -73,12 +73,12 @@ export async function openCredentials(config: ClusterConfig, edge: Edge): Promis
   return {
     current() {
       if (!isFixed || identity === undefined) return load(false, true);
-      // The only thing about it that time changes.
+      // The validity is the only part that changes with time.
       if (checked?.validity !== undefined) checkValidity(checked.validity, cert?.place ?? user.file, edge.clock.now());
       return identity;
     },
     async refused(refused) {
-      // Another request has renewed them in the meantime.
+      // Another request has already renewed the credentials.
       if (identity !== refused) return true;
       plugin?.forget();
       return (await load(true, true)) !== refused;
@@ -108,9 +108,9 @@ function checkLogins({ user, userName }: ClusterConfig): void {
 
 interface Material {
   source: FileSource;
-  /** In the kubeconfig itself, which is read once. */
+  /** The value is in the kubeconfig itself, which is read once. */
   isFixed: boolean;
-  /** The file to name when it is wrong. */
+  /** The file to name if the value is wrong. */
   place: string;
 }
 
@@ -144,8 +144,7 @@ function checkValidity({ notBefore, notAfter }: CertificateValidity, place: stri
 }
 
 function usable(tls: TlsMaterial, caPlace: string, certPlace: string): void {
-  // A text without a certificate in it would be read as an empty trust store, and the first handshake would fail without a
-  // clear reason.
+  // A text without a certificate would become an empty trust store, and the first handshake would fail without a clear reason.
   if (tls.ca !== undefined && !tls.ca.includes('-----BEGIN CERTIFICATE-----')) {
     throw ConfigErrors.BadCertificate('certificate authority', caPlace, 'it holds no certificate');
   }
@@ -174,7 +173,7 @@ function impersonationHeaders(as: Impersonation | undefined): Record<string, str
   if (as?.uid !== undefined) headers['impersonate-uid'] = as.uid;
   if (as?.groups !== undefined && as.groups.length > 0) headers['impersonate-group'] = as.groups;
   for (const [key, values] of Object.entries(as?.extra ?? {})) {
-    // Keys may hold characters that header names may not (RFC 7230), and are escaped then.
+    // Escape characters that header names may not contain (RFC 7230).
     headers[`impersonate-extra-${encodeURIComponent(key).toLowerCase()}`] = values;
   }
   return headers;

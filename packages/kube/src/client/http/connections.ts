@@ -1,6 +1,5 @@
-// The connections to one server under one identity: a bounded pool for requests, and an unbounded one for watches, which
-// would otherwise occupy the bounded one for minutes each. When the TLS material changes, both are replaced; the old ones
-// finish what they carry and close.
+// The connections to one server under one identity. Requests use a bounded pool. Watches use an unbounded pool, because they would occupy
+// the bounded one for minutes each. When the TLS material changes, both pools are replaced; the old ones finish their requests and close.
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import type { buildConnector, Dispatcher, Pool } from 'undici';
 import type { TlsMaterial } from './credentials.ts';
@@ -11,24 +10,24 @@ export interface ConnectionsOptions {
   origin: string;
   /** http, https or socks5. */
   proxyUrl?: string;
-  /** Concurrent requests that are not watches; more wait their turn. */
+  /** The limit of concurrent requests without watches. Further requests wait. */
   connections: number;
   connectTimeoutMs: number;
   maxResponseBytes: number;
 }
 
 export interface Connections {
-  /** For each purpose the dispatcher that uses this material. */
+  /** Returns the dispatcher for this material and purpose. */
   for(tls: TlsMaterial, purpose: 'request' | 'watch'): Dispatcher;
-  /** Whether this error came up before the connection existed, so that nothing can have been sent over it. */
+  /** The error occurred before the connection existed, so that nothing was sent over it. */
   isConnectError(error: unknown): boolean;
-  /** Cuts everything. */
+  /** Closes all connections at once. */
   close(): Promise<void>;
 }
 
 export function createConnections(options: ConnectionsOptions): Connections {
   const connectErrors = new WeakSet<object>();
-  // Every pair that is not closed yet: the last one is in use, those before it are draining.
+  // All pairs that are not closed. The last one is in use, and those before it are draining.
   const pairs = new Set<Pair>();
   let inUse: Pair | undefined;
 
@@ -85,20 +84,20 @@ interface Pair {
   watch: Dispatcher;
 }
 
-// The transport has its own time-outs on the injected clock, so undici's are off. HTTP/2 is off: one connection that many
-// watches share stalls them together when it stalls, and its client has leaked for others.
+// The transport has its own time-outs on the injected clock, so undici's are disabled. HTTP/2 is disabled for two reasons: many watches on
+// one connection would stall together, and undici's HTTP/2 client has had memory leaks.
 const POOL: Pool.Options = {
   allowH2: false,
   pipelining: 1,
   headersTimeout: 0,
   bodyTimeout: 0,
-  // Below the shortest idle time-out that is usual for load balancers (60 s): a connection that the other side closes
-  // just when a request goes out is the one failure that cannot be distinguished from a lost answer.
+  // This is below the shortest usual idle time-out of load balancers (60 s). If the peer closes a connection just when a request is sent,
+  // the failure looks like a lost answer.
   keepAliveTimeout: 50_000,
 };
 
-// A peer that is gone is noticed within 25 s: the first probe after 15 s, then ten probes by Node, one a second. What stands
-// between and answers probes, but forwards nothing, is noticed by the limits of a request and of a watch.
+// A dead peer is noticed within 25 s: the first probe comes after 15 s, then Node sends ten probes, one per second. A middlebox that
+// answers probes but forwards nothing is noticed by the time-outs of requests and watches.
 const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelay: 15_000 };
 
 function connectOptions(
@@ -116,10 +115,10 @@ function connectOptions(
   };
 }
 
-/** Parsed once, not for every connection; throws what OpenSSL has against the material. */
+/** Parses the material once for all connections. Throws OpenSSL's error if the material is invalid. */
 export function contextOf({ ca, cert, key, insecure }: TlsMaterial): SecureContext {
   return createSecureContext({
-    // Like kubectl, trust what the machine trusts when the cluster brings no authority of its own.
+    // Like kubectl, trust the authorities of the machine if the cluster has none of its own.
     ca: ca ?? (insecure ? [] : [...getCACertificates('default'), ...getCACertificates('system')]),
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key }),
@@ -132,7 +131,7 @@ function marking(
   connectErrors: WeakSet<object>,
 ): buildConnector.connector {
   return (options, callback) => {
-    // undici passes the host of the address as servername, which would win over the configured one.
+    // undici passes the host of the address as servername, which would override the configured one.
     connect({ ...options, ...(serverName !== undefined && { servername: serverName }) }, (...result) => {
       if (result[0] !== null) connectErrors.add(result[0]);
       callback(...result);

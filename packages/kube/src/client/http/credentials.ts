@@ -1,30 +1,32 @@
-// What the transport needs to know about who we are. Implementations: config/user-credentials.ts (kubeconfig users and
-// service accounts, with files that are read again and plugins that are run again).
+// The identity of a client, as the transport needs it. config/user-credentials.ts implements it for kubeconfig users and service accounts,
+// with files that are read again and plugins that are run again.
 
 export interface Credentials {
-  /** What to send now. At once while nothing can have changed; else it may read files or run a program. */
+  /**
+   * Returns the identity to send now. It is returned at once if nothing can have changed; otherwise, files may be read or a program run.
+   */
   current(): Identity | Promise<Identity>;
-  /** The server answered 401 to this identity. Resolves to true when `current` now gives another one, worth one more try. */
+  /** Handles a 401 to this identity. Resolves to true if `current` now returns another identity, so that one retry is useful. */
   refused(identity: Identity): Promise<boolean>;
-  /** Ends what still runs (an exec plugin). */
+  /** Ends a running exec plugin. */
   close(): Promise<void>;
 }
 
 export interface Identity {
-  /** Authorization and impersonation. Names in lower case. */
+  /** The headers for authorization and impersonation, with names in lower case. */
   headers: Readonly<Record<string, string | string[]>>;
-  /** The same object as long as nothing in it changed: connections are kept by it. */
+  /** The same object as long as its content is unchanged, because connections are keyed by it. */
   tls: TlsMaterial;
 }
 
 export interface TlsMaterial {
-  /** PEM; the authorities of this machine when there is none. */
+  /** PEM. Default: the authorities of this machine. */
   ca?: string;
   /** PEM, leaf first. */
   cert?: string;
   /** PEM. */
   key?: string;
-  /** The name to verify and to send as SNI, when it is not the host of the address. */
+  /** The name to verify and to send as SNI, if it differs from the host of the address. */
   serverName?: string;
   /** The server's certificate is not verified at all. */
   insecure?: boolean;

@@ -1,19 +1,19 @@
-// Everything that can end a request from our side: its time-out, the caller's signal, the transport's close.
+// All local reasons to end a request: its time-out, the caller's signal, the transport's close.
 import type { Clock } from '../../clock.ts';
 
 export type EndedBy = 'timeout' | 'aborted' | 'closed';
 
 export interface Deadline {
-  /** What ended it; undefined while nothing did. */
+  /** The reason of the end; undefined before it. */
   readonly endedBy: EndedBy | undefined;
   end(by: EndedBy): void;
-  /** Calls back when it ends, at once if it has; returns what forgets that. */
+  /** Calls back at the end, or at once if it has already ended. Returns a function that removes the callback. */
   onEnd(call: () => void): () => void;
-  /** The answer is there: only the caller's signal and the close count from now on. */
+  /** Stops the time-out once the answer has arrived. The caller's signal and the close still apply. */
   stopTimer(): void;
-  /** Nothing counts any more, and nothing is left behind. */
+  /** Removes the timer and all listeners. */
   release(): void;
-  /** The promise's outcome, or a rejection as soon as the deadline ends. The promise goes on by itself. */
+  /** Settles like the promise, or rejects as soon as the deadline ends. The promise itself continues. */
   race<T>(promise: Promise<T>): Promise<T>;
 }
 

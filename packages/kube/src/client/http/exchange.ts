@@ -1,21 +1,21 @@
-// One request over a dispatcher, without a stream of Node around the answer: chunks go from the parser directly to the caller.
-// A stream costs more than the rest of a small exchange, and every event of a watch passes three turns of its machinery.
+// Sends one request over a dispatcher without a Node stream for the answer: chunks go from the parser directly to the caller. A stream
+// costs more than the rest of a small exchange, and delays every event of a watch by three turns.
 import type { Dispatcher } from 'undici';
 import type { Deadline } from './deadline.ts';
 
-/** An answer whose body has just begun. */
+/** An answer whose headers have arrived. */
 export interface Incoming {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Record<string, string>;
-  /** All of the body. Once, and instead of `take`. */
+  /** Reads the whole body. Call it once, and not together with `take`. */
   whole(): Promise<Buffer>;
-  /** From now on every chunk, then exactly one `end`; with an error when the body broke. */
+  /** Passes every further chunk, then calls `end` exactly once, with an error if the body broke. */
   take(taker: ChunkTaker): void;
-  /** No more chunks until `resume`. */
+  /** Stops the chunks until `resume`. */
   pause(): void;
   resume(): void;
-  /** Cuts the connection, unless the body has ended. */
+  /** Closes the connection unless the body has ended. */
   close(): void;
 }
 
@@ -24,7 +24,7 @@ export interface ChunkTaker {
   end(error?: unknown): void;
 }
 
-/** Sends a request; resolves when the head of the answer is there, rejects when none comes or the deadline ends first. */
+/** Sends a request. Resolves when the headers of the answer have arrived. Rejects if none arrive or the deadline ends first. */
 export function exchange(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
@@ -49,7 +49,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Incoming {
   private readonly forget: () => void;
   private chunks: Buffer[] = [];
   private taker: ChunkTaker | undefined;
-  /** Set when there is nothing more to come. */
+  /** Set when no more chunks follow. */
   private over: { readonly error?: unknown } | undefined;
 
   constructor(deadline: Deadline, answered: (incoming: Incoming) => void, refused: (error: unknown) => void) {
@@ -60,7 +60,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler, Incoming {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
-    // It waited for a connection, and its caller no longer waits for it.
+    // The caller stopped waiting while the request waited for a connection.
     if (this.over !== undefined) controller.abort(new Error(CLOSED));
   }
 

@@ -1,24 +1,24 @@
-// Lines of a byte stream. Works on bytes, so that a character cut in two by a chunk boundary comes out whole, copies
-// only the line that spans chunks, and never holds more than the limit.
+// Splits a byte stream into lines. It works on bytes, so that a character that spans two chunks stays whole. It copies only a line that
+// spans chunks, and never holds more than the limit.
 
 const NEWLINE = 0x0a;
 
 export interface LineSplitter {
-  /** The lines that this chunk completes, in order, without empty ones. */
+  /** Returns the lines that this chunk completes, in order, without empty lines. */
   push(chunk: Buffer): string[];
-  /** Bytes of a line that has not ended yet. */
+  /** The number of bytes of the unfinished line. */
   readonly pendingBytes: number;
-  /** True once a line was longer than the limit: that line and everything after it is dropped. */
+  /** True after a line that was longer than the limit. That line and everything after it is dropped. */
   readonly isOverflown: boolean;
 }
 
-/** `maxLineBytes` is the limit of one line, without its end. */
+/** `maxLineBytes` is the limit of one line without its line end. */
 export function createLineSplitter(maxLineBytes: number): LineSplitter {
   let pending: Buffer[] = [];
   let pendingBytes = 0;
   let isOverflown = false;
 
-  /** The pending line, completed; undefined when it is too long. */
+  /** Returns the completed pending line, or undefined if it is too long. */
   function complete(end: Buffer): string | undefined {
     const bytes = pendingBytes + end.length;
     const line = pendingBytes === 0 ? end : Buffer.concat([...pending, end], Math.min(bytes, maxLineBytes));

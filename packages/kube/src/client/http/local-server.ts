@@ -1,14 +1,14 @@
-// For tests: an HTTP or HTTPS server on 127.0.0.1 that counts its connections and can cut them.
+// A test server for HTTP or HTTPS on 127.0.0.1 that counts its connections and can cut them.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { type PeerCertificate, TLSSocket } from 'node:tls';
 
 export interface LocalServer {
-  /** With the scheme, on 127.0.0.1. */
+  /** The address with the scheme, on 127.0.0.1. */
   readonly address: string;
   readonly port: number;
-  /** How many connections were accepted so far, and how many are open. */
+  /** The number of connections accepted so far. */
   readonly accepted: number;
   readonly open: number;
   /** Resolves as soon as `count` connections are open. */
@@ -76,12 +76,11 @@ function portOf(address: string | AddressInfo | null): number {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-/** What the client showed. */
+/** Returns the client's certificate. */
 export function peerOf({ socket }: IncomingMessage): PeerCertificate | undefined {
   return socket instanceof TLSSocket ? socket.getPeerCertificate() : undefined;
 }
 
-/** A JSON answer. */
 export function answer(
   response: ServerResponse,
   body: unknown,

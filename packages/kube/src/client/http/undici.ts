@@ -1,6 +1,6 @@
-// The part of undici that the transport uses. The package's entry loads everything it has (fetch, web sockets, caches,
-// mocks): a hundred files and thirteen megabytes of memory in each process, of which a pool of connections needs a fraction. The
-// files behind it may move in any release, so the version is exact. The build bundles what is required here (scripts/build/bundle.ts).
+// The part of undici that the transport uses. The entry of the package loads everything (fetch, web sockets, caches, mocks): a hundred
+// files and thirteen megabytes of memory in each process. A pool of connections needs a fraction of it. The inner files may move in any
+// release, so the version is exact. The build bundles the files that are required here (scripts/build/bundle.ts).
 import { createRequire } from 'node:module';
 import type * as Undici from 'undici';
 
@@ -9,7 +9,7 @@ export interface UndiciParts {
   readonly buildConnector: typeof Undici.buildConnector;
 }
 
-/** A pool of connections and what connects it. */
+/** Returns the pool of connections and the connector. */
 export function undiciParts(): UndiciParts {
   return {
     Pool: require('undici/lib/dispatcher/pool.js') as typeof Undici.Pool,
@@ -17,7 +17,10 @@ export function undiciParts(): UndiciParts {
   };
 }
 
-/** Only connections through a proxy need it. It opens tunnels by a method that the package's entry adds to every dispatcher. */
+/**
+ * Returns the proxy agent, which only connections through a proxy need. It opens tunnels by a method that the package's entry adds to every
+ * dispatcher.
+ */
 export function undiciProxyAgent(): typeof Undici.ProxyAgent {
   const Dispatcher = require('undici/lib/dispatcher/dispatcher.js') as typeof Undici.Dispatcher;
   Object.assign(Dispatcher.prototype, require('undici/lib/api/index.js'));

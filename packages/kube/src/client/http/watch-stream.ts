@@ -6,21 +6,21 @@ import { createLineSplitter } from './line-splitter.ts';
 export interface WatchStreamOptions {
   body: Incoming;
   maxLineBytes: number;
-  /** The errors to throw, by what happened. */
+  /** The errors to throw for each problem. */
   failures: {
     tooLong: () => Error;
     malformed: () => Error;
     cut: () => Error;
     broken: (cause: unknown) => Error;
   };
-  /** Called once, when the watch is over for whatever reason. */
+  /** Called once when the watch has ended for any reason. */
   closed(): void;
 }
 
-/** Bytes that wait to be iterated before no more are read. */
+/** Reading pauses while more than this many bytes wait to be iterated. */
 const HIGH_WATER = 1024 * 1024;
 
-/** The events of a watch's body: one batch for each chunk that completes at least one line. */
+/** Creates the stream of events of a watch's body, with one batch for each chunk that completes at least one line. */
 export function createWatchStream({ body, maxLineBytes, failures, closed }: WatchStreamOptions): WatchStream {
   const lines = createLineSplitter(maxLineBytes);
   const batches: WatchEvent[][] = [];
@@ -63,7 +63,7 @@ export function createWatchStream({ body, maxLineBytes, failures, closed }: Watc
         if (event === undefined) break;
         batch.push(event);
       }
-      // What arrived in order before a bad line is still good.
+      // Events that arrived before a bad line are still valid.
       if (batch.length > 0) hand(batch, bytes.length);
       if (isMalformed) finish(failures.malformed());
       else if (lines.isOverflown) finish(failures.tooLong());
@@ -92,7 +92,7 @@ export function createWatchStream({ body, maxLineBytes, failures, closed }: Watc
           });
         }
         const { error } = over;
-        // Thrown once; after that the stream is over.
+        // The error is thrown once. After that, the stream is at its end.
         over = {};
         return error === undefined ? Promise.resolve(DONE) : Promise.reject(error);
       },

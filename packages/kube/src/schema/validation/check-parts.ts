@@ -64,7 +64,7 @@ export function objectCheck(schema: JsonSchema, compile: CompileSchema): Check {
     }
     for (const { name, step, check } of properties) {
       const part = object[name];
-      // A function is what an object inherits (`constructor`), never JSON.
+      // A function is an inherited member of the object (`constructor`), never JSON.
       if (part === undefined || typeof part === 'function') continue;
       // Both versions of an object are converted to one type, so its apiVersion and kind have no older value.
       const isTypeMeta = path === '' && (name === 'apiVersion' || name === 'kind');
@@ -87,7 +87,7 @@ export function objectCheck(schema: JsonSchema, compile: CompileSchema): Check {
   };
 }
 
-/** Ratcheting: what was wrong before an update and stays as it was does not make the update invalid. */
+/** Ratcheting: an invalid value that an update does not change does not make the update invalid. */
 export function checkPart(check: Check, value: unknown, path: string, report: Report, old: unknown): number {
   if (old === undefined) return check(value, path, report, undefined);
   const before = report.errors.length;

@@ -2,9 +2,9 @@ import { type FieldError, invalidField, NO_FIELD } from '../field-error.ts';
 import type { JsonSchema } from '../json-schema.ts';
 
 /**
- * Checks one value at a path of the object and adds what is wrong to the report. `old` is the value that stood there before the update,
- * undefined when there is none to compare with. Returns how much matched: of the branches of an anyOf or oneOf that all fail, the
- * server reports the one that matched most, so this is counted exactly as kube-openapi does.
+ * Checks one value at a path of the object and adds its errors to the report. `old` is the value before the update, or undefined if there
+ * is none to compare with. Returns the number of matches: if all branches of an anyOf or oneOf fail, the server reports the one that
+ * matched most, so this is counted exactly as kube-openapi does.
  */
 export type Check = (value: unknown, path: string, report: Report, old: unknown) => number;
 

@@ -1,5 +1,5 @@
-// The string formats that kube-apiserver checks; any other format is documentation. Names are compared without dashes, so `date-time`
-// and `datetime` are one. What each accepts is what Go's parsers accept, leniencies included.
+// The string formats that kube-apiserver checks. Other formats are documentation. Names are compared without dashes, so `date-time` and
+// `datetime` are equal. Each format accepts the same texts as Go's parsers, including their leniencies.
 
 /** The check behind a format, or undefined when the server ignores the format. */
 export function formatCheck(format: string): ((text: string) => boolean) | undefined {

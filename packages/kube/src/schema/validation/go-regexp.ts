@@ -1,5 +1,5 @@
-// Patterns in schemas are RE2 expressions, because kube-apiserver is written in Go: what passes here passes on a real server too, and no
-// pattern takes more than linear time.
+// Patterns in schemas are RE2 expressions, because kube-apiserver is written in Go. A value that matches here also matches on a real
+// server, and no pattern takes more than linear time.
 import { compileRegexp, type Regexp, RegexpError } from '../../regexp/index.ts';
 import { SchemaError } from '../errors.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { JsonSchema } from '../json-schema.ts';
 import { validateSchema } from './validate-schema.ts';
 
-// Each line is what kube-apiserver prints for `spec.x` with this schema and value.
+// Each line is the output of kube-apiserver for `spec.x` with this schema and value.
 const CASES: [title: string, schema: JsonSchema, value: unknown, ...messages: string[]][] = [
   [
     'a string for an integer',

@@ -87,6 +87,6 @@ function stillReads(evaluation: Evaluation, reader: Node, node: Node): boolean {
 function readsInFork({ graph }: Evaluation, shadow: Shadow, node: Node): boolean {
   if (shadow.dropped !== undefined) return !shadow.dropped.has(node);
   if (shadow.reads.has(node)) return true;
-  // A failed run keeps what it read before.
+  // A failed run keeps its former reads.
   return graph.retain && (shadow.outcome?.state !== HAS_VALUE || shadow.cycled !== undefined);
 }

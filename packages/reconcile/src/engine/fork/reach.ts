@@ -1,5 +1,5 @@
-// What an overlay may reach: from the cells that differ, along the edges of the main graph, to every node above. A node
-// outside keeps its main result; one inside looks first whether the reads by which it was reached really differ.
+// The nodes that an overlay may reach: from the cells that differ, along the edges of the main graph, to every node above. A node outside
+// keeps its main result; one inside checks first whether the reads by which it was reached really differ.
 
 import {
   type Edge,

@@ -1,7 +1,7 @@
 import { reasonOf } from '@capstan/kube/cluster';
 import { asError } from '../../guard.ts';
 
-/** What went wrong inside the engine; every one of these is a bug in a derivation or in the engine's user. */
+/** The errors of the engine; every one of these is a bug in a derivation or in the engine's user. */
 export const EngineErrors = {
   outsideRun: (name: string) =>
     new EngineError('ReadOutsideRun', `a read by ${name} was used after its run, in another run or in a projection`, {
@@ -49,7 +49,7 @@ export class EngineError extends Error {
   }
 }
 
-/** Ends a run that read what is unknown. The engine knows by the run itself; catching this changes nothing. */
+/** Ends a run that read an unknown value. The engine recognises the run itself; catching this changes nothing. */
 export class Suspended extends Error {
   override readonly name = 'Suspended';
   readonly waitingFor: readonly string[];

@@ -1,6 +1,6 @@
-// Faults: errors of functions that authors give (indexes, predicates, projections, parts of folds), by the cell whose value they
-// failed on. A function that fails on one value fails for that value only: lists, indexes and folds leave it out, and what is
-// computed without it is marked as incomplete, so that nothing is removed because of it. The next event of the cell tries again.
+// Faults: errors of functions that authors give (indexes, predicates, projections, parts of folds), by the cell on whose value they failed.
+// A function that fails on one value fails for that value only: lists, indexes and folds leave it out, and results without it are marked as
+// incomplete, so that nothing is removed because of it. The next event of the cell tries again.
 import { AuthorErrors, asError, secretly, settledResult } from '../../guard.ts';
 import { EngineError } from './errors.ts';
 import type { Cell, CellFault, Graph, Query } from './model.ts';
@@ -21,7 +21,9 @@ export function pardon(graph: Graph, cell: Cell, what: string): void {
   graph.accused.add(cell);
 }
 
-/** The error of a function that failed on a cell. What a secret object holds is not shown: messages of errors quote their input. */
+/**
+ * Returns the error of a function that failed on a cell. The content of a secret object is not shown: messages of errors quote their input.
+ */
 export function faultOf(
   { table, key }: { table: { name: string; sensitive: boolean }; key: string },
   what: string,
@@ -72,7 +74,7 @@ export function isIncomplete(query: Query): boolean {
   return (query.failed?.size ?? 0) > 0 || (query.anchor?.[0]?.index.failed.size ?? 0) > 0;
 }
 
-/** What an index function returned, as the list of texts that it must be. */
+/** Returns the result of an index function, as the list of texts that it must be. */
 export function checkedKeys(what: string, keys: readonly string[]): readonly string[] {
   if (!Array.isArray(settledResult(what, keys))) throw AuthorErrors.NotOfType(what, 'a list of texts', typeof keys);
   for (const key of keys)

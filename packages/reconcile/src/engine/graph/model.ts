@@ -2,6 +2,7 @@
 // that there is no Set per node; cells, queries and nodes are the three sources and begin with the same fields.
 import type { Clock } from '@capstan/kube/cluster';
 import type { Cause, Demand, DerivationOptions, Fault, FoldOptions, Index, Projection } from '../engine-types.ts';
+import type { EngineRecorder, EngineReplay } from '../recording.ts';
 import type { SmallSet } from './small-set.ts';
 import type { Where } from './where.ts';
 
@@ -32,7 +33,7 @@ export interface Edge {
   next: Edge | undefined;
 }
 
-/** Why a cell without a value is not what its table says. */
+/** The reasons why a cell without a value differs from its table's default. */
 export const NO_MARK = 0;
 export const MARK_UNKNOWN = 1;
 export const MARK_ABSENT = 2;
@@ -66,7 +67,7 @@ export interface Bucket {
   key: string;
   cells: SmallSet<Cell>;
   queries: SmallSet<ListQuery>;
-  /** Of a declared index: the list of just its members. */
+  /** For a declared index: the list of just its members. */
   own: BucketQuery | undefined;
   /** Above so many cells its queries search for a better bucket. */
   limit: number;
@@ -99,7 +100,10 @@ export interface ListQuery extends QueryBase {
   failed: Set<Cell> | undefined;
 }
 
-/** What a declared index finds for one value: the bucket is the list. There is one for nearly every object, so it keeps nothing else. */
+/**
+ * The list that a declared index finds for one value: the bucket is the list. There is one for nearly every object, so it keeps nothing
+ * else.
+ */
 export interface BucketQuery extends QueryBase {
   bucket: Bucket;
 }
@@ -149,7 +153,7 @@ export const HAS_VALUE = 1;
 export const HAS_ERROR = 2;
 export const IS_SUSPENDED = 3;
 
-/** What a node came to: `value` is the value, the Error, or the list of what it waits for. */
+/** The result of a node: `value` is the value, the Error, or the list of unknowns that it waits for. */
 export interface Outcome {
   state: number;
   value: unknown;
@@ -213,7 +217,7 @@ export interface DerivationState {
   part: DerivationState | undefined;
 }
 
-/** What a fold remembers between its runs. */
+/** The state of a fold between its runs. */
 export interface FoldState {
   state: unknown;
   parts: Map<string, FoldPart>;
@@ -234,7 +238,7 @@ export interface FoldState {
 export interface FoldPart {
   /** The read of the part's node; none where the part is a projection. */
   edge: Edge | undefined;
-  /** Whether the state has it, and then as what. */
+  /** Whether the state includes it, and with which part. */
   included: boolean;
   part: unknown;
 }
@@ -267,7 +271,7 @@ export const KNOWN = 0;
 export const ABSENT = 1;
 export const UNKNOWN = 2;
 
-/** What the last wave did, kept until the next one for those who ask for causes. */
+/** The record of the last wave, kept until the next one for readers of causes. */
 export interface WaveRecord {
   number: number;
   cells: Map<Cell, CellEvent>;
@@ -278,7 +282,7 @@ export interface WaveRecord {
   cutoffs: number;
   restarts: number;
   rerun: Map<Node, number>;
-  /** What first made a node dirty, brought it to life or gave it up; of new nodes only sinks. */
+  /** The first event that made a node dirty, started it or ended it; for new nodes only sinks. */
   triggers: Map<Node, Source>;
   causes: Map<CellEvent, Map<unknown, Omit<Cause, 'via'>>>;
   /** When new objects have had their turn, if changes are waiting; and whether the least number of them ran. */
@@ -286,7 +290,7 @@ export interface WaveRecord {
   newcomersRan: boolean;
 }
 
-/** A run in progress and, when it is over, what it came to. */
+/** A run in progress and, when it is over, its result. */
 export interface RunFrame {
   node: Node;
   resultState: number;
@@ -320,8 +324,11 @@ export interface Graph {
   /** Cells whose faults may differ from those that were announced. */
   accused: Set<Cell>;
   announced: Map<Cell, string>;
+  onTime: ((now: number | undefined) => void) | undefined;
+  recorder: EngineRecorder | undefined;
+  replay: EngineReplay | undefined;
   sensitiveDigest: ((value: unknown, seen: unknown, owner: string | undefined) => string) | undefined;
-  /** Of values that were named in a cause: what came after one change is what was before the next. */
+  /** The digests of values that were named in a cause: the value after one change is the one before the next. */
   digests: WeakMap<object, string>;
 
   tables: TableState[];

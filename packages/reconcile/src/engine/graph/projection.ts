@@ -15,22 +15,22 @@ export function fields(...paths: string[]): FieldsProjection {
 }
 
 /**
- * A projection whose causes are reported from another view of the value: for those that compare something short (a generation)
- * and should report what it stands for (the paths in the spec).
+ * A projection whose causes are reported from another view of the value: for readers that compare something short (a generation) and should
+ * report the fields behind it (the paths in the spec).
  */
 export function telling<V, P>(project: Projection<V, P>, view: (value: V) => unknown): Projection<V, P> {
   return Object.assign(project, { reports: view });
 }
 
 /**
- * A projection of what follows from the plan rather than decides it (pods that came, ReplicaSets that were created): as a cause
- * it is reported only where nothing else changed.
+ * A projection of values that follow from the plan rather than decide it (pods that came, ReplicaSets that were created): as a cause it is
+ * reported only if nothing else changed.
  */
 export function aside<F extends (value: never) => unknown>(project: F): F {
   return Object.assign(project, { isAside: true as const });
 }
 
-/** A projection of what follows from our own writes (the owner's status): never kept as an input. */
+/** A projection of values that follow from our own writes (the owner's status): never kept as an input. */
 export function unrecorded<F extends (...args: never) => unknown>(project: F): F {
   return Object.assign(project, { isUnrecorded: true as const });
 }

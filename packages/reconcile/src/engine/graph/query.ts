@@ -1,7 +1,6 @@
-// Lists. A query is interned by its canonical `where`, and registered in the smallest buckets that every member of it
-// must be in: those of an equality or In term, of "has the label", of a declared index, of its namespace, or of all.
-// Namespaces, labels and declared indexes are all the same index with a key function, created on first use. What a declared
-// index alone finds is the bucket itself.
+// Lists. A query is interned by its canonical `where`, and registered in the smallest buckets that every member of it must be in: those of
+// an equality or In term, of "has the label", of a declared index, of its namespace, or of all. Namespaces, labels and declared indexes are
+// all the same index with a key function, created on first use. The list of a declared index alone is the bucket itself.
 import { interned } from '@capstan/kube/cluster';
 import type { Index } from '../engine-types.ts';
 import { blame, checkedAnswer, checkedKeys } from './fault.ts';
@@ -59,7 +58,7 @@ function isIndexOnly(where: Where): where is Where & Required<Pick<Where, 'index
   return index !== undefined && namespace === undefined && selector === undefined && predicate === undefined;
 }
 
-/** The list of what a declared index finds for a value. */
+/** Returns the list that a declared index finds for a value. */
 export function bucketQueryFor(graph: Graph, table: TableState, index: Index<unknown>, value: string): BucketQuery {
   const bucket = bucketFor(declaredIndex(graph, table, index), value);
   if (bucket.own === undefined) {

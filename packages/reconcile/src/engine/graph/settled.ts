@@ -1,7 +1,7 @@
 import type { Settled } from '../engine-types.ts';
 import { FRESH, HAS_ERROR, HAS_VALUE, type Outcome } from './model.ts';
 
-/** What a node came to, as users see it; undefined for one that has not run. */
+/** Returns the result of a node, as users see it; undefined for one that has not run. */
 export function settledOf(outcome: Outcome): Settled<unknown> | undefined {
   if (outcome.state === FRESH) return undefined;
   if (outcome.state === HAS_VALUE) return { state: 'value', value: outcome.value };

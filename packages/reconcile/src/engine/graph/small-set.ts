@@ -3,7 +3,7 @@ export type SmallSet<T> = readonly T[] | Set<T>;
 
 const SMALL = 8;
 
-/** The set with the item in it; use what is returned. */
+/** Returns the set with the item in it; use the returned set. */
 export function withItem<T>(set: SmallSet<T>, item: T): SmallSet<T> {
   if (set instanceof Set) return set.add(item);
   if (set.includes(item)) return set;

@@ -7,7 +7,7 @@ export interface SelectorTerm {
   readonly values: readonly string[];
 }
 
-/** What the engine needs of a compiled label selector; anything of this shape will do. */
+/** The parts of a compiled label selector that the engine needs; any value of this shape works. */
 export interface Selector {
   readonly terms: readonly SelectorTerm[];
   /** Equal text for equal selectors: it is how queries are shared between readers. */
@@ -33,7 +33,7 @@ export function canonicalWhere(where: Where, predicateId: (predicate: object) =>
   return text;
 }
 
-/** A `where` in words, for what a reconcile waits for. */
+/** Returns a `where` in words, for the unknowns of a reconcile. */
 export function describeWhere(where: Where): string {
   const parts: string[] = [];
   if (where.namespace !== undefined) parts.push(`namespace ${where.namespace}`);

@@ -1,4 +1,4 @@
-// What the tables hold, kept beside the engine in the simplest way, so that a fresh engine can be brought to the same state.
+// The content of the tables, kept beside the engine in the simplest way, so that a fresh engine can be brought to the same state.
 import type { Fork } from '../engine-types.ts';
 import { type Dice } from './random.ts';
 import { FACTS, type Item, KEYS, randomItem, type Schema } from './schema.ts';
@@ -86,7 +86,7 @@ export function applyToModel(model: Model, edit: Edit): void {
   }
 }
 
-/** What the engine sees at a flush. */
+/** Returns the model that the engine sees at a flush. */
 export function closeBatch(model: Model, last: Map<string, Item>): Model {
   const ghosts = new Map<string, Item>();
   for (const key of KEYS) {
@@ -141,7 +141,7 @@ export function applyToFork({ items, facts }: Schema, fork: Fork, edit: Edit): b
   return true;
 }
 
-/** Brings fresh tables to the model's state in two steps: what was seen before it became unknown has to be seen first. */
+/** Brings fresh tables to the model's state in two steps: a value that was seen before it became unknown has to be seen first. */
 export function* replay({ items, facts }: Schema, model: Model): Generator<void> {
   for (const [key, held] of model.facts) {
     if (typeof held === 'object') facts.put(key, held.value as number);

@@ -1,5 +1,5 @@
-// Random graphs whose every decision is in their data: which objects, lists and derivations a node reads, whether it
-// throws, and what it returns follow from the seed (the derivations' steps) and from the objects.
+// Random graphs whose every decision is in their data: the objects, lists and derivations that a node reads, whether it throws, and its
+// result follow from the seed (the derivations' steps) and from the objects.
 import { canonicalJson } from '@capstan/kube/cluster';
 import type { Derivation, Engine, Index, Projection, Settled, Table, Tracker } from '../engine-types.ts';
 import { fields } from '../graph/projection.ts';

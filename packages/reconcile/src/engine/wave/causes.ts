@@ -43,7 +43,7 @@ export function causesOf(graph: Graph, wave: WaveRecord, sink: Node): Cause[] {
       for (const { source, project, mode } of depsOf(node))
         if ((mode & RETAINED) === 0) check(wave, source, project, mode & MODE, found, follow);
     }
-    // What made it run may no longer be among its reads; what brought it to life or gave it up never was.
+    // The node's trigger may no longer be among its reads; an event that started or ended the node never was.
     const trigger = wave.triggers.get(node);
     if (trigger !== undefined && causes.size === before && chains.size === known) {
       check(wave, trigger, undefined, 0, found, follow);
@@ -89,7 +89,7 @@ function describe(
   project: Projection | undefined,
   owner: string | undefined,
 ): Omit<Cause, 'via'> {
-  // Each owner has a key of its own: what is shown to one says nothing of a secret to another.
+  // Each owner has a key of its own: a digest for one reveals nothing about a secret to another.
   if (event.cell.table.sensitive) return newCause(graph, event, project, owner);
   let known = wave.causes.get(event);
   if (known === undefined) wave.causes.set(event, (known = new Map<unknown, Omit<Cause, 'via'>>()));

@@ -1,8 +1,7 @@
-// Cycles. Heights grow along edges, so a cycle shows when raising a reader above what it reads comes back to what it
-// reads, or when a run meets a node that is running. The closing edge is marked, heights do not follow it, and every
-// member comes to the same error (its path begins at the smallest name) or to its onCycle value. A member whose cycle
-// changed marks the others, so that a broken cycle dissolves. Which of several cycles a node was found in depends on who
-// was asked first; so before a wave ends, each is given the shortest one through it.
+// Cycles. Heights grow along edges, so a cycle shows when raising a reader above its reads comes back to one of them, or when a run meets a
+// node that is running. The closing edge is marked, heights do not follow it, and every member gets the same error (its path begins at the
+// smallest name) or its onCycle value. A member whose cycle changed marks the others, so that a broken cycle dissolves. If a node is in
+// several cycles, the order of reads decides which one is found first; so before a wave ends, each node gets the shortest one through it.
 import { depsOf } from '../graph/edge.ts';
 import { EngineErrors } from '../graph/errors.ts';
 import {
@@ -128,7 +127,7 @@ export function closeCycle(graph: Graph, frame: RunFrame, path: readonly Node[])
   return cycle;
 }
 
-/** Keeps what cycle a node is in. */
+/** Records the cycle of a node. */
 export function setCycle(graph: Graph, node: Node, cycle: Cycle | undefined): void {
   const old = node.cycle;
   if (old === undefined && cycle === undefined) return;

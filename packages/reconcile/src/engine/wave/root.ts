@@ -1,6 +1,6 @@
-// Roots keep nodes alive: one node of a derivation per member of a query, or a single one. Reference counting from the
-// roots gives exactly what is to be served, and disposal is the delete. A member that becomes unknown is kept: nothing
-// may be taken down because a cluster cannot be reached.
+// Roots keep nodes alive: one node of a derivation per member of a query, or a single one. Reference counting from the roots gives exactly
+// the served nodes, and disposal is the delete. A member that becomes unknown is kept: nothing may be taken down because a cluster cannot
+// be reached.
 
 import type { Root } from '../engine-types.ts';
 import { idleNode, idleQuery, touchList } from '../graph/edge.ts';
@@ -76,8 +76,8 @@ class Hold implements Root {
 }
 
 /**
- * A member of the root's query appeared: with the root or with the first list, and then it runs in this wave, because what is first
- * handed over is complete; or by an event of its own, and then it runs after everything that was there before.
+ * A member of the root's query appeared. If it came with the root or with the first list, it runs in this wave, because the first delivery
+ * is complete. If it came by an event of its own, it runs after the existing members.
  */
 export function enterRoot(graph: Graph, root: RootState, cell: Cell, event?: CellEvent): void {
   if (root.members.has(cell.key)) return;

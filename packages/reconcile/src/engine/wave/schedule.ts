@@ -1,4 +1,4 @@
-// Dirty nodes wait in one list per height, and the lowest runs first: when a node runs, what it read before is settled.
+// Dirty nodes wait in one list per height, and the lowest runs first: when a node runs, its former reads are settled.
 import { DIRTY, type Graph, INFLUENCES, type Node, QUEUED, type Source } from '../graph/model.ts';
 
 /** A source that the node reads has changed as the node sees it: it must run in this wave. */

@@ -10,7 +10,7 @@ import { type Context, reading, reconciler, writing } from '../../reconciler.ts'
 import { type Sink, sink } from '../../sinks/index.ts';
 import { onRuntime, ref, Thing, thing } from '../runtime.test-support.ts';
 
-/** What is thrown: an error, nothing, and an object of which nothing can be read. */
+/** The thrown values: an error, nothing, and an object that cannot be read. */
 const THROWN: Record<string, () => unknown> = {
   'an error': () => new Error('out of order'),
   undefined: () => undefined,

@@ -1,5 +1,5 @@
-// Everything that an author awaits is given a promise that never settles. It ends at its time limit, the resource shows what it waits
-// for, everything else goes on, and the program ends in time.
+// Every promise that an author's function may return never settles here. The call ends at its time limit, the resource shows the reason of
+// the wait, everything else continues, and the program ends in time.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { findCondition, Secret, type Secret as SecretObject } from '@capstan/kube';
@@ -137,7 +137,7 @@ interface Outside {
   readonly generations: number[];
 }
 
-/** A sink that ignores its signals; `open` and `take` wait for what the test gives. */
+/** A sink that ignores its signals; `open` and `take` wait for promises of the test. */
 function careless(waits: { open?(time: number): Promise<unknown>; take?(batch: SinkBatch<string>): Promise<unknown> }) {
   const outside: Outside = { opened: 0, closed: 0, values: new Map(), busy: 0, most: 0, generations: [] };
   const value = derivation<string>({

@@ -1,5 +1,5 @@
-// A reconciler in a world, as two derivations per object: its plan, and the writes that are left until the plan is so.
-// The second is a sink: what it publishes goes to the queue. Both are tracked, so drift of a child wakes the second alone.
+// A reconciler in a world, as two derivations per object: its plan, and the remaining writes. The second is a sink: its changes go to the
+// queue. Both are tracked, so drift of a child wakes the second alone.
 import type { JsonSchema } from '@capstan/kube';
 import {
   type Kind,
@@ -60,7 +60,7 @@ import {
 import type { World } from '../../worlds/index.ts';
 import { childView, memoryView, ownerView } from './views.ts';
 
-/** Names the derivation that ends every chain of causes, so that it can be left out of what people read. */
+/** The name of the derivation that ends every chain of causes, so that reports for people can leave it out. */
 export const WRITES_PREFIX = 'writes of ';
 
 export interface Binding {
@@ -74,9 +74,9 @@ export interface Binding {
   readonly table: Table<KubeObject>;
   readonly plans: Derivation<Plan>;
   readonly writes: Derivation<WriteSet>;
-  /** What the sink reported about its last attempt, by object key: a sink is a world too. */
+  /** The sink's reports about its last attempts, by object key: a sink is a world too. */
   readonly failures: Table<Failure>;
-  /** Sets what the sink reports about its last attempt. */
+  /** Sets the sink's report about its last attempt. */
   report(key: string, failure: Failure | undefined): void;
   /** Sets the errors of authors' functions that failed on an object. */
   blame(key: string, failure: Failure | undefined): void;
@@ -194,7 +194,7 @@ export function bindReconciler(
       const observed = observe(tracker, { ...place, table, failures, foreign, key, owned, elsewhere });
       const outcome = tracker.settled(plans, key);
       const secretKey = () => tracker.get(sources.digestKey, operator.name) as DigestKey;
-      // Every string of a sensitive child counts as secret: what is none is only not shown to be none.
+      // Every string of a sensitive child counts as secret, because it cannot be shown to be harmless.
       const keyed = (content: unknown) => keyedDigest([content], () => true, secretKey);
       const input = (desired: Plan): DiffInput => ({
         ...traits,
@@ -249,7 +249,7 @@ function problemOf(error: unknown): string {
     : reasonOf(error);
 }
 
-/** For what is shown of an object without a plan: neither its children nor the time count. */
+/** For the reports about an object without a plan: neither its children nor the time count. */
 const NOTHING_OBSERVED: Observed = {
   child: () => undefined,
   object: () => undefined,
@@ -278,8 +278,8 @@ function createShown(failures: Table<Failure>): Pick<Binding, 'report' | 'blame'
 }
 
 /**
- * The plan with those parts of its children that the cache holds as well replaced by what the cache holds: of thousands of
- * settled children the content is kept once. Equal for equal, so it is no read.
+ * The plan with those parts of its children that the cache holds as well replaced by the cached ones: the content of thousands of settled
+ * children is kept once. The parts are equal, so it is no read.
  */
 function keptOnce(planned: Plan, world: World): Plan {
   let isShared = false;
@@ -330,7 +330,7 @@ class LazyOwnership implements Ownership {
   }
 }
 
-/** Read without being tracked: a change of what was remembered wakes no reconciler. */
+/** Reads without tracking: a change of the memory wakes no reconciler. */
 function memoryOf(
   tracker: Tracker,
   table: Table<KubeObject>,
@@ -441,7 +441,7 @@ function observe(tracker: Tracker, observation: Observation): Observed {
         if (marks === undefined || isAway(tracker, world, place, marks.table)) return [];
         return tracker.by(marks, inventory).map((object) => ({ kind, object }));
       }),
-    // Each read is recorded: of what the comparison asks for several times, one is enough.
+    // Each read is recorded: one record is enough for reads that the comparison repeats.
     status: once(() => tracker.get(table, key, statusOf) as ReturnType<Observed['status']>),
     finalizers: once(() => tracker.get(table, key, finalizersOf) ?? []),
     reached: (instant) => sources.instants.reached(tracker, instant),
@@ -455,7 +455,7 @@ function once<T>(read: () => T): () => T {
   return () => (found ??= { value: read() }).value;
 }
 
-/** What cannot be checked in other worlds, and why. */
+/** Returns the parts that cannot be checked in other worlds, with the reasons. */
 function awayOf(tracker: Tracker, observation: Observation): Required<Pick<Observed, 'away' | 'awayWorlds'>> {
   const { world, sources } = observation;
   return {
@@ -495,12 +495,12 @@ function writtenPlaces(
   });
 }
 
-/** Of another world that was never listed nothing is known; our own is waited for instead. */
+/** Whether another world was never listed, so that nothing is known of it; our own world is waited for instead. */
 function isAway(tracker: Tracker, own: World, place: World, table: Table<KubeObject>): boolean {
   return place !== own && tracker.state(table, NO_OBJECT) === 'unknown';
 }
 
-/** No object has this key: what is known of it is what the table says of all that it does not hold. */
+/** No object has this key: its state is the table's default for absent keys. */
 const NO_OBJECT = '\u0000';
 
 /** Every owner has one: only its inventory is kept, and the rest is put together when it is asked for. */
@@ -524,7 +524,7 @@ class InventorySelector {
   }
 }
 
-/** Of a kind that the reconciler can do without, and that the server does not serve or show, there are no children to prune. */
+/** An optional kind that the server does not serve or show has no children to prune. */
 function isMissing(tracker: Tracker, world: World, { reads }: Reconciler, kind: Kind): boolean {
   const id = kindId(kind);
   const isOptional = reads.some((read) => read.optional && kindId(read.kind) === id);

@@ -58,7 +58,7 @@ export function createCauses(): Causes {
   };
 }
 
-/** The digest of what is applied; empty where a write has none. */
+/** Returns the digest of the applied body; empty for a write without one. */
 function contentOf(write: ChildWrite): string {
   return write.verb === 'apply' ? (write.body.metadata.annotations?.[APPLIED_ANNOTATION] ?? '') : '';
 }

@@ -1,5 +1,5 @@
-// One evaluation without a cluster: what would these reconcilers plan for these objects? For pure tests. Nothing is fetched
-// or awaited, and what the objects hold is frozen, so that a reconciler that changes its input in place is found.
+// One evaluation without a cluster: returns the plans of reconcilers for given objects, for pure tests. Nothing is fetched or awaited, and
+// the objects are frozen, so that a reconciler that changes its input in place is found.
 import {
   type Clock,
   groupOf,
@@ -34,11 +34,11 @@ export interface Evaluation {
   readonly reconciler: Reconciler;
   readonly key: string;
   readonly plan: Settled<Plan>;
-  /** What is left to do until the plan is so. */
+  /** The remaining writes. */
   readonly writes: Settled<WriteSet>;
-  /** Every read that the plan was built from, for tests of what a reconciler reads. */
+  /** Every read of the plan, for tests of a reconciler's reads. */
   readonly reads: readonly string[];
-  /** Every derivation that the plan was built from, directly or through others, with what that one read. */
+  /** Every derivation that the plan was built from, directly or through others, with its reads. */
   readonly derived: readonly DerivedReads[];
 }
 
@@ -48,14 +48,14 @@ export interface DerivedReads {
   readonly reads: readonly string[];
 }
 
-/** What is known of one cluster. */
+/** The known state of one cluster. */
 export interface EvaluatedWorld {
   objects: readonly KubeObject[];
   /** Kind ids that are not listed yet. */
   unknown?: readonly string[];
-  /** What the cluster is to the operator; `local` by default. */
+  /** The role of the cluster for the operator; `local` by default. */
   role?: Role;
-  /** By kind id: what a server says of kinds that it does not serve or show. */
+  /** By kind id: the server's answer about kinds that it does not serve or show. */
   access?: Readonly<Record<string, Access>>;
 }
 

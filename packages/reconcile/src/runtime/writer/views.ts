@@ -1,18 +1,18 @@
-// Projections of the runtime itself: what the diff reads. Each compares by its visible fields and carries the whole
-// object along (see read/tracked-object.ts).
+// Projections of the runtime itself: the reads of the diff. Each compares by its visible fields and carries the whole object along (see
+// read/tracked-object.ts).
 import type { KubeObject } from '@capstan/kube/cluster';
 import { templateMark } from '../../diff/child-body.ts';
 import { telling, unrecorded } from '../../engine/index.ts';
 import { INVENTORY_LABEL, PAUSED_ANNOTATION } from '../../marks.ts';
 import { contentOf, type View, viewOf } from '../../read/tracked-object.ts';
 
-/** Of the owner: which object it is, its generation, whether it goes away, and whether it is paused. */
+/** The parts of an owner that count: its identity, its generation, its deletion, and its pause. */
 export const ownerView = telling((object: KubeObject) => {
   const { uid, generation, deletionTimestamp, annotations } = object.metadata;
   return viewOf(object, { uid, generation, deletionTimestamp, paused: annotations?.[PAUSED_ANNOTATION] });
 }, notifyOwner);
 
-/** Of a child: what marks it as ours, and which of its fields are. Its status does not count. */
+/** The parts of a child that count: our marks, and the fields that are ours. Its status does not count. */
 export const childView = telling((object: KubeObject) => {
   const { uid, deletionTimestamp, labels, annotations, ownerReferences, managedFields } = object.metadata;
   const inventory = labels?.[INVENTORY_LABEL];
@@ -27,7 +27,7 @@ export const childView = telling((object: KubeObject) => {
   });
 }, notifyChild);
 
-/** Always equal: what is remembered is read, and its changes wake no reconciler. */
+/** Always equal: the memory is read, and its changes wake no reconciler. */
 export const memoryView: (object: KubeObject) => View<object> = unrecorded((object: KubeObject) => viewOf(object, {}));
 
 function notifyOwner(object: KubeObject): unknown {

@@ -50,7 +50,7 @@ export function createWaiting(clock: Clock, onOverdue: (keys: readonly string[])
   };
 }
 
-/** What a resource waits for, and since when. After a restart the time that it shows already stays. */
+/** Describes the unknowns that a resource waits for, and since when. After a restart the time in the status stays. */
 export function waitingText(names: readonly string[], since: number, status: StatusInput | undefined): string {
   const more = names.length > NAMES ? ` and ${names.length - NAMES} more` : '';
   const text = `waiting for ${names.slice(0, NAMES).join(', ')}${more} since `;

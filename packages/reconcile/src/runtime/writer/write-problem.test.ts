@@ -6,7 +6,7 @@ import { drop, plan } from '../../plan/index.ts';
 import { reconciler } from '../../reconciler.ts';
 import { onRuntime, ref, Thing, thing, things } from '../runtime.test-support.ts';
 
-/** Shows on its object what stands in the way of the other reconciler's writes. */
+/** Shows on its object the obstacle to the other reconciler's writes. */
 const watcher = reconciler<Thing>({
   name: 'watcher',
   resource: Thing,

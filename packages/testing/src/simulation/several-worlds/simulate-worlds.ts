@@ -17,20 +17,20 @@ import { createVirtualClock, type VirtualClock } from '../../virtual-clock.ts';
 import { differences, type State, stateOf } from '../cluster-state.ts';
 import { recover, SILENCE_MS } from '../recovery.ts';
 
-/** What is simulated: operators, the clusters that they work in, and what people do there. */
+/** The subject of a simulation: operators, their clusters, and the actions of users there. */
 export interface WorldsSubject {
   readonly operators: readonly Operator[];
   /** Clusters beside the local one, whose name is empty. */
   readonly worlds: readonly SimulatedWorld[];
   /** The operators' own namespace in the local cluster; `default` by default. */
   readonly namespace?: string;
-  /** What is compared at the end, in each cluster. */
+  /** The kinds that are compared at the end, in each cluster. */
   kinds(world: string): readonly Kind[];
   /** Annotations and labels that depend on identities, times or the order of events, and are not compared. None by default. */
   readonly volatile?: readonly string[];
   /** Everything comes to rest between acts. */
   script(random: SeededRandom): readonly WorldsAct[];
-  /** What is wrong with the state that is reached without faults: what is compared with must itself be right. */
+  /** Returns the problems of the state that is reached without faults: the reference must itself be right. */
   unserved?(states: ReadonlyMap<string, State>): readonly string[];
 }
 
@@ -51,13 +51,13 @@ export interface WorldsAct {
 }
 
 export interface WorldsMove {
-  /** What is done, for failure reports. */
+  /** The name of the action, for failure reports. */
   readonly name: string;
   /** Time that passes before. */
   readonly afterMs: number;
   /** Clients by cluster, without faults. */
   act(clients: ReadonlyMap<string, Client>): Promise<unknown>;
-  /** Children that are wanted from now on, as `cluster path`: the program may not delete what is wanted all through an act. */
+  /** Children that are wanted from now on, as `cluster path`. The program may not delete a child that is wanted during a whole act. */
   readonly wanted: ReadonlySet<string>;
 }
 
@@ -171,7 +171,7 @@ function transportOf(transports: ReadonlyMap<string, Transport>, world: string):
   return found;
 }
 
-/** A process: what is its own, and dies with it. */
+/** A process, with the state that dies with it. */
 interface Life {
   readonly clock: ReturnType<typeof mortalClock>;
   readonly faulty: ReadonlyMap<string, FaultyTransport>;
@@ -210,7 +210,7 @@ async function stormyHistory(subject: WorldsSubject, acts: readonly WorldsAct[],
       random.fork(`life ${counts.crashes}`),
     );
   let life = begin(false);
-  /** The process is gone: nothing of it goes on, its successor finds what it left. */
+  /** Kills the process: nothing of it continues, and its successor finds its remains. */
   const restart = (isCalm: boolean) => {
     story.push('-- crash');
     counts.crashes++;
@@ -224,7 +224,7 @@ async function stormyHistory(subject: WorldsSubject, acts: readonly WorldsAct[],
       if (life.isDead() || random.chance(0.1)) restart(false);
       await disturb(mayRemove);
       story.push(move.name);
-      // Before the act itself: what is no longer wanted may be deleted as soon as people say so.
+      // Update the set before the act: a child may be deleted as soon as users no longer want it.
       wanted = intersection(wanted, move.wanted);
       await move.act(clients);
     }
@@ -254,7 +254,7 @@ async function stormyHistory(subject: WorldsSubject, acts: readonly WorldsAct[],
       else {
         counts.absences++;
         absent.add(world.name);
-        // Not awaited: what is under way in a cluster that does not answer ends with its time-out.
+        // Do not await it: requests to a cluster that does not answer end with their time-out.
         void life.program.runtime.removeWorld(world.name);
       }
     }

@@ -1,5 +1,5 @@
-// What people do in the simulation of several clusters, by seed: policies in the local cluster, notices in the members, the
-// defaults in the broker, and what they should not touch: children.
+// The actions of users in the simulation of several clusters, by seed: policies in the local cluster, notices in the members, the defaults
+// in the broker, and edits of children, which users should not make.
 import { type Client, ConfigMap, isNotFound, type Kind } from '@capstan/kube';
 import type { SeededRandom } from '../../random.ts';
 import type { WorldsAct, WorldsMove } from './simulate-worlds.ts';
@@ -16,7 +16,7 @@ const POLICIES = ['a', 'b'];
 const TARGETS = [[], ['broker'], ['m1'], ['m2'], ['*'], ['broker', '*'], ['m1', 'm2'], ['broker', 'm2']];
 const MOVES = 6;
 
-/** What people want, as far as the moves have come. */
+/** The desired state after the moves so far. */
 interface Desired {
   readonly policies: Map<string, readonly string[]>;
   /** `member name`. */
@@ -141,7 +141,7 @@ async function ensureDefaults(client: Client, text: string): Promise<void> {
   else await client.patch(ConfigMap, DEFAULTS, 'merge', { data: { text } });
 }
 
-/** People act on what may not be there. */
+/** Users may act on objects that do not exist. */
 async function quiet(work: Promise<unknown>): Promise<void> {
   try {
     await work;
