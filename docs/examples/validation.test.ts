@@ -68,7 +68,7 @@ describe('the example of validation', () => {
       assert.equal(await configOf(stage), 'limit=10/10');
     }));
 
-  test('what the server refuses is reported in its own words, and the last good configuration stays', () =>
+  test('a refusal of the server is reported in its own words, and the last good configuration stays', () =>
     staged(async (stage) => {
       await stage.client.patch(RateLimit, at('api'), 'merge', { spec: { file: 'a b' } });
       await stage.settle();

@@ -1,5 +1,5 @@
-// What an installation meets that cannot work, on a real control plane: a clear message, nothing broken, and the same command works
-// once the cause is gone.
+// Installations that cannot work, on a real control plane: a clear message, nothing broken, and the same command works once the cause is
+// gone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -28,7 +28,7 @@ const ResourceQuota = externalKind<KubeObject & { readonly status?: { readonly h
 });
 const RUNNING = { namespace: SYSTEM, name: 'capstan-kroxylicious' };
 
-test('what cannot be installed says why, breaks nothing, and can be repeated', { skip }, async (t) => {
+test('an installation that cannot work names the reason, breaks nothing, and can be repeated', { skip }, async (t) => {
   const { real, program, capstan, kubectl, readyOf, close } = await startRealInstallation({ unknownImagesFail: true });
   t.after(close);
   const { client } = real;

@@ -1,4 +1,4 @@
-// What packages depend on.
+// The dependencies of packages.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CustomResourceDefinition, type KubeObject } from '@capstan/kube';
@@ -35,7 +35,7 @@ function push(registry: FakeRegistry, kind: string, name: string, version: strin
 }
 
 describe('dependencies', () => {
-  test('that are missing are installed, in the highest version that serves, with theirs', async () => {
+  test('dependencies that are missing are installed, in the highest version that serves, with theirs', async () => {
     const registry = fakeRegistry();
     for (const version of ['v1.0.0', 'v1.2.0', 'v2.0.0']) push(registry, 'Provider', 'provider-a', version);
     push(registry, 'Function', 'function-b', 'v0.1.0');
@@ -77,7 +77,7 @@ describe('dependencies', () => {
     });
   });
 
-  test('whose tags cannot be listed, or whose name is taken, are reported, and installed once that is fixed', async () => {
+  test('dependencies whose tags cannot be listed, or whose name is taken, are reported, and installed once that is fixed', async () => {
     const registry = fakeRegistry();
     push(registry, 'Provider', 'provider-a', 'v1.0.0');
     push(registry, 'Configuration', 'platform', 'v1.0.0', [{ provider: source('provider-a'), version: '*' }]);
@@ -113,7 +113,7 @@ describe('dependencies', () => {
     });
   });
 
-  test('that do not exist in a matching version are reported, and block no other package', async () => {
+  test('dependencies that do not exist in a matching version are reported, and block no other package', async () => {
     const registry = fakeRegistry();
     push(registry, 'Provider', 'provider-a', 'v1.0.0');
     push(registry, 'Provider', 'provider-c', 'v1.0.0');
@@ -144,7 +144,7 @@ describe('dependencies', () => {
     });
   });
 
-  test('that are installed in an unsuitable version are reported, and upgraded only where that is allowed', async () => {
+  test('dependencies that are installed in an unsuitable version are reported, and upgraded only where that is allowed', async () => {
     for (const upgradeDependencies of [false, true]) {
       const registry = fakeRegistry();
       for (const version of ['v1.0.0', 'v2.0.0', 'v2.1.0', 'v3.0.0']) push(registry, 'Provider', 'provider-a', version);
@@ -170,7 +170,7 @@ describe('dependencies', () => {
     }
   });
 
-  test('that are pinned by a digest beside their tag are compared by the tag', async () => {
+  test('dependencies that are pinned by a digest beside their tag are compared by the tag', async () => {
     const registry = fakeRegistry();
     const digest = push(registry, 'Provider', 'provider-a', 'v2.1.0');
     push(registry, 'Configuration', 'platform', 'v1.0.0', [{ provider: source('provider-a'), version: '>=v2.0.0' }]);
@@ -189,7 +189,7 @@ describe('dependencies', () => {
     });
   });
 
-  test('that form a cycle are reported', async () => {
+  test('dependencies that form a cycle are reported', async () => {
     const registry = fakeRegistry();
     push(registry, 'Configuration', 'a', 'v1.0.0', [{ configuration: source('b'), version: '*' }]);
     push(registry, 'Configuration', 'b', 'v1.0.0', [{ configuration: source('a'), version: '*' }]);
@@ -205,7 +205,7 @@ describe('dependencies', () => {
     );
   });
 
-  test('that two packages require in different versions are reported on both', async () => {
+  test('dependencies that two packages require in different versions are reported on both', async () => {
     const registry = fakeRegistry();
     for (const version of ['v1.0.0', 'v2.0.0']) push(registry, 'Provider', 'provider-a', version);
     push(registry, 'Configuration', 'old', 'v1.0.0', [{ provider: source('provider-a'), version: '<v2.0.0' }]);

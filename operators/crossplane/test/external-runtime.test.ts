@@ -69,7 +69,7 @@ async function staged(isAlone: boolean, check: (stage: Stage, revision: string) 
 }
 
 describe('an external runtime', () => {
-  test('without anybody to run it, a package is delivered, healthy, and nothing of a runtime is made', () =>
+  test('a package without an external runtime is delivered, healthy, and nothing of a runtime is made', () =>
     staged(true, async (stage, revision) => {
       const { spec } = await stage.client.get(ProviderRevision, { name: revision });
       assert.deepEqual(spec.runtimeConfigRef, {

@@ -1,4 +1,4 @@
-// --package-runtime=External: the revision and what it brings, and nothing else.
+// --package-runtime=External: the revision and its objects are created, and nothing else.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -59,7 +59,7 @@ describe('an external runtime', () => {
     });
   });
 
-  test('of the design document is passed on as it stands', async () => {
+  test('an external runtime of the design document is passed on as it stands', async () => {
     const registry = fakeRegistry();
     const seed = parse(
       readFileSync(new URL('./seed/external-provider.yaml', import.meta.url), 'utf8'),

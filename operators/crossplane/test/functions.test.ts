@@ -101,7 +101,7 @@ describe('certificates', () => {
 });
 
 describe('the start', () => {
-  test('on an empty cluster makes the namespace, the Lock, the default configuration and the authority', async () => {
+  test('the start on an empty cluster makes the namespace, the Lock, the default configuration and the authority', async () => {
     await staged({ registry: fakeRegistry() }, async (stage) => {
       await stage.client.get(Namespace, { name: SYSTEM });
       await stage.client.get(Lock, { name: 'lock' });

@@ -1,4 +1,4 @@
-// The kinds: defaults, validation, versions, and what kubectl shows.
+// The kinds: defaults, validation, versions, and the output of kubectl.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createStage } from '@capstan/testing';
@@ -59,7 +59,7 @@ describe('kinds', () => {
     assert.deepEqual(paths(Provider, 'x', { spec, status: { conditions } }), []);
   });
 
-  test('what cannot be is refused with its path', () => {
+  test('an impossible value is refused with its path', () => {
     assert.deepEqual(paths(Provider, 'x', { spec: {} }), ['spec.package']);
     assert.deepEqual(paths(Provider, 'x', { spec: { package: 'https://r.example/p' } }), ['spec.package']);
     assert.deepEqual(paths(Provider, 'x', { spec: { package: 'has a blank' } }), ['spec.package']);

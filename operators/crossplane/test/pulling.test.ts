@@ -1,4 +1,4 @@
-// When the registry is asked, with which log-in data, under which name; and what happens when it does not answer.
+// The requests to the registry: their times, log-in data and names, and the handling of a registry that does not answer.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Deployment, type KubeObject, Namespace, Secret, ServiceAccount } from '@capstan/kube';
@@ -183,7 +183,7 @@ describe('a package that cannot be had', () => {
 });
 
 describe('pull secrets', () => {
-  test('of the package, of the ImageConfig and of the manager’s account go to the registry; the pods get them too', async () => {
+  test('pull secrets of the package, of the ImageConfig and of the manager’s account go to the registry; the pods get them too', async () => {
     const registry = fakeRegistry();
     const digest = registry.push(IMAGE, PACKAGE);
     const account = {
@@ -211,7 +211,7 @@ describe('pull secrets', () => {
     });
   });
 
-  test('that are missing are named beside the registry’s answer, and used as soon as they are there', async () => {
+  test('pull secrets that are missing are named beside the registry’s answer, and used as soon as they are there', async () => {
     const registry = fakeRegistry();
     const spec = { package: IMAGE, packagePullSecrets: [{ name: 'later' }] };
     await staged({ registry, objects: [namespace, provider('example', spec)] }, async (stage) => {
@@ -289,7 +289,7 @@ describe('an ImageConfig', () => {
     });
   const byKey = verification({ name: 'release', key: { secretRef: { name: 'cosign', key: 'cosign.pub' } } });
 
-  test('that asks for a signature keeps out what is not signed, and lets in what is', async () => {
+  test('an ImageConfig that asks for a signature keeps out unsigned packages, and lets in signed ones', async () => {
     const registry = fakeRegistry();
     const digest = registry.push(IMAGE, PACKAGE);
     const name = revisionName('example', digest);
@@ -317,7 +317,7 @@ describe('an ImageConfig', () => {
     );
   });
 
-  test('that names another key has the signature re-checked, and so has a Secret with another key', async () => {
+  test('an ImageConfig that names another key has the signature re-checked, and so has a Secret with another key', async () => {
     const registry = fakeRegistry();
     const digest = registry.push(IMAGE, PACKAGE);
     registry.signed.set(digest, publicKey);
@@ -332,7 +332,7 @@ describe('an ImageConfig', () => {
       await patch(stage, Secret, 'cosign', keyOf('another key'), SYSTEM);
       await stage.settle();
       assert.equal(await verdict(stage), 'False');
-      // What runs was verified when it began; it is not torn down by a key that was mistyped.
+      // The running workload was verified when it started; a mistyped key does not end it.
       assert.deepEqual(await names(stage, Deployment, SYSTEM), [name]);
       assert.match((await detail(stage, Provider, 'example', 'Healthy'))?.message ?? '', /\(ImageConfig signed\)/);
       await patch(stage, Secret, 'cosign', keyOf(publicKey), SYSTEM);
@@ -349,7 +349,7 @@ describe('an ImageConfig', () => {
     });
   });
 
-  test('that asks for a signature without a key where there is no trust root is refused, and the package not installed', async () => {
+  test('an ImageConfig that asks for a signature without a key where there is no trust root is refused, and the package not installed', async () => {
     const registry = fakeRegistry();
     registry.push(IMAGE, PACKAGE);
     const keyless = verification({ name: 'public', keyless: { identities: [{ issuer: 'https://x.example' }] } });

@@ -1,4 +1,4 @@
-// How a package runs, as its DeploymentRuntimeConfig says.
+// A package runs according to its DeploymentRuntimeConfig.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -30,7 +30,7 @@ const revisionCondition = async (stage: Stage, name: string, type: string) =>
   condition(await stage.client.get(ProviderRevision, { name }), type);
 
 describe('a DeploymentRuntimeConfig', () => {
-  test('that changes is followed, removed fields included, without a new revision', async () => {
+  test('a DeploymentRuntimeConfig that changes is followed, removed fields included, without a new revision', async () => {
     const { registry, name } = example();
     const given = runtimeConfig('mine', {
       deploymentTemplate: {
@@ -59,7 +59,7 @@ describe('a DeploymentRuntimeConfig', () => {
     });
   });
 
-  test('that one package uses writes its Deployment and nothing else when it changes', async () => {
+  test('a DeploymentRuntimeConfig that one package uses writes its Deployment and nothing else when it changes', async () => {
     const { registry, name } = example();
     await staged({ registry, objects: [provider('example', { package: EXAMPLE })] }, async (stage) => {
       await allReady(stage);
@@ -118,7 +118,7 @@ describe('a DeploymentRuntimeConfig', () => {
     });
   });
 
-  test('of the design document is accepted as it stands, and renders what an empty one renders', async () => {
+  test('a DeploymentRuntimeConfig of the design document is accepted as it stands, and renders the same as an empty one', async () => {
     const { registry, name } = example();
     const seed = parse(readFileSync(new URL('./seed/runtime-config.yaml', import.meta.url), 'utf8')) as KubeObject;
     const v1alpha1 = { ...DeploymentRuntimeConfig, version: 'v1alpha1', apiVersion: seed.apiVersion };
@@ -158,7 +158,7 @@ describe('a DeploymentRuntimeConfig', () => {
     assert.equal(fromEmpty.warnings, undefined);
   });
 
-  test('that renames objects leaves none of the old ones behind', async () => {
+  test('a DeploymentRuntimeConfig that renames objects leaves none of the old ones behind', async () => {
     const { registry, name } = example();
     await staged({ registry, objects: [runtimeConfig('mine', {}), using('mine')] }, async (stage) => {
       await allReady(stage);
@@ -315,7 +315,7 @@ describe('the stages of the feature', () => {
     });
   });
 
-  test('on: the runtime config counts, and use of the other is reported', async () => {
+  test('the runtime config counts when it is on, and use of the other is reported', async () => {
     const { registry, name } = example();
     await staged({ registry, objects }, async (stage) => {
       assert.equal((await deploymentOf(stage, name)).spec?.replicas, 2);

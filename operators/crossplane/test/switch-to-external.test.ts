@@ -1,5 +1,5 @@
-// A cluster goes over from --package-runtime=Deployment to External, and back: what ran goes on as it was, with its permissions
-// and behind its webhooks, until the one that takes over removes it.
+// A cluster switches from --package-runtime=Deployment to External, and back: running workloads continue, with their permissions and behind
+// their webhooks, until the new owner removes them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -46,7 +46,7 @@ interface Scene {
   readonly revision: string;
   /** Runs Crossplane with this --package-runtime until it rests, with all pods ready, and stops it. */
   run(runtime: string): Promise<void>;
-  /** Events: reasons, and of what. */
+  /** The reasons and objects of Events. */
   readonly reported: readonly string[];
 }
 
@@ -100,7 +100,7 @@ async function runningOf({ client, revision }: Pick<Scene, 'client' | 'revision'
   };
 }
 
-test('what runs goes on with its permissions and webhooks, which is said once; and back again', () =>
+test('a running workload keeps its permissions and webhooks, with one notice, and switches back', () =>
   goingOver(async ({ client, revision, run, reported }) => {
     const before = await runningOf({ client, revision });
     assert.equal(before.subjects?.length, 1);

@@ -130,7 +130,7 @@ test('TLS Secrets of an upstream installation go on as ours: they are the same o
   );
 });
 
-/** What the package manager of a release of upstream leaves behind for the revision of a provider. */
+/** The objects that the package manager of an upstream release leaves behind for the revision of a provider. */
 function upstreamObjects(
   packageName: string,
   revision: { name: string; uid: string },
@@ -213,7 +213,7 @@ for (const [release, label, isSameDeployment] of [
   ['v1.20', 'provider-example', false],
   ['v2', 'example', true],
 ] as const)
-  test(`what upstream ${release} made goes on as ours: a pod serves all the time, and nothing of it is left over`, async () => {
+  test(`objects of upstream ${release} continue as ours: a pod serves all the time, and nothing of it is left over`, async () => {
     const { registry, name } = example();
     await staged(
       { registry, objects: [provider('example', { package: EXAMPLE })], ruled: '0034: upstream' },

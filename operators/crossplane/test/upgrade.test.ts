@@ -97,7 +97,7 @@ describe('an upgrade', () => {
     });
   });
 
-  test('that never gets ready leaves the version before it running', async () => {
+  test('an upgrade that never gets ready leaves the version before it running', async () => {
     const { registry, first, second } = twoVersions();
     await staged({ registry, objects: [provider('example', { package: image('v1') })] }, async (stage) => {
       await allReady(stage);
@@ -108,7 +108,7 @@ describe('an upgrade', () => {
     });
   });
 
-  test('with a fixed name goes over in one rolling update', async () => {
+  test('an upgrade with a fixed name goes over in one rolling update', async () => {
     const { registry, second } = twoVersions();
     const config = object(DeploymentRuntimeConfig, 'fixed', {
       spec: { deploymentTemplate: { metadata: { name: 'runner' } } },

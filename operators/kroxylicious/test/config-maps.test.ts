@@ -1,4 +1,4 @@
-// Configurations by content: created once, never changed, collected when no ReplicaSet can come back to them.
+// Configurations are named by content, created once, never changed, and collected once no ReplicaSet mounts them.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Client, ConfigMap, Deployment, Pod, ReplicaSet, Secret, ServiceAccount } from '@capstan/kube';
@@ -32,7 +32,7 @@ const configMaps = async (client: Client) =>
     .map(({ metadata }) => metadata.name ?? '')
     .filter((name) => name.includes('proxy-config'));
 
-/** Plays the Deployment controller: a ReplicaSet of the present template. */
+/** Acts as the Deployment controller: creates a ReplicaSet of the present template. */
 async function replicaSet(client: Client, name: string): Promise<void> {
   const { spec } = await get.deployment(client);
   await create(
@@ -47,7 +47,7 @@ const edit = (client: Client, servers: string) =>
   patch(client, KafkaService, 'upstream', { spec: { bootstrapServers: servers } });
 
 describe('a configuration', () => {
-  test('is a ConfigMap that cannot be changed, named by its content', () =>
+  test('is an immutable ConfigMap, named by its content', () =>
     staged({ objects: minimal() }, async ({ client, settle }) => {
       const [first = ''] = await configMaps(client);
       assert.equal(configMapNameOf(await get.deployment(client)), first);
@@ -61,7 +61,7 @@ describe('a configuration', () => {
       assert.equal(configMapNameOf(await get.deployment(client)), first);
     }));
 
-  test('is kept for as long as a ReplicaSet mounts it, and then collected', () =>
+  test('is kept while a ReplicaSet mounts it, and then collected', () =>
     staged({ objects: minimal() }, async ({ client, settle }) => {
       const [first = ''] = await configMaps(client);
       await replicaSet(client, 'rs-1');
@@ -79,7 +79,7 @@ describe('a configuration', () => {
 });
 
 describe('kubectl rollout undo', () => {
-  test('brings the earlier configuration back, and is respected until the inputs change', () =>
+  test('restores the earlier configuration, and is respected until the inputs change', () =>
     staged({ objects: minimal() }, async (stage) => {
       const { client, settle } = stage;
       const earlier = await get.deployment(client);
@@ -87,7 +87,7 @@ describe('kubectl rollout undo', () => {
       await edit(client, 'other.example:9092');
       await settle();
       await replicaSet(client, 'rs-2');
-      // What kubectl does: the template of the earlier ReplicaSet, put back.
+      // Restore the template of the earlier ReplicaSet, as kubectl does.
       const template = earlier.spec?.template;
       await client.patch(Deployment, ref('my-proxy'), 'json', [
         { op: 'replace', path: '/spec/template', value: template },
@@ -130,7 +130,7 @@ describe('kubectl', () => {
     });
   });
 
-  test('rollout pause is respected, and reported with what ends it', () =>
+  test('rollout pause is respected, and reported with the remedy', () =>
     staged({ objects: minimal() }, async ({ client, settle }) => {
       await allReady(client);
       await patch(client, Deployment, 'my-proxy', { spec: { paused: true } });
@@ -144,7 +144,7 @@ describe('kubectl', () => {
       );
     }));
 
-  test('autoscale finds the pods of a proxy, shared or not', () =>
+  test('autoscale finds the pods of a proxy, shared or isolated', () =>
     staged({ objects: minimal() }, async ({ client, settle }) => {
       const selector = async () => (await get.proxy(client)).status?.selector ?? '';
       const isSelected = (deployment: Deployment, by: string) =>
@@ -163,7 +163,7 @@ describe('kubectl', () => {
 });
 
 describe('a rollout', () => {
-  test('of clusters that come one after the other stores one configuration, and is not put off for ever', () =>
+  test('a rollout of clusters that are created one after the other stores one configuration, and is not delayed for ever', () =>
     staged({ objects: minimal() }, async (stage) => {
       const { client, clock } = stage;
       const before = checksum(await get.deployment(client));
@@ -181,7 +181,7 @@ describe('a rollout', () => {
       );
     }));
 
-  test('is reported by one Event, with the hashes before and after; scaling is none', async () => {
+  test('is reported by one Event with the hashes before and after, and scaling by none', async () => {
     const reported: string[] = [];
     const stage = await createStage({
       operators: [createKroxylicious()],
@@ -220,7 +220,7 @@ describe('a rollout', () => {
   });
 });
 
-test('what the upstream operator made for a proxy is taken over by a rolling update; what another client made is not', async () => {
+test('a rolling update adopts the objects that the upstream operator created for a proxy, and no objects of other clients', async () => {
   const stage = await createStage({
     operators: [createKroxylicious()],
     given: (client) => create(client, proxy(), proxy({}, 'other')),
@@ -268,7 +268,7 @@ const upstreamLabels = {
 };
 
 describe('Ready', () => {
-  test('is true only when the new pods are ready, and reports the rollout and its reason', () =>
+  test('is true only once the new pods are ready, and reports the rollout and its reason', () =>
     staged({ objects: minimal() }, async ({ client, settle }) => {
       assert.equal(condition(await get.proxy(client), 'Ready')?.reason, 'RollingOut');
       await allReady(client);
@@ -294,14 +294,14 @@ describe('Ready', () => {
       assert.equal((await get.proxy(client)).status?.rollout?.reason, done.status?.rollout?.reason);
     }));
 
-  test('reports why new pods do not start, while the previous ones go on', () =>
+  test('reports why new pods do not start while the previous ones run', () =>
     staged({ objects: minimal() }, async ({ client, settle }) => {
       await allReady(client);
       await edit(client, 'other.example:9092');
       await settle();
       const { metadata, spec } = await get.deployment(client);
       const labels = spec?.template.metadata?.labels ?? {};
-      // A real server takes no pod without the account that its controllers make.
+      // A real server refuses a pod without its service account, which a controller creates.
       if ((await client.find(ServiceAccount, ref('default'))) === undefined)
         await client.create(ServiceAccount, object(ServiceAccount, 'default'));
       const created = { ...object(Pod, 'my-proxy-new'), spec: { containers: [{ name: 'proxy', image: 'proxy' }] } };

@@ -1,4 +1,4 @@
-// What is created for a proxy: the configuration file, the Deployment's mounts and ports, the Services.
+// The objects of a proxy: the configuration file, the Deployment's mounts and ports, the Services.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Client, type Deployment, type KubeObject, PodDisruptionBudget, Service } from '@capstan/kube';
@@ -30,7 +30,7 @@ import {
 
 const issued = await certificate();
 
-/** The configuration that runs; always one that the validator takes. */
+/** Returns the configuration that runs, which the validator must accept. */
 async function configured(client: Client, name?: string): Promise<ProxyConfiguration> {
   const text = await configurationOf(client, name);
   const configuration = parse(text) as ProxyConfiguration;
@@ -48,7 +48,7 @@ const containerPorts = ({ spec }: Deployment) =>
   spec?.template.spec?.containers[0]?.ports?.map(({ containerPort, name }) => `${containerPort} ${name}`);
 const root = '/opt/kroxylicious';
 
-test('the smallest proxy: one cluster, distinguished by ports', () =>
+test('the smallest proxy serves one cluster by ports', () =>
   staged({ objects: minimal() }, async ({ client }) => {
     assert.deepEqual(await configured(client), {
       management: { endpoints: { prometheus: {} } },
@@ -102,7 +102,7 @@ test('the smallest proxy: one cluster, distinguished by ports', () =>
     );
   }));
 
-test('Secrets and ConfigMaps whose names have dots or are long are mounted as any other', () => {
+test('Secrets and ConfigMaps with dots in their names or with long names are mounted as others are', () => {
   const long = 'l'.repeat(200);
   const named = 'n'.repeat(120);
   const objects: KubeObject[] = [
@@ -145,7 +145,7 @@ test('Secrets and ConfigMaps whose names have dots or are long are mounted as an
   });
 });
 
-test('filters: named after their resources, in the order of the cluster, with paths for placeholders', () => {
+test('filters have the names of their resources, the order of the cluster, and paths for placeholders', () => {
   const objects: KubeObject[] = [
     ...minimal().slice(0, 3),
     filter({ password: '${secret:kms:password}', list: [{ file: '${configmap:rules:rules.txt}' }] }, 'second', 'B'),
@@ -193,7 +193,7 @@ describe('TLS towards Kafka', () => {
     ...more,
   ];
 
-  test('with a certificate, a trust anchor in a ConfigMap, and what is allowed', () =>
+  test('uses a certificate, a trust anchor in a ConfigMap, and allowed versions', () =>
     staged(
       {
         objects: withTls(
@@ -228,7 +228,7 @@ describe('TLS towards Kafka', () => {
       },
     ));
 
-  test('with a trust anchor in a Secret, its type given', () =>
+  test('uses a trust anchor in a Secret with a given type', () =>
     staged(
       {
         objects: withTls(
@@ -244,7 +244,7 @@ describe('TLS towards Kafka', () => {
       },
     ));
 
-  test('a Secret that a filter uses too is one volume, mounted for each of them', () =>
+  test('mounts a Secret that a filter uses too as one volume', () =>
     staged(
       {
         objects: [
@@ -271,7 +271,7 @@ describe('TLS towards Kafka', () => {
       },
     ));
 
-  test('with nothing said about it, trusting what the platform trusts', () =>
+  test('TLS towards Kafka without settings trusts the authorities of the platform', () =>
     staged({ objects: withTls({}) }, async ({ client }) => {
       assert.deepEqual((await configured(client)).virtualClusters[0]?.targetCluster.tls, {});
     }));
@@ -327,7 +327,7 @@ describe('TLS towards clients', () => {
     ['REQUESTED', 'REQUESTED'],
     ['NONE', 'NONE'],
   ] as const) {
-    test(`clients’ certificates, ${given ?? 'nothing said'}: ${clientAuth}`, () =>
+    test(`requires clients’ certificates as ${clientAuth} for ${given ?? 'no setting'}`, () =>
       staged(
         {
           objects: withTls(
@@ -348,7 +348,7 @@ describe('TLS towards clients', () => {
       ));
   }
 
-  test('versions and cipher suites that are allowed and denied, and clients’ trust from a Secret', () =>
+  test('applies allowed and denied versions and cipher suites, and clients’ trust from a Secret', () =>
     staged(
       {
         objects: withTls(
@@ -374,7 +374,7 @@ describe('TLS towards clients', () => {
       },
     ));
 
-  test('two ways in with two certificates', () =>
+  test('serves two certificates for two ingresses', () =>
     staged(
       {
         objects: [
@@ -401,7 +401,7 @@ describe('TLS towards clients', () => {
     ));
 });
 
-test('a load balancer is one Service for all clusters that use it, beside ports for another', () => {
+test('a load balancer is one Service for all clusters that use it, beside ports for another cluster', () => {
   const outside = { ingressRef: { name: 'outside' }, tls: { certificateRef: { name: 'server' } } };
   const objects = [
     proxy(),
@@ -475,7 +475,7 @@ test('a load balancer lists only clusters that are served', () => {
   });
 });
 
-test('several clusters share a TCP ingress, and keep their ports when one goes', () =>
+test('several clusters share a TCP ingress, and keep their ports when one is removed', () =>
   staged(
     { objects: [proxy(), service(), tcpIngress(), cluster('a'), cluster('b'), cluster('c')] },
     async ({ client, settle, collected }) => {
@@ -497,7 +497,7 @@ test('several clusters share a TCP ingress, and keep their ports when one goes',
     },
   ));
 
-test('what the user says about pods, resources, network and metrics is in them', () =>
+test('the user’s settings for pods, resources, network and metrics are applied', () =>
   staged(
     {
       objects: [
@@ -549,7 +549,7 @@ test('what the user says about pods, resources, network and metrics is in them',
     },
   ));
 
-test('a cluster that moves to another proxy is served there and no longer here', () =>
+test('a cluster that moves to another proxy is served there and no longer by the first', () =>
   staged(
     {
       objects: [
@@ -576,7 +576,7 @@ test('a cluster that moves to another proxy is served there and no longer here',
     },
   ));
 
-test('a proxy without clusters has no Deployment; when the last one goes, so does it', () =>
+test('a proxy without clusters has no Deployment, and loses it with the last cluster', () =>
   staged({ objects: minimal() }, async ({ client, settle }) => {
     assert.ok(checksum(await get.deployment(client)));
     await client.delete(VirtualKafkaCluster, { namespace: NAMESPACE, name: 'one' });
@@ -586,7 +586,7 @@ test('a proxy without clusters has no Deployment; when the last one goes, so doe
     await assert.rejects(get.deployment(client), /not found/);
   }));
 
-test('a proxy without spec works, and gets a warning to add one', () =>
+test('a proxy without spec works, and its user is warned to add one', () =>
   staged({ objects: [object(KafkaProxy, 'my-proxy'), ...minimal().slice(1)] }, async ({ client, settle }) => {
     assert.equal((await get.deployment(client)).spec?.replicas, 1);
     assert.equal(condition(await get.proxy(client), 'DeprecationWarning')?.status, 'True');

@@ -1,4 +1,4 @@
-// The operator dies between any two writes: the next one arrives where it would have arrived, with no revision more.
+// The operator dies between any two writes. The next one reaches the same state, without an additional revision.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Deployment, type KubeObject, Secret } from '@capstan/kube';
@@ -35,7 +35,7 @@ const objects = (): KubeObject[] => [
   cluster('two', { ingresses: [{ ingressRef: { name: 'tls' }, tls: { certificateRef: { name: 'server' } } }] }),
 ];
 
-/** Runs the program until it has rested, or has died after so many writes; whether it has died. */
+/** Runs the program until it is idle or has died after this many writes. Returns whether it has died. */
 async function live(lives: Lives, writes?: number): Promise<boolean> {
   const life = await lives.begin();
   if (writes !== undefined) life.dieAfterWrites(writes);
@@ -60,21 +60,21 @@ async function deploymentAfter(crashes: readonly number[]): Promise<{ deployment
   return { deployment, died };
 }
 
-test('whenever it dies, the end is the same and the pods were rolled once', async () => {
+test('an operator that dies after any write reaches the same end, and the pods are rolled once', async () => {
   const { deployment: expected } = await deploymentAfter([]);
   let died = 0;
   for (let writes = 1; writes <= 12; writes++) {
     const found = await deploymentAfter([writes]);
     died += found.died;
     assert.deepEqual(found.deployment.spec?.template, expected.spec?.template, `after ${writes} writes`);
-    // Made, and rolled by the renewed certificate: the generation counts both.
+    // The generation counts two writes: the creation, and the rollout for the renewed certificate.
     assert.equal(found.deployment.metadata.generation, expected.metadata.generation, `after ${writes} writes`);
   }
   assert.ok(died >= 12, `it died only ${died} times`);
   assert.equal(expected.metadata.namespace, NAMESPACE);
 });
 
-test('whenever it dies during a change, what breaks before it is back rolls nothing', async () => {
+test('a cluster that breaks while the operator is dead in the middle of a change rolls nothing', async () => {
   for (let writes = 1; writes <= 8; writes++) {
     const lives = await createLives({ operators });
     await create(lives.client, ...objects());

@@ -1,4 +1,4 @@
-// The demonstration and the tutorial do what they say.
+// The demonstration and the tutorial work as described.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ function demo(): KubeObject[] {
     );
 }
 
-test('the demonstration: two virtual clusters, a filter and its Secret', () =>
+test('the demonstration has two virtual clusters, a filter and its Secret', () =>
   staged({ objects: demo() }, async (stage) => {
     const { client } = stage;
     const configuration = parse(await configurationOf(client)) as ProxyConfiguration;

@@ -1,4 +1,4 @@
-// Bad input: a condition on the resource that has the fault, with the path and the remedy, while everything healthy stays up.
+// Bad input gives a condition on the faulty resource, with the path and the remedy, and healthy clusters stay up.
 import assert from 'node:assert/strict';
 import { createPrivateKey } from 'node:crypto';
 import { describe, test } from 'node:test';
@@ -41,7 +41,7 @@ import {
 
 const [issued, other] = await Promise.all([certificate(), certificate()]);
 
-/** A healthy cluster beside which things go wrong. */
+/** Returns a healthy cluster, to which each test adds a faulty one. */
 const healthy = (): KubeObject[] => [
   proxy(),
   service(),
@@ -297,7 +297,7 @@ describe('a fault of a virtual cluster', () => {
       },
     ];
   for (const { name, given = [], spec, type = 'ResolvedRefs', reason, message } of cases) {
-    test(`${name}: it is reported, and the healthy one is served`, () =>
+    test(`${name} is reported, and the healthy cluster is served`, () =>
       staged({ objects: [...healthy(), ...given, cluster('broken', spec)] }, async ({ client }) => {
         const found = condition(await get.cluster(client, 'broken'), type);
         assert.equal(found?.status, 'False', JSON.stringify(found));
@@ -456,7 +456,7 @@ describe('a cluster that breaks while it is served', () => {
       patch(client, VirtualKafkaCluster, 'breaking', { spec: { targetKafkaServiceRef: { name: 'nowhere' } } }),
   };
   for (const [name, damage] of Object.entries(breakages)) {
-    test(`because ${name} keeps its last good configuration, and says so`, () =>
+    test(`because ${name} keeps its last good configuration, and reports it`, () =>
       staged({ objects: running() }, async ({ client, settle }) => {
         const before = await get.deployment(client);
         await damage(client);
@@ -476,7 +476,7 @@ describe('a cluster that breaks while it is served', () => {
       }));
   }
 
-  test('in the middle of a change keeps what runs, and the change follows when it is fixed', () =>
+  test('a cluster that breaks while it is served in the middle of a change keeps the running configuration, and the change follows once it is fixed', () =>
     staged({ objects: running() }, async ({ client, clock, settle }) => {
       const before = await get.deployment(client);
       for (const password of ['first', 'second', 'battery staple']) {
@@ -542,7 +542,7 @@ describe('a cluster that breaks while it is served', () => {
     ],
   ];
   for (const [what, damage, fix] of unusable)
-    test(`holds a change of another one back while ${what}: pods would not come up`, () =>
+    test(`holds a change of another cluster while ${what}, since pods would not start`, () =>
       staged({ objects: running() }, async (stage) => {
         const { client, settle } = stage;
         const before = await get.deployment(client);
@@ -569,7 +569,7 @@ describe('a cluster that breaks while it is served', () => {
         assert.equal(condition(await get.cluster(client, 'healthy'), 'RolloutHeld'), undefined);
       }));
 
-  test('holds a change back also where a user had rolled back before', () =>
+  test('holds a change also after a rollback by the user', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       const first = await get.deployment(client);
       await patch(client, KafkaService, 'upstream', { spec: { bootstrapServers: 'third.example:9092' } });
@@ -589,7 +589,7 @@ describe('a cluster that breaks while it is served', () => {
       assert.match(await configurationOf(client), /other\.example/);
     }));
 
-  test('holds a change of the pods back, and goes on when the broken one is deleted', () =>
+  test('holds a change of the pods until the broken cluster is deleted', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       const before = await get.deployment(client);
       await client.delete(Secret, ref('server'));
@@ -607,10 +607,10 @@ describe('a cluster that breaks while it is served', () => {
       assert.equal((await get.deployment(client)).spec?.template.metadata?.labels?.['team'], 'a');
     }));
 
-  test('none of whose known configurations is running: nothing is rolled until it is fixed, and that is reported', () =>
+  test('and runs an unknown configuration blocks all rollouts until it is fixed, and this is reported', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       const before = await get.deployment(client);
-      // As if another had rolled out meanwhile.
+      // Act as if another configuration had been rolled out meanwhile.
       const clusters = before.metadata.annotations?.[CLUSTERS_ANNOTATION]?.replace(
         /breaking=\w+/,
         'breaking=0123456789abcdef',
@@ -627,7 +627,7 @@ describe('a cluster that breaks while it is served', () => {
       assert.notEqual(checksum(await get.deployment(client)), checksum(before));
     }));
 
-  test('does not hold back changes of the others while all that pods mount is there', () =>
+  test('does not hold changes of other clusters while all mounted objects exist', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       await client.delete(KafkaProtocolFilter, ref('encryption'));
       await settle();
@@ -645,7 +645,7 @@ describe('a cluster that breaks while it is served', () => {
       );
     }));
 
-  test('says nothing of a configuration in force when its proxy is deleted, and is served again by one of that name', () =>
+  test('reports no configuration in force once its proxy is deleted, and is served again by a proxy of that name', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       await client.delete(KafkaProxy, ref('my-proxy'));
       await settle();
@@ -661,7 +661,7 @@ describe('a cluster that breaks while it is served', () => {
       assert.ok((await clusterNames(client)).includes('breaking'));
     }));
 
-  test('goes when it is deleted, broken or not', () =>
+  test('disappears when it is deleted, broken or not', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       await client.delete(Secret, ref('server'));
       await settle();
@@ -671,7 +671,7 @@ describe('a cluster that breaks while it is served', () => {
       assert.equal(condition(await get.proxy(client), 'StaleConfig'), undefined);
     }));
 
-  test('keeps it over a restart of the operator', () =>
+  test('keeps its configuration over a restart of the operator', () =>
     staged({ objects: running() }, async (stage) => {
       const before = await get.deployment(stage.client);
       await stage.client.delete(KafkaProtocolFilter, ref('encryption'));
@@ -680,7 +680,7 @@ describe('a cluster that breaks while it is served', () => {
       assert.equal(condition(await get.cluster(stage.client, 'breaking'), 'StaleConfig')?.status, 'True');
     }));
 
-  test('heals without a rollout when what it needs comes back', () =>
+  test('recovers without a rollout when its missing object is back', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       const before = await get.deployment(client);
       await client.delete(Secret, ref('server'));
@@ -692,7 +692,7 @@ describe('a cluster that breaks while it is served', () => {
       assert.equal(condition(await get.cluster(client, 'breaking'), 'ResolvedRefs')?.status, 'True');
     }));
 
-  test('even all of them at once: the proxy stays', () =>
+  test('does not remove the proxy, even if all clusters break at once', () =>
     staged({ objects: [proxy(), service(), tcpIngress(), cluster('only')] }, async ({ client, settle }) => {
       const before = await get.deployment(client);
       await client.delete(KafkaService, ref('upstream'));
@@ -725,7 +725,7 @@ test('the longest names and the largest node ids fit', () => {
   });
 });
 
-test('a certificate that has expired is warned of when it does, and served as it is', async () => {
+test('an expired certificate gives a warning when it expires, and is still served', async () => {
   await staged({ objects: healthy() }, async ({ client, clock, settle }) => {
     const expiry = `${new Date(clock.now() + 600_000).toISOString().slice(0, 19)}Z`;
     const short = tlsSecret('short', await certificate(expiry));
@@ -748,7 +748,7 @@ test('a certificate that has expired is warned of when it does, and served as it
   });
 });
 
-test('what the proxy starts with and does not do as it is asked is warned of', () => {
+test('settings that the proxy accepts and ignores give a warning', () => {
   const encrypted = Buffer.from('308209d302010306092a864886f70d010706', 'hex').toString('base64');
   const objects: KubeObject[] = [
     ...healthy(),
@@ -785,7 +785,7 @@ test('what the proxy starts with and does not do as it is asked is warned of', (
   });
 });
 
-test('names too long for their Services are reported before a Service is refused', () => {
+test('names that are too long for their Services are reported before the server refuses a Service', () => {
   const name = 'c'.repeat(50);
   const objects = [...healthy(), cluster(name)].map((one) => ({
     ...one,

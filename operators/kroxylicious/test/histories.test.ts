@@ -1,6 +1,6 @@
-// Random histories: edits, deletions and mistakes in any order and at any speed, and an operator that dies meanwhile. Whatever
-// came before, once all is well the proxies run what a new operator would have built from the same objects; until then nothing
-// that runs is taken away, and each pause sees at most one rollout.
+// Random histories consist of edits, deletions and mistakes in any order and at any speed, with an operator that dies meanwhile. Once all
+// faults are fixed, the proxies run the configuration that a new operator would build from the same objects. Until then
+// nothing that runs is removed, and each pause has at most one rollout.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -45,7 +45,7 @@ import {
 const operators = [createKroxylicious()];
 const [first, renewed] = await Promise.all([certificate(), certificate()]);
 
-/** What an object can be: well, or with a fault. `undefined` stands for a missing one. */
+/** The states that an object can have: good or faulty ones. `undefined` stands for a missing object. */
 interface Slot {
   readonly good: readonly KubeObject[];
   readonly bad: readonly (KubeObject | undefined)[];
@@ -112,14 +112,14 @@ const SLOTS: readonly Slot[] = [
   },
 ];
 
-/** One life of a cluster: the objects as they are, and an operator that comes and goes. */
+/** Creates one life of a cluster: its objects, and an operator that stops and restarts. */
 async function createLife(random: SeededRandom) {
   const world = await createLives({ operators });
   const { clock } = world;
   const live = new Map<Slot, KubeObject | undefined>();
-  /** Clusters by uid that were in the configuration when it was last rolled, or that it was given later. */
+  /** The uids of clusters in the configuration at its last rollout, and of those that were added later. */
   const ran = { generation: undefined as number | undefined, uids: new Set<string | undefined>() };
-  /** Helps to understand a failure. */
+  /** The steps so far, for the message of a failed test. */
   const story: string[] = [];
   let current = await world.begin();
 
@@ -145,7 +145,7 @@ async function createLife(random: SeededRandom) {
       if (!isReplaced) await world.client.create(kind, wanted);
       else await replace(world.client, kind, wanted, ref);
     },
-    /** The operator is killed, now or after so many writes, and started again. */
+    /** Kills the operator, now or after this many writes, and restarts it. */
     async die(writes: number) {
       story.push(`it dies after ${writes} writes`);
       if (writes > 0) {
@@ -166,7 +166,7 @@ async function createLife(random: SeededRandom) {
   };
 }
 
-/** On a real server the operator writes meanwhile: the one that replaces an object looks again then, as kubectl does. */
+/** Replaces an object as kubectl does: on a conflict with a write of the operator on a real server, it reads the object again. */
 async function replace(client: Client, kind: Kind, wanted: KubeObject, ref: ObjectRef): Promise<void> {
   for (;;) {
     const { resourceVersion } = (await client.get(kind, ref)).metadata;
@@ -188,10 +188,10 @@ type Hashed = KubeObject & {
 };
 const HASHED = [VirtualKafkaCluster, KafkaService, KafkaProtocolFilter, KafkaProxyIngress] as unknown as Kind<Hashed>[];
 const CREATED = [Deployment, Service, ConfigMap, Secret, PodDisruptionBudget] as Kind[];
-/** What the server gives out. */
+/** Fields that the server fills in. */
 const GIVEN = new Set(['clusterIP', 'clusterIPs', 'nodePort']);
 
-/** Everything that the operator made and said, without what depends on the order of things. */
+/** Returns all objects, conditions and events of the operator, without fields that depend on the order of actions. */
 async function createdIn({ client }: Lives): Promise<unknown> {
   const created: Record<string, unknown> = {};
   for (const kind of CREATED)
@@ -210,7 +210,7 @@ async function createdIn({ client }: Lives): Promise<unknown> {
   return created;
 }
 
-/** The clusters in the configuration that the Deployment mounts. */
+/** Returns the clusters in the configuration that the Deployment mounts. */
 async function servedIn(world: Lives): Promise<string[]> {
   const deployment = await deploymentOf(world);
   if (deployment === undefined) return [];
@@ -219,12 +219,12 @@ async function servedIn(world: Lives): Promise<string[]> {
   return virtualClusters.map(({ name }) => name);
 }
 
-/** Whether a Secret or ConfigMap cannot be used, whatever names it: missing, or a Secret without what is mounted of it. */
+/** Returns whether a Secret or ConfigMap cannot be used by any cluster: it is missing, or a Secret lacks a mounted key. */
 function isUnusable({ good, bad }: Slot, now: KubeObject | undefined): boolean {
   return now === undefined || (good[0]?.kind === 'Secret' && bad.includes(now));
 }
 
-/** What the pods of a Deployment mount, snapshots and the configuration apart. */
+/** Returns the objects that the pods of a Deployment mount, without snapshots and the configuration. */
 function mountedBy(deployment: Deployment | undefined): string[] {
   return (deployment?.spec?.template.spec?.volumes ?? []).flatMap(({ secret, configMap: map, projected }) => [
     ...(secret?.secretName === undefined ? [] : [`Secret ${secret.secretName}`]),
@@ -241,7 +241,7 @@ async function momentOf({ world, live, ran }: Life) {
   const served = await servedIn(world);
   const deployment = await deploymentOf(world);
   const generation = deployment?.metadata.generation;
-  // What is still in the configuration because its rollout is held is not what was created again meanwhile.
+  // A cluster that is still in the configuration because its rollout is held is not the one that was recreated meanwhile.
   const names = new Map(clusters.map(({ metadata }) => [metadata.name ?? '', metadata.uid]));
   if (generation !== ran.generation) ran.uids = new Set(served.map((name) => names.get(name)));
   ran.generation = generation;
@@ -263,7 +263,7 @@ async function momentOf({ world, live, ran }: Life) {
 
 type Moment = Awaited<ReturnType<typeof momentOf>>;
 
-/** What must be so at every rest, however broken things are. */
+/** Checks the rules that hold whenever the operator is idle, even with faults. */
 function checkRest(
   before: Moment,
   after: Moment,
@@ -271,16 +271,16 @@ function checkRest(
 ) {
   const isWanted = [...after.clusters.values()].some(({ spec }) => spec.proxyRef.name === 'my-proxy');
   if (isWanted && before.generation !== undefined) assert.ok(after.generation, 'the Deployment stays');
-  // One that was deleted and created again has no past.
+  // A cluster that was deleted and recreated has no past.
   const stayed = [...after.clusters].filter(([uid]) => before.clusters.has(uid));
   for (const [uid, { name }] of stayed)
     if (before.ran.has(uid)) assert.ok(after.served.includes(name), `${name} is served on`);
-  // While it is away time passes, and what it finds may be rolled out before the next edit.
+  // Time passes while the operator is down, so it may roll out earlier edits before the next one.
   if (hasDied || before.generation === undefined || after.generation === undefined) return;
   const rolled = after.generation - before.generation;
   assert.ok(rolled <= 1, `${rolled} rollouts in one go`);
   if (rolled > 0) assert.deepEqual(after.broken, [], 'nothing rolls into what is known to be broken');
-  // Pods of a cluster that was well for a moment mount its snapshot from then on, or its source: once, with equal content.
+  // Pods of a cluster that was valid for a moment mount its snapshot or its source from then on. This is one rollout with equal content.
   const isMountedOtherwise = before.snapshots !== after.snapshots && before.checksum === after.checksum;
   if (isTakenBack && stayed.length === before.clusters.size && !isMountedOtherwise)
     assert.equal(rolled, 0, 'what was taken back rolls nothing');
@@ -296,7 +296,7 @@ async function history(seed: number): Promise<void> {
   await fresh.end();
 }
 
-/** What there is after a long life that ends well, and of what it was created. */
+/** Returns the final state of a long life that ends without faults, and the objects from which it was built. */
 async function lived(random: SeededRandom) {
   const life = await createLife(random);
   try {
@@ -331,11 +331,11 @@ async function lived(random: SeededRandom) {
 
 const RESTS = 6;
 
-describe('whatever happened before, the end is what a new operator would begin with', () => {
-  // Each takes seconds on a real server.
+describe('any history ends in the state that a new operator would build', () => {
+  // Each history takes seconds on a real server.
   const count = chosenServer() === 'real' ? runs(6, 20) : runs(15, 2000, 'PROXY_HISTORIES');
   const given = process.env['SIMULATION_SEED'];
-  // In 214 a cluster comes back to the configuration that runs, with snapshots this time.
+  // In history 214 a cluster returns to the configuration that runs, this time with snapshots.
   const seeds =
     given === undefined
       ? [...new Set([...Array.from({ length: count }, (_, index) => index + 1), 214])]

@@ -1,4 +1,4 @@
-// spec.isolation: VirtualCluster. Each cluster runs in a Deployment of its own; switching never leaves a cluster unserved.
+// Tests `spec.isolation: VirtualCluster`. Each cluster runs in its own Deployment, and a switch never leaves a cluster unserved.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -109,7 +109,7 @@ describe('isolated clusters', () => {
       assert.notEqual(checksum(await get.deployment(client, 'my-proxy-two')), before[1]);
     }));
 
-  test('why a cluster’s pods were rolled, and how far that is, stands on the cluster', async () => {
+  test('report the reason and the progress of their rollouts', async () => {
     const reported: string[] = [];
     const stage = await createStage({
       operators: [createKroxylicious()],
@@ -141,7 +141,7 @@ describe('isolated clusters', () => {
     }
   });
 
-  test('a proxy that is paused rolls none of them', () =>
+  test('are not rolled while their proxy is paused', () =>
     staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
       const before = await get.deployment(client, 'my-proxy-two');
       await patch(client, KafkaProxy, 'my-proxy', { metadata: { annotations: { 'capstan.dev/paused': 'true' } } });
@@ -156,7 +156,7 @@ describe('isolated clusters', () => {
       assert.notEqual(checksum(await get.deployment(client, 'my-proxy-two')), checksum(before));
     }));
 
-  test('a cluster that breaks keeps running; one that is deleted takes its own Deployment along', () =>
+  test('keep running when they break, and lose their Deployment when they are deleted', () =>
     staged({ objects: objects('VirtualCluster') }, async ({ client, settle, collected }) => {
       const before = await get.deployment(client, 'my-proxy-two');
       await client.delete(Secret, ref('server'));
@@ -168,7 +168,7 @@ describe('isolated clusters', () => {
       assert.deepEqual(await deployments(client), ['my-proxy-one']);
     }));
 
-  test('a restart of the operator writes nothing', () =>
+  test('cause no writes after a restart of the operator', () =>
     staged({ objects: objects('VirtualCluster') }, async (stage) => {
       await stage.restart();
       assert.deepEqual(stage.transport.writes, []);
@@ -176,7 +176,7 @@ describe('isolated clusters', () => {
 });
 
 describe('switching', () => {
-  test('to isolation: the shared Deployment goes only when every Service leads elsewhere', () =>
+  test('to isolation keeps the shared Deployment until every Service selects another one', () =>
     staged({ objects: objects('Proxy') }, async ({ client, settle }) => {
       await allReady(client);
       await settle();
@@ -199,7 +199,7 @@ describe('switching', () => {
       assert.equal(left.filter((name) => name.includes('proxy-config')).length, 2);
     }));
 
-  test('back: each Deployment goes when its Services lead to the shared one', () =>
+  test('back keeps each Deployment until its Services select the shared one', () =>
     staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
       await allReady(client, 'my-proxy-one');
       await allReady(client, 'my-proxy-two');
@@ -216,10 +216,10 @@ describe('switching', () => {
     }));
 });
 
-describe('what keeps an isolated cluster from rolling', () => {
+describe('the reason that holds a rollout', () => {
   const labelled = { spec: { infrastructure: { pod: { labels: { team: 'a' } } } } };
   const running = async (client: Client, settle: () => Promise<void>) => {
-    // A Deployment may go as soon as another one is ready.
+    // A Deployment may be deleted as soon as another one is ready.
     for (const name of await deployments(client))
       await allReady(client, name).catch((error: unknown) => {
         if (!isNotFound(error)) throw error;
@@ -227,7 +227,7 @@ describe('what keeps an isolated cluster from rolling', () => {
     await settle();
   };
 
-  test('is on the cluster and on its proxy while content that its pods mount is missing', () =>
+  test('is on the isolated cluster and on its proxy while content that its pods mount is missing', () =>
     staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
       await running(client, settle);
       await client.delete(Secret, ref('server'));
@@ -254,7 +254,7 @@ describe('what keeps an isolated cluster from rolling', () => {
     deleted: (client: Client) => client.delete(Secret, ref('server')),
     junk: (client: Client) => patch(client, Secret, 'server', { data: encoded({ 'tls.crt': 'junk' }) }),
   }))
-    test(`holds the shared Deployment of a proxy that takes its isolation back while a Secret is ${what}`, () =>
+    test(`holds the shared Deployment of a proxy that leaves isolation while a Secret is ${what}`, () =>
       staged({ objects: objects('VirtualCluster') }, async (stage) => {
         const { client, settle } = stage;
         await running(client, settle);
@@ -280,7 +280,7 @@ describe('what keeps an isolated cluster from rolling', () => {
         assert.equal(condition(await get.cluster(client, 'one'), 'RolloutHeld'), undefined);
       }));
 
-  test('holds the own Deployment of a broken cluster whose proxy isolates its clusters', () =>
+  test('holds the own Deployment of a broken cluster in an isolated proxy', () =>
     staged({ objects: objects('Proxy') }, async ({ client, settle }) => {
       await running(client, settle);
       await client.delete(Secret, ref('server'));
@@ -298,11 +298,11 @@ describe('what keeps an isolated cluster from rolling', () => {
       assert.deepEqual(await deployments(client), ['my-proxy-one', 'my-proxy-two']);
     }));
 
-  test('is on the proxy when it is the network of the proxy', () =>
+  test('is on the proxy if the network of the proxy is faulty', () =>
     staged({ objects: objects('VirtualCluster') }, async ({ client, settle }) => {
       await running(client, settle);
       const before = checksum(await get.deployment(client, 'my-proxy-one'));
-      // As with the definition of another release, which takes any duration.
+      // Act as the definition of another release, which accepts any duration.
       const name = 'kafkaproxies.kroxylicious.io';
       const { spec } = await client.get(CustomResourceDefinition, { name });
       const anyText = (key: string, value: unknown) => (key === 'pattern' ? undefined : value);

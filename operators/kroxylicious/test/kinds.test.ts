@@ -1,4 +1,4 @@
-// What the API accepts and refuses, on the embedded server: schemas, defaults and rules of the five kinds.
+// Schemas, defaults and rules of the five kinds on the embedded server.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Kind } from '@capstan/kube';
@@ -39,7 +39,7 @@ const balancer = (bootstrapAddress: string, advertisedBrokerAddressPattern: stri
   ingress({ loadBalancer: { bootstrapAddress, advertisedBrokerAddressPattern } });
 const network = (proxy: object) => ({ network: { proxy } });
 
-describe('accepted', () => {
+describe('the server accepts', () => {
   const cases: [Kind, unknown][] = [
     [KafkaProxy, undefined],
     [KafkaProxy, {}],
@@ -102,7 +102,7 @@ describe('accepted', () => {
     test(`${kind.kind} ${JSON.stringify(spec)}`, async () => void (await tryOut(kind, spec)));
 });
 
-describe('refused', () => {
+describe('the server refuses', () => {
   const cases: [Kind, unknown, RegExp, string?][] = [
     [KafkaProxy, { replicas: -1 }, /spec\.replicas/],
     [KafkaProxy, { isolation: 'Pod' }, /spec\.isolation/],
@@ -177,7 +177,7 @@ describe('refused', () => {
     test(`${kind.kind} ${JSON.stringify(spec)}`, () => assert.rejects(tryOut(kind, spec, name), message));
 });
 
-describe('rules', () => {
+describe('the server applies the rule', () => {
   const cases: [Kind, unknown, string, RegExp][] = [
     [KafkaProxy, {}, 'p'.repeat(51), /at most 50 characters/],
     [KafkaProtocolFilter, { type: 'T', configTemplate: {} }, 'f'.repeat(64), /at most 63 characters/],
@@ -220,7 +220,7 @@ test('defaults are filled in', async () => {
   assert.deepEqual(proxy.spec, { replicas: 1, isolation: 'Proxy' });
 });
 
-test('kinds have the names that manifests and people use', () => {
+test("kinds have the names of upstream's manifests", () => {
   const names = createKroxylicious().kinds.map((kind) => {
     const { spec } = kind.crd() as {
       spec: {

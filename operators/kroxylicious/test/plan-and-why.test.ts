@@ -1,4 +1,4 @@
-// What would this do, and why did it happen.
+// Tests of previews ("plan") and of explanations ("why").
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, Deployment, type Kind, type KubeObject, ReplicaSet, Secret } from '@capstan/kube';
@@ -44,7 +44,7 @@ const objects = (): KubeObject[] => [
 ];
 
 describe('why', () => {
-  test('a Deployment was rolled: the Secret, the key, the path to it, and the hashes', () =>
+  test('names the Secret, the key, the path and the hashes of a rollout', () =>
     staged({ objects: objects() }, async ({ client, settle }) => {
       const other = await certificate();
       await patch(client, Secret, 'upstream-ca', { data: encoded({ 'ca.crt': other.ca }) });
@@ -68,7 +68,7 @@ describe('why', () => {
       assert.doesNotMatch(JSON.stringify(await get.deployment(client)), /BEGIN CERTIFICATE/);
     }));
 
-  test('a new cluster refers to a Secret that was not in use before: the cause is the cluster, not the Secret', () =>
+  test('names the new cluster that refers to an unused Secret, not the Secret', () =>
     staged({ objects: objects() }, async ({ client, settle }) => {
       await create(client, tlsIngress(), tlsSecret('server', issued));
       await settle();
@@ -83,7 +83,7 @@ describe('why', () => {
       assert.equal((await get.proxy(client)).status?.rollout?.reason, 'VirtualKafkaCluster default/new was created');
     }));
 
-  test('the ReplicaSet of the last rollout is no reason of the next', () =>
+  test('does not name the ReplicaSet of the last rollout', () =>
     staged({ objects: objects() }, async ({ client, settle }) => {
       const { spec } = await get.deployment(client);
       const labels = spec?.template.metadata?.labels ?? {};

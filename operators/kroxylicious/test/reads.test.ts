@@ -1,5 +1,5 @@
-// The seed's table: which reconciler reads what. A reconciler reads its own kind, what the table lets it watch, and the
-// nodes of the tree that it aggregates; and each node reads no more than the reconciler that it belongs to.
+// The seed's table of reads. A reconciler reads its own kind, the kinds that the table lets it watch, and the nodes of the tree that it
+// aggregates. A node reads no more than the reconciler that it belongs to.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type KubeObject, systemClock } from '@capstan/kube';
@@ -23,7 +23,7 @@ const issued = await certificate();
 const certificateRef = { name: 'server', kind: 'Secret', group: '' };
 const strimziRef = { name: 'kafka', listenerName: 'tls', kind: 'Kafka', group: 'kafka.strimzi.io' };
 
-/** Every kind of reference that there is. */
+/** Objects with every kind of reference. */
 const objects: KubeObject[] = [
   proxy(),
   proxy({ isolation: 'VirtualCluster' }, 'isolating'),
@@ -70,13 +70,13 @@ const objects: KubeObject[] = [
 }));
 
 interface Reads {
-  /** Kinds of objects. */
+  /** The kinds of objects that it reads. */
   readonly kinds: Set<string>;
-  /** Nodes of the tree. */
+  /** The nodes of the tree that it reads. */
   readonly nodes: Set<string>;
 }
 
-/** What each reconciler and each node of the tree read, without the names of objects. */
+/** Returns the reads of each reconciler and each node of the tree, without the names of objects. */
 function allReads(): Map<string, Reads> {
   const found = new Map<string, Reads>();
   const note = (by: string, reads: readonly string[]) => {
@@ -108,20 +108,20 @@ function nodeOf(source: string): string | undefined {
   return /^(.*?)\(.*\)$/.exec(source)?.[1];
 }
 
-/** The key that Secret data is hashed with, the clock, and what the server serves: no resources. */
+/** Reads that are no resources: the key of digests of Secrets, the clock, and the APIs that the server serves. */
 const SURROUNDINGS = ['digest', 'time', 'access'];
 
 const ALLOWED: Record<string, { kinds: string[]; nodes: string[] }> = {
-  // Leaves: what they refer to themselves.
+  // A leaf reads the objects that it references.
   'kafka-protocol-filter': { kinds: ['KafkaProtocolFilter'], nodes: ['KafkaProtocolFilter'] },
   KafkaProtocolFilter: { kinds: ['KafkaProtocolFilter', 'Secret', 'ConfigMap'], nodes: [] },
   'kafka-service': { kinds: ['KafkaService'], nodes: ['KafkaService'] },
   KafkaService: { kinds: ['KafkaService', 'Secret', 'ConfigMap', 'Kafka', 'KafkaV1beta2'], nodes: [] },
   'kafka-proxy-ingress': { kinds: ['KafkaProxyIngress'], nodes: ['KafkaProxyIngress'] },
   KafkaProxyIngress: { kinds: ['KafkaProxyIngress', 'KafkaProxy'], nodes: [] },
-  // Leaf and aggregator: filters, services and ingresses by their nodes; its own certificates itself.
+  // A VirtualKafkaCluster is leaf and aggregator: it reads the nodes of filters, services and ingresses, and its own certificates.
   'virtual-kafka-cluster': {
-    // Of Secrets the version, for a lost digest key, and whether its snapshots are there.
+    // It reads the versions of Secrets, for a lost digest key, and the existence of its snapshots.
     kinds: ['VirtualKafkaCluster', 'KafkaProxy', 'Deployment', 'ReplicaSet', 'Service', 'Secret'],
     nodes: ['VirtualKafkaCluster', 'KafkaProxyIngress', 'platform', 'broken clusters of KafkaProxy'],
   },
@@ -131,7 +131,7 @@ const ALLOWED: Record<string, { kinds: string[]; nodes: string[] }> = {
   },
   'network of VirtualKafkaCluster': { kinds: ['VirtualKafkaCluster'], nodes: ['network of KafkaProxy'] },
   'demand of VirtualKafkaCluster': { kinds: ['VirtualKafkaCluster'], nodes: ['KafkaService', 'KafkaProxyIngress'] },
-  // The aggregator: clusters by their nodes, and of ingresses the annotations of the one load balancer.
+  // The aggregator reads the nodes of clusters, and the annotations of ingresses for the shared load balancer.
   'kafka-proxy': {
     kinds: ['KafkaProxy', 'VirtualKafkaCluster', 'Deployment', 'ReplicaSet', 'Pod'],
     nodes: [
@@ -147,10 +147,10 @@ const ALLOWED: Record<string, { kinds: string[]; nodes: string[] }> = {
   platform: { kinds: [], nodes: [] },
 };
 
-describe('what is read', () => {
+describe('the reads', () => {
   const reads = allReads();
 
-  test('is known of every reconciler and every node, so that the rest of this can fail', () => {
+  test('the reads of every reconciler and every node are known, so that the tests below can fail', () => {
     assert.deepEqual([...reads.keys()].toSorted(), Object.keys(ALLOWED).toSorted());
     for (const [name, { kinds, nodes }] of reads) assert.ok(kinds.size + nodes.size > 0, name);
     assert.ok(reads.get('KafkaService')?.kinds.has('Secret'));
@@ -159,7 +159,7 @@ describe('what is read', () => {
   });
 
   for (const [name, allowed] of Object.entries(ALLOWED)) {
-    test(`by ${name} is no more than the seed’s table lets it`, () => {
+    test(`the reads of ${name} are in the seed’s table`, () => {
       const { kinds, nodes } = reads.get(name) ?? { kinds: new Set<string>(), nodes: new Set<string>() };
       const beyond = (found: Set<string>, allow: string[]) => [...found].filter((one) => !allow.includes(one));
       assert.deepEqual(beyond(kinds, [...allowed.kinds, ...SURROUNDINGS]), []);
@@ -167,7 +167,7 @@ describe('what is read', () => {
     });
   }
 
-  test('by the aggregator is no Secret, ConfigMap, filter or service, neither itself nor by its own nodes', () => {
+  test('the reads of the aggregator contain no Secret, ConfigMap, filter or service, directly or by its own nodes', () => {
     for (const name of ['kafka-proxy', 'network of KafkaProxy', 'broken clusters of KafkaProxy']) {
       const { kinds = new Set(), nodes = new Set() } = reads.get(name) ?? {};
       for (const forbidden of ['Secret', 'ConfigMap', 'KafkaProtocolFilter', 'KafkaService', 'Kafka', 'KafkaV1beta2'])
@@ -175,7 +175,7 @@ describe('what is read', () => {
     }
   });
 
-  test('is declared: no reconciler may read more than it names', () => {
+  test('the reads of every reconciler are declared', () => {
     const declared = Object.fromEntries(
       createKroxylicious().reconcilers.map(({ name, reads: own }) => [name, own.map(({ kind }) => kind.kind)]),
     );

@@ -1,4 +1,4 @@
-// What restarts a proxy and what does not: the table of the specification, on the embedded server.
+// Changes that restart a proxy and changes that do not: the table of the specification, on the embedded server.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, Deployment, type KubeObject, Secret } from '@capstan/kube';
@@ -36,7 +36,7 @@ import {
 
 const [first, renewed] = await Promise.all([certificate(), certificate()]);
 
-/** Everything that a configuration can be built from: a filter with a Secret and a ConfigMap, TLS on both sides, two clusters. */
+/** Returns objects with all inputs of a configuration: a filter with a Secret and a ConfigMap, TLS on both sides, two clusters. */
 const everything = (): KubeObject[] => [
   proxy(),
   service({
@@ -204,7 +204,7 @@ describe('a change that means nothing to the proxy rolls nothing', () => {
 });
 
 describe('several changes', () => {
-  test('within the quiet period make one rollout', () =>
+  test('within the quiet period cause one rollout', () =>
     staged({ objects: everything() }, async (stage) => {
       stage.transport.clear();
       await patch(stage.client, Secret, 'server', {
@@ -230,7 +230,7 @@ describe('several changes', () => {
       assert.equal(await hash(), before);
     }));
 
-  test('to what one cluster is made from change its hash and the proxy’s, and no other cluster’s', () =>
+  test('to the inputs of one cluster change its hash and the proxy’s, and no other cluster’s', () =>
     staged({ objects: everything() }, async ({ client, settle }) => {
       const hashes = async () => [
         (await get.cluster(client, 'one')).status?.configHash,
@@ -274,13 +274,13 @@ describe('a new digest key', () => {
 });
 
 describe('a restart of the operator', () => {
-  test('on a settled cluster writes nothing', () =>
+  test('a restart of the operator on a settled cluster writes nothing', () =>
     staged({ objects: everything() }, async (stage) => {
       await stage.restart();
       assert.deepEqual(stage.transport.writes, []);
     }));
 
-  test('on a cluster with faults writes nothing either', () =>
+  test('a restart of the operator on a cluster with faults writes nothing either', () =>
     staged({ objects: everything() }, async (stage) => {
       await stage.client.delete(Secret, { namespace: NAMESPACE, name: 'server' });
       await patch(stage.client, VirtualKafkaCluster, 'one', { spec: { filterRefs: [{ name: 'nowhere' }] } });
@@ -302,7 +302,7 @@ test('fields that another client set on the Deployment stay', () =>
     assert.ok(env?.includes('EXTRA'), String(env));
   }));
 
-test('a proxy and what it serves, made one after the other, start once with all of it', () =>
+test('a proxy and its clusters, created one after the other, start once with all of them', () =>
   staged({ objects: [proxy(), service(), tcpIngress(), cluster('one')] }, async ({ client, settle, clock }) => {
     await create(client, proxy({}, 'second'), tcpIngress('theirs', 'second'));
     for (const name of ['two', 'three', 'four']) {
@@ -365,7 +365,7 @@ test('a key that moves from data to binaryData with the same bytes rolls nothing
     },
   ));
 
-test('a rollout for the pods alone is reported by one Event, with its cause; a number of pods is none', async () => {
+test('a rollout of the pods alone is reported by one Event with its cause, and scaling by none', async () => {
   const reported: string[] = [];
   const stage = await createStage({
     operators: [createKroxylicious()],
@@ -408,7 +408,7 @@ describe('a digest key that is lost', () => {
     ['Proxy', 'my-proxy'],
     ['VirtualCluster', 'my-proxy-one'],
   ])
-    test(`rolls nothing by itself, and once when a Secret was edited meanwhile, with isolation ${isolation}`, async () => {
+    test(`rolls nothing by itself, and once if a Secret was edited meanwhile (isolation ${isolation})`, async () => {
       const reported: string[] = [];
       const stage = await createStage({
         operators: [createKroxylicious()],
@@ -441,7 +441,7 @@ describe('a digest key that is lost', () => {
       }
     });
 
-  test('rolls nothing when a Secret that no cluster names was edited', () =>
+  test('rolls nothing if the edited Secret is not used by any cluster', () =>
     staged({ objects: [...objects(), opaque('other', { key: 'value' })] }, async (stage) => {
       const before = await get.deployment(stage.client);
       await stage.restart({

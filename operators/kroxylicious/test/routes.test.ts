@@ -1,4 +1,4 @@
-// Ways in by Routes of OpenShift: made first, put into the configuration when the router has given them hosts.
+// Ingresses by Routes of OpenShift: the Routes are created first, and enter the configuration once the router has given them hosts.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Client, CustomResourceDefinition, type Kind, type KubeObject, Service } from '@capstan/kube';
@@ -82,7 +82,7 @@ async function onOpenShift(objects: KubeObject[], check: (stage: Stage) => Promi
 
 const routes = async (client: Client) => (await client.list(OpenShiftRoute, { namespace: NAMESPACE })).items;
 
-/** Plays the router: every Route gets its subdomain's host. */
+/** Acts as the router: every Route gets its subdomain's host. */
 async function admit(client: Client, domain: string): Promise<void> {
   for (const { metadata, spec } of await routes(client)) {
     const conditions = [{ type: 'Admitted', status: 'True' }];
@@ -98,7 +98,7 @@ async function gatewaysOf(client: Client) {
 }
 
 describe('an ingress by Routes', () => {
-  test('makes a Route for the bootstrap address and one for each broker, and the Service that they lead to', () =>
+  test('creates a Route for the bootstrap address, one for each broker, and the Service that they lead to', () =>
     onOpenShift(given(), async ({ client }) => {
       const created = await routes(client);
       assert.deepEqual(
@@ -123,7 +123,7 @@ describe('an ingress by Routes', () => {
       );
     }));
 
-  test('is in the configuration once the router has given hosts, by one rollout', () =>
+  test('enters the configuration by one rollout once the router has given hosts', () =>
     onOpenShift(given(), async (stage) => {
       const { client, settle } = stage;
       assert.equal(
@@ -167,7 +167,7 @@ describe('an ingress by Routes', () => {
       assert.equal(security?.fsGroup, undefined);
     }));
 
-  test('another domain changes the hash; Routes that are made again do not', () =>
+  test('gets another hash for another domain, and keeps it when Routes are recreated', () =>
     onOpenShift(given(), async ({ client, settle }) => {
       await admit(client, 'apps.example');
       await settle();
@@ -182,7 +182,7 @@ describe('an ingress by Routes', () => {
       assert.match(JSON.stringify(await gatewaysOf(client)), /other\.example/);
     }));
 
-  test('does not keep the other ways in waiting', () =>
+  test('does not delay the other ingresses', () =>
     onOpenShift(given([{ ingressRef: { name: 'tcp' } }, byRoute()]), async ({ client, settle }) => {
       assert.deepEqual(
         (await gatewaysOf(client))?.map(({ name }) => name),
@@ -200,7 +200,7 @@ describe('an ingress by Routes', () => {
       );
     }));
 
-  test('that the router does not admit is reported with the router’s message', () =>
+  test('an ingress by Routes that the router does not admit is reported with the router’s message', () =>
     onOpenShift(given([{ ingressRef: { name: 'tcp' } }, byRoute()]), async ({ client, settle }) => {
       const conditions = [{ type: 'Admitted', status: 'False', message: 'host is claimed by namespace other' }];
       const status = { ingress: [{ host: 'one-bootstrap.apps.example', conditions }] };
@@ -211,7 +211,7 @@ describe('an ingress by Routes', () => {
       assert.match(reported.message, /route\/one-bootstrap .*host is claimed by namespace other/);
     }));
 
-  test('replaces another way in: what runs stays until the hosts are known', () =>
+  test('replaces another ingress once its hosts are known, and what runs stays until then', () =>
     onOpenShift(given([{ ingressRef: { name: 'tcp' } }]), async ({ client, settle }) => {
       const before = await get.deployment(client);
       await patch(client, VirtualKafkaCluster, 'one', { spec: { ingresses: [byRoute()] } });
@@ -224,14 +224,14 @@ describe('an ingress by Routes', () => {
       assert.equal(await client.find(Service, ref('one-tcp-bootstrap')), undefined);
     }));
 
-  test('is refused a second time in one cluster, since both would make the same Routes', () =>
+  test('is refused a second time in one cluster, since both would create the same Routes', () =>
     onOpenShift([...given([byRoute(), byRoute('again')]), routeIngress('again')], async ({ client }) => {
       const reported = condition(await get.cluster(client, 'one'), 'Accepted');
       assert.equal(reported?.reason, 'Invalid');
       assert.match(reported.message, /spec\.ingresses\[1\]\.ingressRef: the ingresses outside and again/);
     }));
 
-  test('that its cluster no longer names goes, and the cluster stays', () =>
+  test('is removed when its cluster no longer names it, and the cluster stays', () =>
     onOpenShift(given(), async (stage) => {
       await admit(stage.client, 'apps.example');
       await stage.settle();
@@ -242,7 +242,7 @@ describe('an ingress by Routes', () => {
       assert.deepEqual(await routes(stage.client), []);
     }));
 
-  test('goes with its cluster, and a restart before that writes nothing', () =>
+  test('is removed with its cluster, and a restart before that writes nothing', () =>
     onOpenShift(given(), async (stage) => {
       const { client, settle } = stage;
       await admit(client, 'apps.example');
@@ -255,7 +255,7 @@ describe('an ingress by Routes', () => {
     }));
 });
 
-test('where there are no Routes they may come while the operator runs', async (t) => {
+test('Routes may be installed while the operator runs', async (t) => {
   const stage = await createStage({
     operators: [createKroxylicious()],
     given: (client) => create(client, ...given()),
@@ -271,7 +271,7 @@ test('where there are no Routes they may come while the operator runs', async (t
   assert.equal((await routes(client)).length, 4);
 });
 
-test('a CustomResourceDefinition of Routes alone makes no OpenShift of a cluster: no pod is changed', async () => {
+test('a CustomResourceDefinition of Routes alone does not make a cluster OpenShift, and changes no pod', async () => {
   const stage = await createStage({
     operators: [createKroxylicious()],
     given: (client) => create(client, proxy(), service(), tcpIngress(), cluster('one')),
@@ -290,7 +290,7 @@ test('a CustomResourceDefinition of Routes alone makes no OpenShift of a cluster
   }
 });
 
-test('SecurityContextConstraints alone show that a cluster is one of OpenShift, also when they come later', async (t) => {
+test('SecurityContextConstraints alone make a cluster OpenShift, also if they are installed later', async (t) => {
   const stage = await createStage({
     operators: [createKroxylicious()],
     given: (client) => create(client, proxy(), service(), tcpIngress(), cluster('one')),

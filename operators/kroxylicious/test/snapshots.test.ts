@@ -1,5 +1,5 @@
-// `rollout.onStaleInput: Snapshot`: pods mount copies of the content of Secrets and ConfigMaps, so a cluster whose Secret breaks
-// keeps no other from being changed.
+// `rollout.onStaleInput: Snapshot`: pods mount copies of Secrets and ConfigMaps, so that a cluster whose Secret breaks does not block
+// changes of other clusters.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Client, type KubeObject, ReplicaSet, Secret } from '@capstan/kube';
@@ -58,7 +58,7 @@ async function snapshots(client: Client): Promise<Secret[]> {
 const sources = (found: readonly Secret[]) =>
   found.map(({ metadata }) => metadata.annotations?.['kroxylicious.io/snapshot-of'] ?? '').toSorted();
 
-/** What the pods of a Deployment have in their files, as a kubelet would write them. */
+/** Returns the files of a Deployment's pods, as a kubelet would write them. */
 async function mounted(client: Client, name = 'my-proxy'): Promise<Record<string, string>> {
   const { spec } = await get.deployment(client, name);
   const files: Record<string, string> = {};
@@ -73,7 +73,7 @@ async function mounted(client: Client, name = 'my-proxy'): Promise<Record<string
 }
 
 describe('snapshots', () => {
-  test('hold the keys that are named and no others, are owned and cannot be changed', () =>
+  test('hold only the named keys, have an owner and are immutable', () =>
     staged({ objects: running() }, async ({ client }) => {
       const found = await snapshots(client);
       assert.deepEqual(sources(found), ['ConfigMap rules', 'Secret kms', 'Secret server']);
@@ -93,14 +93,14 @@ describe('snapshots', () => {
       });
     }));
 
-  test('need the right to create and to delete Secrets, and no other', () => {
-    // The webhook of sidecars renews its certificate; it is another reconciler.
+  test('need only the rights to create and to delete Secrets, and no others', () => {
+    // The webhook of sidecars renews its certificate. It is another reconciler.
     const { everywhere } = rulesOf(createKroxylicious({ sidecarWebhook: false }));
     const verbs = everywhere.filter(({ resources }) => resources.includes('secrets')).flatMap((rule) => rule.verbs);
     assert.deepEqual(verbs.toSorted(), ['create', 'delete', 'get', 'list', 'watch']);
   });
 
-  test('are there only where they are asked for', () =>
+  test('exist only if they are requested', () =>
     staged({ objects: running({}) }, async ({ client }) => {
       assert.deepEqual(sources(await snapshots(client)), []);
     }));
@@ -134,7 +134,7 @@ describe('snapshots', () => {
         assert.deepEqual(stage.transport.writes, []);
       }));
 
-  test('snapshots that were asked for after the content broke are reported as not there yet, and b waits', () =>
+  test('snapshots that are requested after the content broke are reported as missing, and b waits', () =>
     staged({ objects: running({}) }, async ({ client, settle }) => {
       await client.delete(Secret, ref('server'));
       await settle();
@@ -152,7 +152,7 @@ describe('snapshots', () => {
       assert.equal(condition(await get.cluster(client, 'a'), 'StaleConfig'), undefined);
     }));
 
-  test('are taken again of content that changed; old ones stay while a ReplicaSet mounts them', () =>
+  test('are taken again when the content changes, and old ones stay while a ReplicaSet mounts them', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       const [old = ''] = (await snapshots(client))
         .filter(({ metadata }) => metadata.annotations?.['kroxylicious.io/snapshot-of'] === 'Secret kms')
@@ -177,7 +177,7 @@ describe('snapshots', () => {
       assert.equal(await client.find(Secret, ref(old)), undefined, 'no revision mounts it any more');
     }));
 
-  test('roll nothing for a key that is not named', () =>
+  test('roll nothing for a change of a key that is not named', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       const before = await get.deployment(client);
       await patch(client, Secret, 'kms', { data: encoded({ unused: 'other' }) });
@@ -185,7 +185,7 @@ describe('snapshots', () => {
       assert.deepEqual((await get.deployment(client)).spec?.template, before.spec?.template);
     }));
 
-  test('that are deleted by hand come back; of broken content they cannot, and changes of b are held', () =>
+  test('snapshots that are deleted by hand are recreated, unless the content is broken: then changes of b are held', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       const [kms] = (await snapshots(client)).filter(
         ({ metadata }) => metadata.annotations?.['kroxylicious.io/snapshot-of'] === 'Secret kms',
@@ -208,7 +208,7 @@ describe('snapshots', () => {
       );
     }));
 
-  test('go when they are no longer asked for, after the pods mount the sources again', () =>
+  test('are deleted when they are no longer requested, after the pods mount the sources again', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       await patch(client, KafkaProxy, 'my-proxy', { spec: { rollout: null } });
       await settle();
@@ -217,7 +217,7 @@ describe('snapshots', () => {
       assert.deepEqual(sources(await snapshots(client)), []);
     }));
 
-  test('go with their cluster', () =>
+  test('are deleted with their cluster', () =>
     staged({ objects: running() }, async (stage) => {
       await stage.client.delete(VirtualKafkaCluster, ref('a'));
       await stage.settle();
@@ -225,7 +225,7 @@ describe('snapshots', () => {
       assert.deepEqual(sources(await snapshots(stage.client)), []);
     }));
 
-  test('do for clusters with pods of their own as well', () =>
+  test('also work for clusters with their own pods', () =>
     staged({ objects: running() }, async ({ client, settle }) => {
       await patch(client, KafkaProxy, 'my-proxy', { spec: { isolation: 'VirtualCluster' } });
       await settle();
@@ -252,7 +252,7 @@ describe('snapshots', () => {
       );
     }));
 
-  test('are waited for: no pod is started before they are there', () =>
+  test('exist before the first pod that mounts them starts', () =>
     staged({ objects: running() }, async ({ client, settle, transport }) => {
       transport.clear();
       await patch(client, Secret, 'kms', { data: encoded({ password: 'battery staple' }) });

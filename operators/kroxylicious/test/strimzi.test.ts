@@ -1,4 +1,4 @@
-// KafkaServices that name a Kafka of Strimzi, whose CRD may come and go.
+// KafkaServices that name a Kafka of Strimzi, whose CRD may be installed and removed.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Client, ConfigMap, CustomResourceDefinition, Namespace, Secret } from '@capstan/kube';
@@ -25,7 +25,7 @@ import {
 const issued = await certificate();
 const OTHER = 'kafka';
 
-/** With the versions that a release of it serves; the last one is stored. */
+/** Installs the CRD with the versions that a release of Strimzi serves. The last one is the stored version. */
 async function installStrimzi(client: Client, versions: readonly string[] = ['v1']): Promise<void> {
   const names = { kind: 'Kafka', listKind: 'KafkaList', plural: 'kafkas', singular: 'kafka' };
   const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
@@ -92,7 +92,7 @@ async function strimziStage(
 }
 
 describe('a Kafka of Strimzi', () => {
-  test('gives its listener’s address, and rolls when that changes and at no other time', () =>
+  test('provides its listener’s address, and causes a rollout only when the address changes', () =>
     strimziStage(
       {},
       async (client) => {
@@ -123,7 +123,7 @@ describe('a Kafka of Strimzi', () => {
       },
     ));
 
-  test('is reported as long as it is missing, has no such listener, or has no address yet', () =>
+  test('is reported while it is missing, lacks the listener, or has no address yet', () =>
     strimziStage({}, installStrimzi, async ({ client, settle }) => {
       const reason = async () => condition(await get.service(client), 'ResolvedRefs')?.reason;
       assert.equal(await reason(), 'ReferencedResourcesNotFound');
@@ -138,7 +138,7 @@ describe('a Kafka of Strimzi', () => {
       assert.equal(await reason(), 'ResolvedRefs');
     }));
 
-  test('brings its CA; what the user names wins over it', () =>
+  test('provides its CA, which a trust anchor from the user overrides', () =>
     strimziStage(
       { trustStrimziCaCertificate: true },
       async (client) => {
@@ -164,7 +164,7 @@ describe('a Kafka of Strimzi', () => {
       },
     ));
 
-  test('in another namespace: its CA is copied to where pods can mount it', () =>
+  test('a Kafka of Strimzi in another namespace has its CA copied to the namespace of the pods', () =>
     strimziStage(
       { namespace: OTHER, trustStrimziCaCertificate: true },
       async (client) => {
@@ -193,7 +193,7 @@ describe('a Kafka of Strimzi', () => {
       },
     ));
 
-  test('in another namespace, named by a service with a long name: the copy can be mounted', () =>
+  test('a Kafka of Strimzi in another namespace works with a service of a long name', () =>
     strimziStage(
       { namespace: OTHER, trustStrimziCaCertificate: true },
       async (client) => {
@@ -222,7 +222,7 @@ describe('a Kafka of Strimzi', () => {
       },
     ));
 
-  test('in a namespace that the operator does not watch is reported', async () => {
+  test('a Kafka of Strimzi in a namespace that the operator does not watch is reported', async () => {
     const stage = await createStage({
       operators: [createKroxylicious()],
       world: { watchNamespaces: [NAMESPACE] },
@@ -245,7 +245,7 @@ describe('a Kafka of Strimzi', () => {
     }
   });
 
-  test('is read in the version that its release serves, and goes from one to the next without a rollout', () =>
+  test('is read in the version that its release serves, and moves to the next version without a rollout', () =>
     strimziStage(
       {},
       async (client) => {

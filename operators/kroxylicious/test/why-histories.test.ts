@@ -1,5 +1,5 @@
-// Random histories of edits, restarts and crashes: every rollout has one Event with its reason, and the reason, the Event and
-// the cause on the Deployment name the objects that were edited for it, and no others.
+// Random histories of edits, restarts and crashes. Every rollout has one Event with its reason. The reason, the Event and the cause on the
+// Deployment name exactly the objects whose edits caused it.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Deployment, type KubeObject, Secret } from '@capstan/kube';
@@ -44,12 +44,12 @@ const given = (): KubeObject[] => [
   cluster('one', FILTERED),
 ];
 
-/** One history: the cluster, the operator that lives in it, and what was reported. */
+/** One history: the cluster, its operator, and the reported events. */
 interface History {
   readonly lives: Lives;
   readonly random: SeededRandom;
   readonly story: string[];
-  /** By their ids, as a server keeps one Event of each name. */
+  /** Events by their ids, since a server keeps one Event of each name. */
   readonly events: Map<string, EventInput>;
   /** Virtual clusters besides `one`, and whether each belongs to the proxy. */
   readonly clusters: Map<string, boolean>;
@@ -118,7 +118,7 @@ async function someEdits(history: History): Promise<Set<string>> {
   return changedSince(history, before, names);
 }
 
-/** A cluster that came and went, or that left and came back, changed nothing. */
+/** Returns the objects whose edits have an effect. A cluster that was added and removed, or that left and came back, changed nothing. */
 function changedSince(
   { clusters }: History,
   before: ReadonlyMap<string, boolean>,
@@ -136,7 +136,7 @@ async function templateOf({ lives }: History): Promise<{ deployment: Deployment;
   return { deployment, checksum: checksum(deployment) };
 }
 
-/** What the Deployment, the status and the newest Event name as the reason of the last rollout. */
+/** Checks the reason of the last rollout on the Deployment, in the status and in the newest Event. */
 async function checkReason(history: History, edited: ReadonlySet<string>): Promise<void> {
   const { deployment } = await templateOf(history);
   const { [ROLLED_ANNOTATION]: rolled, [CAUSE_ANNOTATION]: cause } = deployment.metadata.annotations ?? {};
@@ -146,7 +146,7 @@ async function checkReason(history: History, edited: ReadonlySet<string>): Promi
   const { reason = '' } = (await get.proxy(history.lives.client)).status?.rollout ?? {};
   const note = [...history.events.values()].at(-1)?.note ?? '';
   for (const text of [reason, note]) {
-    // Three are named, and the others are counted.
+    // The text names three objects and counts the others.
     const named = [...edited].filter((object) => text.includes(`${object} `));
     const [, others = '0'] = /; and (\d+) more$/.exec(text) ?? [];
     assert.equal(named.length + Number(others), edited.size, `${text} does not name ${[...edited].join(', ')}`);
@@ -160,7 +160,7 @@ function checkEvents({ events }: History, before: number, rollouts: number): voi
 
 type Move = (history: History) => Promise<void>;
 
-/** The operator sees the edits. */
+/** Makes edits while the operator runs. */
 const online: Move = async (history) => {
   const before = history.events.size;
   const edited = await someEdits(history);
@@ -169,7 +169,7 @@ const online: Move = async (history) => {
   if (edited.size > 0) await checkReason(history, edited);
 };
 
-/** The operator is away while the edits are made. */
+/** Makes edits while the operator is down. */
 const away: Move = async (history) => {
   const before = history.events.size;
   await history.life.end();
@@ -180,7 +180,7 @@ const away: Move = async (history) => {
   if (edited.size > 0) await checkReason(history, edited);
 };
 
-/** The operator dies in the middle of what it does for the first edits; the others are made before it is back. */
+/** Kills the operator while it handles the first edits. The others are made before it restarts. */
 const crash: Move = async (history) => {
   const { random, life, story } = history;
   const before = history.events.size;
@@ -201,7 +201,7 @@ const crash: Move = async (history) => {
   if (reasonOf.size > 0) await checkReason(history, reasonOf);
 };
 
-/** The earlier template is put back, as `kubectl rollout undo` does; with the operator there, or away. */
+/** Restores the earlier template as `kubectl rollout undo` does, with the operator running or down. */
 const undo: Move = async (history) => {
   const { lives, random, story } = history;
   const { deployment } = await templateOf(history);
@@ -235,7 +235,7 @@ async function lived(seed: number): Promise<void> {
     given: (client) => create(client, ...given()),
     runtime: {
       notify(_world, _operator, { metadata }, event) {
-        // The requests of a dead process do not arrive.
+        // Ignore the requests of a dead process, which do not arrive.
         if (event.reason !== 'RolloutStarted' || metadata.name !== 'my-proxy' || current?.isDead) return;
         if (!events.has(event.id ?? '')) events.set(event.id ?? '', event);
       },
@@ -270,7 +270,7 @@ async function lived(seed: number): Promise<void> {
   }
 }
 
-describe('every rollout has its reason and one Event, whatever happened before', () => {
+describe('every rollout has its reason and one Event', () => {
   const count = runs(8, 500, 'WHY_HISTORIES');
   const seeds = process.env['SIMULATION_SEED'];
   const all = seeds === undefined ? Array.from({ length: count }, (_, index) => index + 1) : [Number(seeds)];

@@ -366,7 +366,7 @@ describe('subctl', () => {
     assert.doesNotMatch(stderr, /contradict|decides no pair/);
   });
 
-  test('on a member its own policies have its id as origin, and one that lost its name is not in force', async () => {
+  test('policies of a member have its id as origin, and one that lost its name is not in force', async () => {
     const east = clientOf('east');
     const namespace = 'submariner-operator';
     const create = (name: string, driver: string, metadata: object = {}) =>

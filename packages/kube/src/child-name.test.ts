@@ -5,23 +5,23 @@ import { childName, childNameWithin, generateName } from './child-name.ts';
 import { validateDns1123Label } from './names.ts';
 
 describe('names of children', () => {
-  it('are the parts joined by dashes where that fits', () => {
+  it('a child name joins its parts by dashes if the result fits', () => {
     assert.equal(childName('web'), 'web');
     assert.equal(childName('web', 'proxy', '0'), 'web-proxy-0');
     assert.equal(childName('a'.repeat(63)), 'a'.repeat(63));
   });
 
-  it('are cut to a readable beginning and a hash where it does not', () => {
+  it('a child name that does not fit is cut to a readable beginning and a hash', () => {
     const name = childName('a-very-long-name-of-a-provider-that-goes-on-and-on', 'with-a-revision-name');
     assert.match(name, /^a-very-long-name-of-a-provider-that-goes-on-and-on-w-[bcdfghjklmnpqrstvwxz2456789]{10}$/);
     assert.equal(name.length, 63);
   });
 
-  it('stay the same from release to release: children are found by them', () => {
+  it('child names stay the same from release to release, because children are found by them', () => {
     assert.equal(childName('x'.repeat(64)), `${'x'.repeat(52)}-shf9v8v48d`);
   });
 
-  it('are DNS labels whatever they are made from', () => {
+  it('child names are DNS labels for all inputs', () => {
     assert.match(childName('My.App/v1'), /^my-app-v1-[a-z0-9]{10}$/);
     assert.match(childName('…'), /^[a-z0-9]{10}$/);
     fc.assert(
@@ -38,7 +38,7 @@ describe('names of children', () => {
     );
   });
 
-  it('differ when what they were made from differs beyond the cut', () => {
+  it('child names differ if their parts differ beyond the cut', () => {
     const tail = fc.string({ unit: fc.constantFrom('a', 'b', '-', '.'), minLength: 1, maxLength: 8 });
     const parts = fc.array(tail, { minLength: 1, maxLength: 3 });
     fc.assert(
@@ -52,13 +52,13 @@ describe('names of children', () => {
     assert.notEqual(childName('a.b'), childName('a-b'));
   });
 
-  it('are refused where a hash would not fit', () => {
+  it('a limit that leaves no space for a hash is refused', () => {
     assert.throws(() => childNameWithin(12, 'web'), /leave no space for a hash; allow at least 16 characters/);
   });
 });
 
 describe('generated names', () => {
-  it('end in five characters of the alphabet without vowels', () => {
+  it('a generated name ends in five characters of the alphabet without vowels', () => {
     const values = [0, 0.5, 0.999999, 0.1, 0.25];
     let next = 0;
     assert.equal(
@@ -67,7 +67,7 @@ describe('generated names', () => {
     );
   });
 
-  it('fit a DNS label', () => {
+  it('a generated name fits a DNS label', () => {
     assert.equal(
       generateName('a'.repeat(100), () => 0),
       `${'a'.repeat(58)}bbbbb`,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { untilAborted } from './clock.ts';
 
-test('waiting for a signal ends with it, and at once when it was aborted before', async () => {
+test('untilAborted resolves when the signal is aborted, and at once if it was aborted before', async () => {
   await untilAborted(AbortSignal.abort());
   const stopping = new AbortController();
   let isOver = false;

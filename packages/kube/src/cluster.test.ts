@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 
-test('who only talks to clusters loads no schemas, no languages of rules and only a part of undici', () => {
+test('a program that only talks to clusters loads no schemas, no rule languages and only a part of undici', () => {
   const program = `
     const { registerHooks } = await import('node:module');
     const urls = [];

@@ -16,7 +16,7 @@ const list: Condition[] = [
 ];
 
 describe('setting a condition', () => {
-  it('adds it at the end, with the time', () => {
+  it('a new condition is added at the end, with the time', () => {
     assert.deepEqual(setCondition(undefined, { type: 'Ready', status: 'Unknown', reason: 'New' }, T0), [
       { type: 'Ready', status: 'Unknown', reason: 'New', message: '', lastTransitionTime: START },
     ]);
@@ -26,7 +26,7 @@ describe('setting a condition', () => {
     );
   });
 
-  it('gives the very same list when nothing changes', () => {
+  it('setting an unchanged condition returns the same list', () => {
     assert.equal(setCondition(list, ready, T1), list);
     assert.equal(setCondition(list, { ...ready, lastTransitionTime: LATER }, T1), list);
     assert.equal(
@@ -35,7 +35,7 @@ describe('setting a condition', () => {
     );
   });
 
-  it('moves the transition time with the status and with nothing else', () => {
+  it('the transition time changes only with the status', () => {
     const changed = setCondition(list, { ...ready, status: 'False' }, T1);
     assert.equal(findCondition(changed, 'Ready')?.lastTransitionTime, LATER);
     for (const change of [{ reason: 'Other' }, { message: 'other' }, { observedGeneration: 2 }]) {
@@ -44,7 +44,7 @@ describe('setting a condition', () => {
     }
   });
 
-  it('keeps the order, the other conditions and the old list', () => {
+  it('setting a condition keeps the order, the other conditions and the old list', () => {
     const before = structuredClone(list);
     const next = setCondition(list, { ...ready, status: 'False' }, T1);
     assert.deepEqual(
@@ -57,20 +57,20 @@ describe('setting a condition', () => {
 });
 
 describe('reading conditions', () => {
-  it('asks for True and nothing else', () => {
+  it('isConditionTrue accepts True and no other status', () => {
     assert.equal(isConditionTrue(list, 'Ready'), true);
     assert.equal(isConditionTrue(list, 'Synced'), false);
     assert.equal(isConditionTrue(list, 'Missing'), false);
     assert.equal(isConditionTrue(undefined, 'Ready'), false);
   });
 
-  it('does not count what was true of an older generation', () => {
+  it('a condition that was true for an older generation does not count', () => {
     assert.equal(isConditionTrue(list, 'Ready', 1), true);
     assert.equal(isConditionTrue(list, 'Ready', 2), false);
     assert.equal(isConditionTrue(list, 'Accepted', 2), true, 'without observedGeneration it is not known');
   });
 
-  it('removes by type, and gives the same list when there is nothing to remove', () => {
+  it('a condition is removed by its type, and a list without it is returned unchanged', () => {
     assert.deepEqual(
       removeCondition(list, 'Ready').map((one) => one.type),
       ['Accepted', 'Synced'],

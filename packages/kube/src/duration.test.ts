@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { formatDuration, formatDurationNanos, parseDuration, parseDurationNanos } from './duration.ts';
 
 describe('a duration', () => {
-  it('is read as Go reads it', () => {
+  it('durations are parsed as Go parses them', () => {
     for (const [text, ms] of [
       ['0', 0],
       ['-0', 0],
@@ -32,7 +32,7 @@ describe('a duration', () => {
     assert.equal(parseDurationNanos('0.33333333333333333333333333333333333h'), 1_199_999_999_999n);
   });
 
-  it('is written as Go writes it', () => {
+  it('durations are formatted as Go formats them', () => {
     for (const [ms, text] of [
       [0, '0s'],
       [1, '1ms'],
@@ -48,7 +48,7 @@ describe('a duration', () => {
     }
   });
 
-  it('is refused with what is wrong and what to write', () => {
+  it('an invalid duration is refused with the problem and the remedy', () => {
     for (const [text, problem] of [
       ['', 'there is no number in it'],
       ['-', 'there is no number in it'],
@@ -74,7 +74,7 @@ describe('a duration', () => {
     }
   });
 
-  it('survives being written and read', () => {
+  it('a duration that is formatted and parsed stays the same', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (nanos) => {
         assert.equal(parseDurationNanos(formatDurationNanos(nanos)), nanos);

@@ -15,7 +15,7 @@ import {
 const apiError = (code: number, status: Status = {}) =>
   new ApiError({ code, status, method: 'PATCH', path: '/x', address: 'https://c' });
 
-test('the same code means different things by its reason', () => {
+test('errors with the same code are distinguished by their reason', () => {
   const exists = apiError(409, { reason: 'AlreadyExists', message: 'pods "a" already exists' });
   assert.deepEqual([isAlreadyExists(exists), isConflict(exists)], [true, false]);
   const stale = apiError(409, { reason: 'Conflict' });
@@ -24,7 +24,7 @@ test('the same code means different things by its reason', () => {
   assert.ok(!isNotFound(new Error('NotFound')));
 });
 
-test('the reason is the usual one where the server gives none', () => {
+test('an error without a reason gets the usual reason of its code', () => {
   const error = apiError(503);
   assert.equal(error.reason, 'ServiceUnavailable');
   assert.equal(
@@ -33,7 +33,7 @@ test('the reason is the usual one where the server gives none', () => {
   );
 });
 
-test('apply conflicts name manager and field', () => {
+test('an apply conflict names the manager and the field', () => {
   const cause = (message: string, field: string) => ({ reason: 'FieldManagerConflict', message, field });
   const error = apiError(409, {
     reason: 'Conflict',
@@ -53,7 +53,7 @@ test('apply conflicts name manager and field', () => {
   assert.deepEqual(applyConflicts(new Error('x')), []);
 });
 
-test('a wait asked for in the Status counts where there is no header', () => {
+test('retryAfterSeconds in the Status counts if there is no header', () => {
   assert.equal(apiError(429, { details: { retryAfterSeconds: 4 } }).retryAfterSeconds, 4);
 });
 

@@ -47,15 +47,15 @@ const table: [name: string, validate: (value: string) => string[], good: string[
   ['a port name', validatePortName, ['http', 'h2-c', '8080x'], ['', '80', 'a--b', '-a', 'a-', 'HTTP', long(16)]],
 ];
 
-describe('names', () => {
+describe('validators of names', () => {
   for (const [name, validate, good, bad] of table) {
-    it(`tell what is ${name} from what is not`, () => {
+    it(`${name} is accepted if it is valid and refused otherwise`, () => {
       for (const value of good) assert.deepEqual(validate(value), [], JSON.stringify(value));
       for (const value of bad) assert.notDeepEqual(validate(value), [], JSON.stringify(value));
     });
   }
 
-  it('are refused in the words of kube-apiserver', () => {
+  it('invalid names are refused in the words of kube-apiserver', () => {
     assert.deepEqual(validateDns1123Label('a.b'), ['must not contain dots']);
     assert.deepEqual(validateDns1123Subdomain('A'), [
       "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
@@ -73,11 +73,11 @@ describe('names', () => {
     assert.deepEqual(validateQualifiedName(`${long(254)}/a`), ['prefix part must be no more than 253 bytes']);
   });
 
-  it('count bytes, as the server does', () => {
+  it('limits count bytes, as on the server', () => {
     assert.equal(validateLabelValue('é'.repeat(32)).includes('must be no more than 63 bytes'), true);
   });
 
-  it('are judged exactly as by the patterns that the messages show', () => {
+  it('names are judged exactly as by the patterns in the messages', () => {
     const cases: [validate: (value: string) => string[], alphabet: string][] = [
       [validateDns1123Label, 'ab1-.A'],
       [validateDns1123Subdomain, 'a1-.A'],
@@ -94,13 +94,13 @@ describe('names', () => {
     }
   });
 
-  it('are refused quickly however long they are', () => {
+  it('invalid names of any length are refused quickly', () => {
     const started = performance.now();
     for (const validate of [validateDns1123Subdomain, validateQualifiedName, validateLabelValue]) {
       assert.notDeepEqual(validate(`${'a-'.repeat(200_000)}!`), []);
       assert.notDeepEqual(validate(`${'a'.repeat(400_000)}!`), []);
     }
-    // Milliseconds when linear, minutes when quadratic.
+    // A linear check takes milliseconds, a quadratic one minutes.
     assert.ok(performance.now() - started < 2_000);
   });
 });

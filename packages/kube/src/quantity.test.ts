@@ -11,7 +11,7 @@ import {
 } from './quantity.ts';
 
 describe('a quantity', () => {
-  it('has a canonical form: no fraction, the largest suffix that loses nothing', () => {
+  it('the canonical form of a quantity has no fraction and the largest suffix that loses nothing', () => {
     for (const [text, canonical] of [
       ['0', '0'],
       ['0Gi', '0'],
@@ -51,7 +51,7 @@ describe('a quantity', () => {
     assert.equal(canonicalQuantity(0.5), '500m');
   });
 
-  it('compares by value, however it is written', () => {
+  it('quantities are compared by value in all notations', () => {
     for (const [a, b, order] of [
       ['1', '1000m', 0],
       ['1Gi', '1G', 1],
@@ -65,7 +65,7 @@ describe('a quantity', () => {
     }
   });
 
-  it('is given back by a server in the canonical form, or as it was sent where that looks canonical', () => {
+  it('a server returns the canonical form of a quantity, or the original text if it looks canonical', () => {
     for (const [text, stored] of [
       ['1.5', '1500m'],
       ['1.500', '1.500'],
@@ -83,12 +83,12 @@ describe('a quantity', () => {
     }
   });
 
-  it('can be had as a number', () => {
+  it('a quantity is converted to a number', () => {
     assert.equal(quantityToNumber('1.5Gi'), 1610612736);
     assert.equal(quantityToNumber('-250m'), -0.25);
   });
 
-  it('is refused with what is wrong and what to write', () => {
+  it('an invalid quantity is refused with the problem and the remedy', () => {
     for (const [text, problem] of [
       ['', 'quantities must match'],
       ['.', 'quantities must match'],
@@ -113,7 +113,7 @@ describe('a quantity', () => {
     }
   });
 
-  it('keeps its value in the canonical form', () => {
+  it('the canonical form keeps the value of a quantity', () => {
     const format = fc.constantFrom('DecimalSI' as const, 'BinarySI' as const, 'DecimalExponent' as const);
     const nanos = fc.oneof(
       fc.bigInt({ min: -(10n ** 27n), max: 10n ** 27n }),

@@ -6,18 +6,18 @@ import { formatMicroTime, formatTime, parseTime } from './timestamps.ts';
 const NOON = Date.UTC(2026, 0, 31, 12, 0, 0);
 
 describe('times on the wire', () => {
-  it('are whole seconds, cut', () => {
+  it('a Time has whole seconds, cut and not rounded', () => {
     assert.equal(formatTime(NOON), '2026-01-31T12:00:00Z');
     assert.equal(formatTime(NOON + 999.9), '2026-01-31T12:00:00Z');
     assert.equal(formatTime(-1), '1969-12-31T23:59:59Z');
   });
 
-  it('have six digits as MicroTime', () => {
+  it('a MicroTime has six digits', () => {
     assert.equal(formatMicroTime(NOON), '2026-01-31T12:00:00.000000Z');
     assert.equal(formatMicroTime(NOON + 1.5), '2026-01-31T12:00:00.001500Z');
   });
 
-  it('are read with any offset and precision', () => {
+  it('times with any offset and precision are parsed', () => {
     for (const [text, expected] of [
       ['2026-01-31T12:00:00Z', NOON],
       ['2026-01-31T14:30:00+02:30', NOON],
@@ -31,7 +31,7 @@ describe('times on the wire', () => {
     }
   });
 
-  it('are refused when no such moment exists', () => {
+  it('a time that does not exist is refused', () => {
     for (const text of [
       '',
       'yesterday',
@@ -50,11 +50,11 @@ describe('times on the wire', () => {
     assert.throws(() => formatTime(Number.NaN), /is not a time/);
   });
 
-  it('survive being written and read', () => {
+  it('a time that is formatted and parsed stays the same', () => {
     fc.assert(
       fc.property(fc.integer({ min: -62135596800, max: 253402300799 }), fc.nat(999_999), (seconds, micros) => {
         assert.equal(parseTime(formatTime(seconds * 1000)), seconds * 1000);
-        // From 2109 on (2^42 ms) a double has no room for microseconds beside the milliseconds.
+        // From 2109 on (2^42 ms), a double cannot hold microseconds beside the milliseconds.
         fc.pre(seconds > 0 && seconds < 4_398_046_511);
         const text = `${formatTime(seconds * 1000).slice(0, 19)}.${String(micros).padStart(6, '0')}Z`;
         assert.equal(formatMicroTime(parseTime(text)), text);

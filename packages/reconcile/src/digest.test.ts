@@ -38,7 +38,7 @@ describe('a digest', () => {
     assert.notEqual(plainDigest({ 9: 'y', 10: 'x' }), plainDigest({ 9: 'x', 10: 'y' }));
   });
 
-  test('of two different lists of values is never the same', () => {
+  test('a digest of two different lists of values is never the same', () => {
     fc.assert(
       fc.property(fc.array(json(), { maxLength: 3 }), fc.array(json(), { maxLength: 3 }), (left, right) => {
         fc.pre(JSON.stringify(rebuilt(left)) !== JSON.stringify(rebuilt(right)));
@@ -70,7 +70,7 @@ describe('a digest', () => {
     assert.notEqual(plainDigest(0.1 + 0.2), plainDigest(0.3));
   });
 
-  test('of what JSON cannot hold is refused, since its changes would not be seen', () => {
+  test('a digest of a value that JSON cannot hold is refused, since its changes would not be seen', () => {
     const cannot: [unknown, RegExp][] = [
       [new Map([['a', 1]]), /a Map/],
       [new Set(['a']), /a Set/],

@@ -40,7 +40,7 @@ test('a plan is made from exactly the objects that are given', () => {
   assert.deepEqual(planOf(copy, [owner()], { now: Date.UTC(2028, 0, 1) }).groups, []);
 });
 
-test('what is not known, thrown or missing is said', () => {
+test('an unknown, thrown or missing input is reported', () => {
   assert.throws(() => planOf(copy, [owner()], { unknown: ['Secret'] }), /waits for .*Secret\/default\/key/);
   assert.throws(() => planOf(copy, [owner({ throw: 'yes' })]), /a bug/);
   assert.throws(() => planOf(copy, [secret]), /there is no ConfigMap/);

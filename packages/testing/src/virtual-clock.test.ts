@@ -30,7 +30,7 @@ test('timers fire in the order of their time, equal times in the order they were
   );
 });
 
-test('what one timer sets going comes to rest before the next one fires', async () => {
+test('the effects of one timer come to rest before the next one fires', async () => {
   const clock = createVirtualClock();
   const log: string[] = [];
   clock.after(10, () => {

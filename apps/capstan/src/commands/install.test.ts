@@ -80,7 +80,7 @@ describe('capstan install', { timeout: 300_000 }, () => {
     assert.equal((await client.get(Deployment, ref)).metadata.generation, before.metadata.generation);
   });
 
-  test('with --admission what operators could only report is refused, until the webhook is gone', async () => {
+  test('the webhook of --admission refuses objects that operators could only report, until it is gone', async () => {
     const { code, err } = await capstan('install', ...OPERATOR, '--admission', '--timeout', '90s');
     assert.equal(code, 0, err);
     assert.match(err, /admission is ready/);

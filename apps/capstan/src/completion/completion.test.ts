@@ -46,7 +46,7 @@ describe('what can come next', () => {
     });
   }
 
-  test('without a cluster, names are left out and nothing fails', async () => {
+  test('completion without a cluster leaves names out and does not fail', async () => {
     const found = await complete(['why', 'deployment/'], COMMANDS, testIo({ env: { KUBECONFIG: '/none' } }).io);
     assert.deepEqual(found, { candidates: [], files: false });
   });
@@ -89,7 +89,7 @@ describe('completion with live names', () => {
     await rm(folder, { recursive: true });
   });
 
-  /** What each shell offers after these words. */
+  /** Returns the candidates of each shell after these words. */
   const shells: Record<string, (line: string) => Promise<string[]>> = {
     async bash(line) {
       const words = line.split(' ').map((word) => `'${word}'`);
@@ -101,7 +101,7 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
     },
     async zsh(line) {
       const words = line.split(' ').map((word) => `'${word}'`);
-      // Outside its editor zsh has no completion: what the script hands to it is printed instead.
+      // Outside its editor zsh has no completion: the test prints the candidates of the script instead.
       const script = `module_path=(${SHELLS}/usr/lib/x86_64-linux-gnu)
 source <(capstan completion zsh)
 compadd() { print -l -- "\${(@P)argv[-1]}" }
@@ -128,7 +128,7 @@ _capstan`;
     },
   };
   for (const [shell, offers] of Object.entries(shells)) {
-    test(`in ${shell}`, { skip: shell === 'bash' ? false : skip }, async () => {
+    test(`completion offers live names in ${shell}`, { skip: shell === 'bash' ? false : skip }, async () => {
       assert.deepEqual(await offers('capstan stat'), ['status']);
       assert.deepEqual(await offers('capstan why configmap/se'), ['configmap/secrets-of-nobody', 'configmap/settings']);
       assert.deepEqual(await offers('capstan status -n kube-s'), ['kube-system']);

@@ -23,7 +23,7 @@ import { type RemoveInstallationOptions, removedObjects, removeInstallation } fr
 const OWN = { fieldManager: fieldManager('crossplane', 'essentials') };
 const HOME = 'crossplane-system';
 
-/** A cluster in which Crossplane was installed and made what it needs; its pods do not run. */
+/** A cluster in which Crossplane was installed and created its own objects; its pods do not run. */
 async function withCrossplane(
   work: (
     client: Client,
@@ -135,7 +135,7 @@ describe('an uninstallation', () => {
       assert.equal(await definitions(client), 0);
     }));
 
-  test('with --dry-run lists what it removes, and changes nothing', () =>
+  test('an uninstallation with --dry-run lists what it removes, and changes nothing', () =>
     withCrossplane(async (client, remove, listed) => {
       const before = await listed();
       assert.deepEqual(await listed(), before);

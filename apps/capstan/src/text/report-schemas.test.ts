@@ -43,7 +43,7 @@ const site = reconciler({
 });
 const sites = operator({ name: 'sites', kinds: [Site], reconcilers: [site] });
 
-test('what commands print with -o json has the documented schema, and no field more', async () => {
+test('the output of commands with -o json has exactly the documented fields', async () => {
   const random = createRandom(1);
   const cluster = await createTestCluster({ clock: systemClock, random, operators: [sites] });
   const home = { namespace: 'default', name: 'home' };

@@ -14,7 +14,7 @@ const PROVIDER =
   'apiVersion: pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: p}\nspec:\n  package: x\n  controllerConfigRef: {name: debug}\n';
 const OTHER = 'apiVersion: v1\nkind:   Pod\n';
 
-/** Runs a command in a folder in memory; what it wrote is in `files`. */
+/** Runs a command in a folder in memory. Its output files are in `files`. */
 async function run(argv: readonly string[], given: Record<string, string> = {}, stdin = '') {
   const files = { ...given };
   const printed = { out: '', err: '' };
@@ -160,7 +160,7 @@ for (const [title, argv, code, detail] of [
   });
 }
 
-test('on a real machine a shorter result leaves nothing of a longer file behind', async () => {
+test('a shorter result leaves nothing of a longer file behind on a real machine', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'capstan-convert-'));
   try {
     await writeFile(join(folder, 'in.yaml'), CONFIG);
@@ -204,7 +204,7 @@ test('a reference that is no object is refused with its place', async () => {
   assert.match(err, /p\.yaml:1: spec\.controllerConfigRef of the Provider must be an object with a name/);
 });
 
-test('what is no UTF-8 is refused, not written back as something else', async (t) => {
+test('a file that is not UTF-8 is refused, not written back as something else', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'capstan-convert-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, 'latin.yaml');

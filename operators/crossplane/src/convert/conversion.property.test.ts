@@ -1,5 +1,5 @@
-// For any ControllerConfig and the packages that use it: what is rendered before the conversion is what is rendered after it,
-// except for what the report names.
+// For any ControllerConfig and the packages that use it, the objects that are rendered after the conversion equal those before it, except
+// for the differences in the report.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { diff, isJsonObject, type JsonObject } from '@capstan/kube';
@@ -16,7 +16,7 @@ import { planConversion } from './plan.ts';
 
 const options = { apiVersion: 'pkg.crossplane.io/v1beta1', nameSuffix: '', schemas };
 
-test('what is rendered before equals what is rendered after, except for what the report lists', () => {
+test('a conversion renders the same objects before and after, except for the differences in its report', () => {
   let listed = 0;
   let clean = 0;
   fc.assert(
@@ -28,7 +28,7 @@ test('what is rendered before equals what is rendered after, except for what the
       const [config, ...users] = manifests.map((manifest) => replacements.get(manifest));
       assert.ok(config);
       const { config: runtimeConfig, errors, warnings } = normalizeRuntimeConfig(config.value, schemas);
-      // What was there twice is there twice.
+      // An entry that was there twice before is there twice afterwards.
       const others = warnings.filter(({ message }) => !message.endsWith('the last of them counts'));
       assert.deepEqual([...errors, ...others], []);
       for (const [index, before] of packages.entries()) {
@@ -112,7 +112,7 @@ function inOrder(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, inOrder(part)]));
 }
 
-/** What a process would see: references are filled in from variables that come before. */
+/** Returns the environment as a process would see it: references are filled in from earlier variables. */
 function environment({ deployment }: RenderedRuntime): Record<string, string> {
   const seen: Record<string, string> = {};
   for (const { name, value, valueFrom } of deployment.spec?.template.spec?.containers[0]?.env ?? []) {

@@ -551,11 +551,11 @@ test('files are converted together', () => {
   assert.match(texts[1] ?? '', /kind: DeploymentRuntimeConfig/);
 });
 
-test('what is not YAML is an error with its place', () => {
+test('a file that is not YAML is an error with its place', () => {
   assert.throws(() => convert('a: b\n---\n{]\n'), /in\.yaml:3 cannot be read/);
 });
 
-test('for generated manifests in any style, the text means what the plan says, and a second run changes nothing', () => {
+test('the text of generated manifests in any style has the planned meaning, and a second run changes nothing', () => {
   const style = fc.constantFrom('block', 'indentless', 'json', 'indented', 'list', 'json list');
   fc.assert(
     fc.property(someControllerConfig, somePackages, style, (config, packages, how) => {

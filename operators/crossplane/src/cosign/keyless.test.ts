@@ -66,7 +66,7 @@ interface Signing {
   by?: Certified;
   sigstore?: Sigstore;
   digest?: string;
-  /** When the log says that it was signed. */
+  /** The time of signing according to the log. */
   at?: number;
 }
 
@@ -196,7 +196,7 @@ describe('a keyless signature', () => {
     assert.deepEqual(await check(image), { authority: 'ci' });
   });
 
-  test('as a bundle that refers to the image counts, and one about another image does not', async () => {
+  test('a keyless signature as a bundle that refers to the image counts, and one about another image does not', async () => {
     const image = anImage();
     await refer(image, bundle(image, 'https://sigstore.dev/cosign/sign/v1'));
     assert.deepEqual(await check(image), { authority: 'ci' });
@@ -271,7 +271,7 @@ describe('a keyless signature', () => {
       await refused(image, problem, options);
     });
 
-  test('whose certificate is in no log counts where that is not asked for', async () => {
+  test('a keyless signature whose certificate is in no log counts where that is not asked for', async () => {
     const image = anImage();
     await beside(image, 'sig', signature(image, { by: ours.certify({ isLogged: false }) }));
     assert.deepEqual(await check(image, { insecureIgnoreSCT: true }), { authority: 'ci' });
@@ -279,7 +279,7 @@ describe('a keyless signature', () => {
     assert.deepEqual(await check(image, { insecureIgnoreSCT: true, files }), { authority: 'ci' });
   });
 
-  test('that is not there may come', async () => {
+  test('a keyless signature that is not there may come', async () => {
     await assert.rejects(check(anImage()), { code: 'cosign/NotSigned' });
   });
 
@@ -304,7 +304,7 @@ test('keyless attestations count when all that are wanted are there, in either p
 });
 
 describe('a trust root', () => {
-  test('of a trusted_root.json is the same as its parts', async () => {
+  test('a trust root of a trusted_root.json is the same as its parts', async () => {
     const raw = (pem: string) => pem.replaceAll(/-----[^-]+-----|\n/g, '');
     const { createHash } = await import('node:crypto');
     const log = (pem: string) => ({
@@ -353,5 +353,6 @@ describe('a trust root', () => {
     ['has no keys', { fulcio: 'fulcio', rekor: 'a' }, { a: 'x', fulcio: ours.root }, /a: it holds no public key/],
   ];
   for (const [what, files, texts, message] of wrong)
-    test(`that ${what} is refused, with the file and what to do`, () => assert.rejects(trust(files, texts), message));
+    test(`a trust root that ${what} is refused, with the file and what to do`, () =>
+      assert.rejects(trust(files, texts), message));
 });

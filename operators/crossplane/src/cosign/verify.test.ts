@@ -42,7 +42,7 @@ async function putBeside(image: Image, suffix: string, parts: readonly Part[]): 
   await putManifest({ ...image, tag, digest: undefined }, image, parts);
 }
 
-/** As OCI 1.1 has it: an image of its own that names the signed one, in the list of what refers to that. */
+/** Stores a referrer as OCI 1.1 defines it: an image of its own that names the signed one, in the list of its referrers. */
 async function putReferrer(image: Image, artifactType: string, parts: readonly Part[]): Promise<void> {
   const { digest, size } = await putManifest({ ...image, tag: `referrer-${images}`, digest: undefined }, image, parts);
   const manifests = [{ mediaType: OCI_MANIFEST, digest, size, artifactType }];
@@ -133,14 +133,14 @@ describe('a signature', () => {
     ['RSA with sha384', rsa, 'sha384'],
     ['Ed25519', ed25519, null],
   ] as const)
-    test(`by ${what} is accepted`, async () => {
+    test(`a signature by ${what} is accepted`, async () => {
       const image = anImage();
       await putBeside(image, 'sig', [signed(statement(image.digest), pair.privateKey, hash)]);
       const authority = { name: 'it', publicKey: pem(pair.publicKey), ...(hash !== null && { hashAlgorithm: hash }) };
       assert.deepEqual(await check(image, authority), { authority: 'it' });
     });
 
-  test('as a bundle that refers to the image counts when the key signed it, and it is about the image', async () => {
+  test('a signature as a bundle that refers to the image counts when the key signed it, and it is about the image', async () => {
     const image = anImage();
     await putReferrer(image, BUNDLE, [bundle(image, SIGNED, ecdsa.privateKey)]);
     assert.deepEqual(await check(image, mine), { authority: 'mine' });
@@ -245,14 +245,14 @@ describe('a signature', () => {
       assert.match(verdict.problems.join('; '), problem);
     });
 
-  test('that has not been made yet is an error that may pass', async () => {
+  test('a signature that has not been made yet is an error that may pass', async () => {
     await assert.rejects(
       check(anImage(), mine),
       /is not signed: there is no sha256-[0-9a-f]{64}\.sig beside it; sign it/,
     );
   });
 
-  test('of a tag is not looked for', async () => {
+  test('a signature of a tag is not looked for', async () => {
     await assert.rejects(check(parseReference(`${registry.address}/x:v1`), mine), /not named by its digest/);
   });
 });
@@ -263,7 +263,7 @@ describe('an attestation', () => {
     attestations: types.map((predicateType) => ({ name: `a-${predicateType}`, predicateType })),
   });
 
-  test('of the type that is wanted is accepted, by its short name or its URI', async () => {
+  test('an attestation of the type that is wanted is accepted, by its short name or its URI', async () => {
     const image = anImage();
     await putBeside(image, 'att', [attestation(image, 'https://spdx.dev/Document', ecdsa.privateKey)]);
     assert.deepEqual(await check(image, wants('spdxjson')), { authority: 'mine' });
@@ -313,7 +313,7 @@ describe('a signature that refers to the image', () => {
     assert.deepEqual(await check(image, mine), { authority: 'mine' });
   });
 
-  test('of another key, or of another image, does not', async () => {
+  test('a signature that refers to the image with another key, or for another image, does not count', async () => {
     const image = anImage();
     await putReferrer(image, SIG, [signed(statement(image.digest), other.privateKey)]);
     const verdict = await check(image, mine);

@@ -26,7 +26,7 @@ describe('ImageConfigs', () => {
     assert.equal(selectSettings(configs, 'other.example/p:v1').applied.length, 0);
   });
 
-  test('of equal prefixes count by the first name', () => {
+  test('ImageConfigs of equal prefixes count by the first name', () => {
     const configs = [config('a', ['r.example/'], secret('a')), config('b', ['r.example/'], secret('b'))];
     assert.equal(selectSettings(configs, 'r.example/p').pullSecret, 'a');
   });

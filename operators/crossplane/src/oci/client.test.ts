@@ -102,7 +102,7 @@ describe('a registry', () => {
     assert.equal(await client.hasBlob(other, blob.digest), true);
   });
 
-  test('that has not what was asked for is said to, with the name', async () => {
+  test('a registry that lacks the requested object is reported, with the name', async () => {
     const { address } = await registryWith();
     const client = clientWith();
     await push(client, `${address}/a:v1`);
@@ -121,7 +121,7 @@ describe('a registry', () => {
   });
 
   for (const type of ['basic', 'token'] as const) {
-    test(`with ${type} access lets only known users in, and shows no password`, async () => {
+    test(`a registry with ${type} access lets only known users in, and shows no password`, async () => {
       const { address, seen } = await registryWith({ access: { type, users: USERS } });
       const reference = parseReference(`${address}/a:v1`);
       const digest = await push(clientWith(), `${address}/a:v1`, user);
@@ -135,14 +135,14 @@ describe('a registry', () => {
         client.resolve(reference),
         fails('unauthorized', /no credentials for this registry\); name a pull secret/),
       );
-      // Once it is known what is asked for, it is sent with the first request.
+      // Once the challenge is known, the answer is sent with the first request.
       seen.length = 0;
       await bytes(client.blob(reference, blob, { keychain: user }));
       assert.equal(seen.length, 1);
       assert.match(seen[0]?.authorization ?? '', type === 'basic' ? /^Basic / : /^Bearer /);
     });
 
-    test(`with ${type} access and free reading needs no user for it, but one for writing`, async () => {
+    test(`a registry with ${type} access and free reading needs no user for it, but one for writing`, async () => {
       const { address } = await registryWith({ access: { type, users: USERS, anonymousPull: true } });
       const digest = await push(clientWith(), `${address}/a:v1`, user);
       assert.deepEqual(await clientWith().resolve(parseReference(`${address}/a:v1`)), { digest });
@@ -150,7 +150,7 @@ describe('a registry', () => {
     });
   }
 
-  test('whose token ran out, or was refused before its time, gets a new one', async () => {
+  test('a registry whose token ran out, or was refused before its time, gets a new one', async () => {
     const clock = createVirtualClock();
     const { address, seen } = await registryWith({ access: { type: 'token', users: USERS, lifeMs: 60_000 }, clock });
     const reference = parseReference(`${address}/a:v1`);
@@ -189,7 +189,7 @@ describe('a registry', () => {
 describe('a registry that does not behave', () => {
   const reference = (address: string) => parseReference(`${address}/a:v1`);
 
-  test('that sends other bytes than asked for is found out: manifest, digest and size of a blob', async () => {
+  test('a registry that sends other bytes than asked for is found out: manifest, digest and size of a blob', async () => {
     const address = await server((request, response) => {
       if (request.url?.includes('/manifests/')) response.setHeader('docker-content-digest', digestOf('other'));
       response.end('{"schemaVersion":2}');
@@ -212,7 +212,7 @@ describe('a registry that does not behave', () => {
     );
   });
 
-  test('that does not do HEAD, or states no digest there, is asked by GET', async () => {
+  test('a registry that does not do HEAD, or states no digest there, is asked by GET', async () => {
     for (const status of [405, 404, 200]) {
       const address = await server((request, response) => {
         if (request.method === 'HEAD') response.writeHead(status);
@@ -222,7 +222,7 @@ describe('a registry that does not behave', () => {
     }
   });
 
-  test('that sends its blobs elsewhere does not get our password sent there', async () => {
+  test('a registry that sends its blobs elsewhere does not get our password sent there', async () => {
     const seen: (string | undefined)[] = [];
     const elsewhere = await server((request, response) => {
       seen.push(request.headers.authorization);
@@ -241,14 +241,14 @@ describe('a registry that does not behave', () => {
     assert.deepEqual(seen.slice(1), [undefined]);
   });
 
-  test('that redirects without end, or to where nothing is, is left', async () => {
+  test('a registry that redirects without end, or to where nothing is, is left', async () => {
     const address = await server((_, response) => response.writeHead(302, { location: '/again' }).end());
     await assert.rejects(clientWith().manifest(reference(address)), fails('malformed', /redirects without end/));
     const odd = await server((_, response) => response.writeHead(302, { location: 'file:///etc/passwd' }).end());
     await assert.rejects(clientWith().manifest(reference(odd)), fails('malformed', /no secure connection leads/));
   });
 
-  test('that asks for a pause is waited for when it is short, and reported when it is long', async () => {
+  test('a registry that asks for a pause is waited for when it is short, and reported when it is long', async () => {
     let calls = 0;
     let pause = '2';
     const address = await server((request, response) => {
@@ -274,7 +274,7 @@ describe('a registry that does not behave', () => {
     });
   });
 
-  test('that is down is asked again a few times and then given up', async () => {
+  test('a registry that is down is asked again a few times and then given up', async () => {
     let calls = 0;
     const address = await server((request, response) => {
       if (request.url === '/v2/') return void response.end();
@@ -293,7 +293,7 @@ describe('a registry that does not behave', () => {
     );
   });
 
-  test('that says nothing is not waited for without end, and an abort is honoured', async () => {
+  test('a silent registry is not waited for without end, and an abort is honoured', async () => {
     const address = await server((request, response) => {
       if (request.url === '/v2/') response.end();
     });
@@ -307,7 +307,7 @@ describe('a registry that does not behave', () => {
     await assert.rejects(asked, /stop now/);
   });
 
-  test('that does not answer is asked once, and reported at once: also in the middle of a blob', async () => {
+  test('a registry that does not answer is asked once, and reported at once: also in the middle of a blob', async () => {
     const asked: string[] = [];
     const address = await server((request, response) => {
       if (request.url === '/v2/') return void response.end();
@@ -321,7 +321,7 @@ describe('a registry that does not behave', () => {
     assert.deepEqual(asked, ['GET manifests', 'GET blobs', 'GET blobs bytes=1-']);
   });
 
-  test('that wants a log-in for one repository is asked for another one without, when there is none', async () => {
+  test('a registry that wants a log-in for one repository is asked for another one without, when there is none', async () => {
     const address: string = await server((request, response) => {
       if (request.url?.startsWith('/token') === true) return void response.writeHead(401).end();
       if (request.url?.startsWith('/v2/private/') === true)
@@ -335,7 +335,7 @@ describe('a registry that does not behave', () => {
     assert.equal((await client.manifest(parseReference(`${address}/public/a:v1`))).body.toString(), 'manifest');
   });
 
-  test('whose connection breaks in the middle of a blob is resumed there, with ranges or without', async () => {
+  test('a registry whose connection breaks in the middle of a blob is resumed there, with ranges or without', async () => {
     const large = Buffer.from(Array.from({ length: 300_000 }, (_, i) => i % 251));
     for (const doesRanges of [true, false]) {
       let calls = 0;
@@ -352,7 +352,7 @@ describe('a registry that does not behave', () => {
     }
   });
 
-  test('that sends manifests or token answers without end is left', async () => {
+  test('a registry that sends manifests or token answers without end is left', async () => {
     const address = await server((request, response) => {
       if (request.url === '/v2/') return void response.end();
       response.end(Buffer.alloc(5 * 1024 * 1024));
@@ -360,7 +360,7 @@ describe('a registry that does not behave', () => {
     await assert.rejects(clientWith().manifest(reference(address)), fails('too-large'));
   });
 
-  test('that answers with a bad token, or none, is distinguished from a wrong password', async () => {
+  test('a registry that answers with a bad token, or none, is distinguished from a wrong password', async () => {
     for (const [answer, failure] of [
       [(response: Parameters<RequestListener>[1]) => response.end('{}'), 'malformed'],
       [(response: Parameters<RequestListener>[1]) => response.end('no json'), 'malformed'],
@@ -376,7 +376,7 @@ describe('a registry that does not behave', () => {
     }
   });
 
-  test('with an identity token is asked by form, and the access token is used', async () => {
+  test('a registry with an identity token is asked by form, and the access token is used', async () => {
     let form = '';
     const address: string = await server((request, response) => {
       if (request.url?.startsWith('/token') === true) {
@@ -400,7 +400,7 @@ describe('a manifest', () => {
   const d = (name: string) => ({ mediaType: 'm', digest: digestOf(name), size: 1 });
   const raw = (value: unknown) => ({ digest: '', mediaType: OCI_MANIFEST, body: Buffer.from(JSON.stringify(value)) });
 
-  test('of an index is that of the only platform, of linux/amd64, or of any that is real', () => {
+  test('a manifest of an index is that of the only platform, of linux/amd64, or of any that is real', () => {
     const on = (os: string, architecture: string) => ({ ...d(os + architecture), platform: { os, architecture } });
     const choose = (...manifests: ReturnType<typeof on>[]) => choosePlatform({ schemaVersion: 2, manifests })?.platform;
     assert.deepEqual(choose(on('linux', 'arm64')), { os: 'linux', architecture: 'arm64' });
@@ -431,7 +431,7 @@ describe('a manifest', () => {
       /257 layers/,
     ],
   ] as const)
-    test(`with ${what} is refused`, () => {
+    test(`a manifest with ${what} is refused`, () => {
       assert.throws(
         () => parseManifest(value === undefined ? { ...raw(0), body: Buffer.from('<html>') } : raw(value), 'x'),
         problem,

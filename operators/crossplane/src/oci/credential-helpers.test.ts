@@ -19,7 +19,7 @@ function chain(config: object, answers: Record<string, string | undefined>, aske
 const basic = (username: string, password: string) => ({ type: 'basic', username, password });
 
 describe('credential helpers', () => {
-  test('of a registry come before the store, and both before what is in the file; each is asked once', async () => {
+  test('credential helpers of a registry come before the store, and both before the file; each is asked once', async () => {
     const asked: string[] = [];
     const detail = (user: string) => JSON.stringify({ ServerURL: 'x', Username: user, Secret: 's3cr3t' });
     const keychain = chain(
@@ -41,7 +41,7 @@ describe('credential helpers', () => {
   });
 
   for (const key of ['https://index.docker.io/v1/', 'docker.io', 'index.docker.io'])
-    test(`of Docker Hub are found under ${key}`, async () => {
+    test(`credential helpers of Docker Hub are found under ${key}`, async () => {
       const asked: string[] = [];
       const keychain = chain({ credHelpers: { [key]: 'hub', 'https://Cloud.example': 'cloud' } }, {}, asked);
       await keychain('index.docker.io', 'p');
@@ -50,7 +50,7 @@ describe('credential helpers', () => {
       assert.deepEqual(asked, ['hub https://index.docker.io/v1/', 'cloud cloud.example']);
     });
 
-  test('that are named like no program are not run; without any the file alone counts', async () => {
+  test('credential helpers that are named like no program are not run; without any the file alone counts', async () => {
     const asked: string[] = [];
     const keychain = chain({ credHelpers: { 'cloud.example': '../../bin/sh' } }, {}, asked);
     assert.equal(await keychain('cloud.example', 'p'), undefined);

@@ -35,7 +35,7 @@ describe('a pull secret', () => {
     ['evil-gcr.io', 'gcr.io', 'a/b', false],
     ['gcr.io', 'gcr.io.evil.org', 'a/b', false],
   ] as const)
-    test(`for ${key} ${matches ? 'is' : 'is not'} for ${registry}/${repository}`, () => {
+    test(`a pull secret for ${key} ${matches ? 'is' : 'is not'} for ${registry}/${repository}`, () => {
       const keychain = keychainOf([secret({ [key]: { auth: base64('me:secret') } })]);
       assert.deepEqual(
         keychain(registry, repository),
@@ -43,7 +43,7 @@ describe('a pull secret', () => {
       );
     });
 
-  test('of any form is read', () => {
+  test('a pull secret of any form is read', () => {
     for (const [entry, expected] of [
       [{ auth: base64('u:p:with:colons') }, { type: 'basic', username: 'u', password: 'p:with:colons' }],
       [
@@ -64,7 +64,7 @@ describe('a pull secret', () => {
     assert.equal(userAt(keychainOfDockerConfig('{"auths":{"r.io":{"username":"f"}}}', 'file'), 'r.io'), 'f');
   });
 
-  test('with the longest path wins, then one without asterisks, then the first', () => {
+  test('a pull secret with the longest path wins, then one without asterisks, then the first', () => {
     const entry = (username: string) => ({ username, password: 'p' });
     const keychain = keychainOf([
       secret({ '*.r.io': entry('wild'), 'eu.r.io': entry('plain'), 'eu.r.io/a': entry('path') }),
@@ -77,7 +77,7 @@ describe('a pull secret', () => {
     assert.equal(userAt(firstOf([keychain, () => ({ type: 'bearer', token: 't' })]), 'none.io'), 'bearer');
   });
 
-  test('that is none says so, and nothing of what it holds', () => {
+  test('an invalid pull secret is reported without its content', () => {
     const cases: (Record<string, string> | undefined)[] = [
       undefined,
       {},

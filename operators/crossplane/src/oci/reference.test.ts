@@ -74,7 +74,7 @@ describe('a reference', () => {
       assert.throws(() => parseReference(text), /does not name an image: .+; write it as/);
     });
 
-  test('without a tag gets the default tag, and with a digest none', () => {
+  test('a reference without a tag gets the default tag, and with a digest none', () => {
     assert.equal(identifierOf(parseReference('a/b', { defaultTag: 'v9' })), 'v9');
     const byDigest = withDigest(parseReference('gcr.io/a/b:v1'), D);
     assert.equal(identifierOf(byDigest), D);
@@ -97,7 +97,7 @@ describe('a reference', () => {
     );
   });
 
-  test('of any text is a reference or an error that says so, never anything else', () => {
+  test('a reference of any text is a reference or an error that says so, never anything else', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         try {

@@ -51,7 +51,7 @@ describe('revisions', () => {
     assert.equal(shown({ revisions, limit: 0 }).length, 4);
   });
 
-  test('of two that users activate the later one counts', () => {
+  test('the later of two revisions that users activate counts', () => {
     const revisions = [revision('old', 1, 'Active'), revision('new', 2, 'Active')];
     const manual = { revisions, policy: 'Manual' as const };
     assert.deepEqual(shown({ ...manual, lastActive: 'old' }), ['old 1 Inactive', 'new 2 Active']);

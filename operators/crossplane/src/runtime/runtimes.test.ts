@@ -74,7 +74,7 @@ test('a foreign kind, group or version is refused by the Deployment runtime, eac
   }
 });
 
-test('with External any reference, and none, is passed through untouched', () => {
+test('any reference, and none, is passed through untouched with External', () => {
   const ref = { apiVersion: 'pkg.example.org/v1', kind: 'CloudRunRuntimeConfig', name: 'default' };
   assert.deepEqual(resolveConfigReference(RUNTIMES.External, ref, 'beta'), { passedOn: ref });
   assert.deepEqual(resolveConfigReference(RUNTIMES.External, undefined, 'beta'), { passedOn: undefined });

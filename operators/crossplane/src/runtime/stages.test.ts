@@ -28,7 +28,7 @@ test('beta is the default stage, and stages are read in any case', () => {
 
 const both = { runtimeConfigRef: { name: 'r' }, controllerConfigRef: { name: 'c' } };
 
-test('with runtime configs on, the ControllerConfig is ignored, and the message says what to do', () => {
+test('the ControllerConfig is ignored with runtime configs on, and the message names the remedy', () => {
   for (const stage of ['alpha', 'beta'] as const) {
     const { use, runtimeConfigRef, controllerConfigName, ignored } = chooseConfig(
       runtimeConfigFeature(stage, true),
@@ -41,7 +41,7 @@ test('with runtime configs on, the ControllerConfig is ignored, and the message 
   }
 });
 
-test('with runtime configs off, the ControllerConfig is honoured and the other ignored', () => {
+test('the ControllerConfig is honoured with runtime configs off, and the other ignored', () => {
   const { use, controllerConfigName, ignored } = chooseConfig(runtimeConfigFeature('beta', false), both);
   assert.deepEqual([use, controllerConfigName], ['controllerConfig', 'c']);
   assert.equal(ignored?.field, 'spec.runtimeConfigRef');
@@ -56,7 +56,7 @@ test('a reference to the default that a server wrote into the package is no reas
   assert.ok(chooseConfig(feature, { runtimeConfigRef: { ...written, kind: 'Other' } }).ignored);
 });
 
-test('in GA a ControllerConfig holds the package up until it is converted', () => {
+test('a ControllerConfig in GA holds the package up until it is converted', () => {
   const { use, ignored } = chooseConfig(runtimeConfigFeature('GA', false), both);
   assert.equal(use, 'runtimeConfig');
   assert.deepEqual([ignored?.reason, ignored?.isBlocking], ['ControllerConfigRemoved', true]);

@@ -61,7 +61,7 @@ test('names of Secrets fit into a name', () => {
   assert.ok(server.endsWith('-tls-server'));
 });
 
-test('what is made is valid until two thirds of its life are over', async () => {
+test('a certificate is valid until two thirds of its life are over', async () => {
   const secret = await leaf.make(inputsFor('svc'), undefined, context);
   const certificate = new X509Certificate(text(secret, 'tls.crt'));
   assert.ok(certificate.verify(new X509Certificate(ca.certificate).publicKey));

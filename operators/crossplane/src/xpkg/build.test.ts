@@ -112,7 +112,7 @@ describe('a runtime', () => {
     ['plain layers', layerTar],
     ['compressed layers', gzipSync(layerTar)],
   ] as const)
-    test(`from a docker archive with ${what} lies below the package, its configuration kept`, async () => {
+    test(`a runtime from a docker archive with ${what} lies below the package, its configuration kept`, async () => {
       const runtime = await openImageFile(await saved('runtime.tar', await bytesOf(dockerArchive(layer))));
       const { image } = await buildPackage({ files: [META], runtime });
       const opened = await openImageFile(await saved('with.xpkg', imageFileBytes(image)));
@@ -124,7 +124,7 @@ describe('a runtime', () => {
       assert.equal(found.rootfs.diff_ids[0], digestOf(layerTar));
       assert.equal(found.history.length, 2);
       assert.match((await bytesOf(packageStream(opened))).toString(), /name: p/);
-      // What the layers say that they unpack to is what they unpack to.
+      // The layers unpack to the declared content.
       const [first] = opened.manifest.layers;
       assert.ok(first !== undefined && first.mediaType.endsWith('+gzip'));
       const names: string[] = [];
@@ -132,7 +132,7 @@ describe('a runtime', () => {
       assert.deepEqual(names, ['bin/provider']);
     });
 
-  test('from an OCI layout, compressed as a whole, is one too', async () => {
+  test('a runtime from an OCI layout, compressed as a whole, is one too', async () => {
     const base = imageOf([await layerOf({ 'bin/x': 'y' })]);
     const blobs = [...base.blobs, [base.digest, base.body] as const];
     const layout = writeTar([
@@ -153,7 +153,7 @@ describe('a runtime', () => {
     await runtime.close();
   });
 
-  test('that is none says what is missing', async () => {
+  test('a runtime that is none says what is missing', async () => {
     await assert.rejects(openImageFile(join(folder, 'absent')), /cannot read .*absent: ENOENT/);
     await assert.rejects(openImageFile(await saved('text', Buffer.from('hello'))), /truncated|archive/);
     await assert.rejects(

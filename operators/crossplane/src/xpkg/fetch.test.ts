@@ -57,7 +57,7 @@ describe('a package', () => {
     assert.ok(!seen.some((line) => line.endsWith('/manifests/v1')));
   });
 
-  test('in an index is that of linux/amd64, and the digest is that of the index', async () => {
+  test('a package in an index is that of linux/amd64, and the digest is that of the index', async () => {
     const arm = imageOf([
       await layerOf({ 'package.yaml': PACKAGE.replace('name: p', 'name: arm') }, { annotated: true }),
     ]);
@@ -80,7 +80,7 @@ describe('a package', () => {
     assert.equal((await fetcher.fetch(tagged, found)).meta.name, 'p');
   });
 
-  test('that cannot be kept is installed all the same', async () => {
+  test('a package that cannot be kept is installed all the same', async () => {
     writeFileSync(join(folder, 'file'), '');
     const warnings: string[] = [];
     const logger = {
@@ -99,7 +99,7 @@ describe('a package', () => {
     assert.equal(warnings.length, 1);
   });
 
-  test('that is not one leaves nothing in the cache', async () => {
+  test('a package that is not one leaves nothing in the cache', async () => {
     const bad = imageOf([await layerOf({ other: 'x' }, { annotated: true })]);
     const name = `${registry.address}/acme/bad:v1`;
     await pushImage(client, name, bad);
@@ -133,7 +133,7 @@ describe('a large package', () => {
     assert.deepEqual(await createPackageFetcher({ client }).fetch(large, found), pulled);
   });
 
-  test('with a mistake in it says where, as a small one does', async () => {
+  test('a large package with a mistake in it says where, as a small one does', async () => {
     const [large, found] = await push('mistaken', `${PACKAGE}---\n${crd('a.x')}  - x\n`);
     await assert.rejects(createPackageFetcher({ client }).fetch(large, found), (error: unknown) => {
       assert.ok(error instanceof PackageError, String(error));
@@ -200,7 +200,7 @@ describe('the cache', () => {
     const names = readdirSync(place);
     assert.deepEqual(names.filter((name) => !name.endsWith('.name')).toSorted(), files.toSorted());
     assert.equal(names.length, files.length + 1);
-    // What this process gave out is in use as long as it runs, however long ago that was.
+    // An entry that this process passed out is in use as long as the process runs, however long ago that was.
     time += 40 * day;
     await cache.store(read, chunks());
     assert.ok(readdirSync(place).includes(`${digest.slice(7)}.xpkg`));

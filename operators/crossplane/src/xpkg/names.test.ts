@@ -13,7 +13,8 @@ describe('the name of a revision', () => {
     ],
     ['provider-in-cluster', 'provider-in-cluster', 'provider-in-cluster-provider-in'],
   ] as const)
-    test(`of ${name} at ${hash} is ${expected}`, () => assert.equal(friendlyId(name, hash), expected));
+    test(`the name of a revision of ${name} at ${hash} is ${expected}`, () =>
+      assert.equal(friendlyId(name, hash), expected));
 
   test('drops upper case instead of lowering it, and turns separators into dashes', () => {
     assert.equal(toDnsLabel('-hi/my.name/is-'), 'hi-my-name-is');

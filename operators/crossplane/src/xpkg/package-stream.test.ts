@@ -81,11 +81,11 @@ describe('an image that means harm', () => {
     148,
   );
 
-  test('with a link in place of the package is refused', async () => {
+  test('an image that means harm with a link in place of the package is refused', async () => {
     await assert.rejects(streamOf([{ bytes: gzipSync(link), annotated: true }]), /not a file but a symlink/);
   });
 
-  test('with a name that climbs, a truncated layer or the package twice is refused', async () => {
+  test('an image that means harm with a name that climbs, a truncated layer or the package twice is refused', async () => {
     const climbing = await layerOf({ '../../package.yaml': 'x' }, { annotated: true });
     await assert.rejects(streamOf([climbing]), /climbs out/);
     const whole = await layerOf(here, { annotated: true });
@@ -94,14 +94,14 @@ describe('an image that means harm', () => {
     await assert.rejects(streamOf([{ bytes: gzipSync(twice), annotated: true }]), /package.yaml twice/);
   });
 
-  test('with a bomb is given up, as a file and as a layer', async () => {
+  test('an image that means harm with a bomb is given up, as a file and as a layer', async () => {
     const bomb = gzipSync(await bytesOf(writeTar([tarFile('zeros', Buffer.alloc(120 * 1024 * 1024))])));
     await assert.rejects(streamOf([{ bytes: bomb, annotated: true }]), /unpack to more than/);
     const large = await layerOf({ 'package.yaml': 'x'.repeat(5000) }, { annotated: true });
     await assert.rejects(streamOf([large], { maxPackageBytes: 1000 }), (error) => error instanceof PackageError);
   });
 
-  test('whose bytes are not those of its digest is found out before anybody uses them', async () => {
+  test('an image whose bytes are not those of its digest is found out before anybody uses them', async () => {
     const image = imageOf([await layerOf(here, { annotated: true })]);
     const [layer] = image.manifest.layers;
     assert.ok(layer !== undefined);

@@ -86,7 +86,7 @@ describe('a package', () => {
       assert.equal(found.apiVersion, `meta.pkg.crossplane.io/${version}`);
     });
 
-  test('that is a Function has CRDs as descriptions of its input, and installs none', async () => {
+  test('a package that is a Function has CRDs as descriptions of its input, and installs none', async () => {
     const {
       objects,
       inputs,
@@ -95,7 +95,7 @@ describe('a package', () => {
     assert.deepEqual([objects.length, inputs.length, found.image], [0, 1, 'example.org/f:v1']);
   });
 
-  test('that is a Configuration has definitions and compositions', async () => {
+  test('a package that is a Configuration has definitions and compositions', async () => {
     const { objects } = await read(
       `${meta('Configuration')}---
 apiVersion: apiextensions.crossplane.io/v1
@@ -110,7 +110,7 @@ metadata: {name: x.example.org}
     assert.equal(objects.length, 2);
   });
 
-  test('that is installed as another kind is reported', async () => {
+  test('a package that is installed as another kind is reported', async () => {
     const found = await read(PROVIDER);
     checkPackageType(found, 'Provider');
     assert.throws(
@@ -201,7 +201,7 @@ metadata: {name: x.example.org}
     ['bytes that are no text', `${PROVIDER}---\na: \u0000\n`, /is not|not a mapping|no apiVersion/],
   ];
   for (const [what, text, problem] of cases)
-    test(`with ${what} is refused`, async () => {
+    test(`a package with ${what} is refused`, async () => {
       await assert.rejects(read(text), (error: unknown) => {
         assert.ok(error instanceof PackageError, String(error));
         assert.match(error.message, problem);
@@ -214,7 +214,7 @@ metadata: {name: x.example.org}
     await assert.rejects(read([PROVIDER, ...many].join('---\n')), /s0.*s9.*and 20 more/);
   });
 
-  test('that is not UTF-8 is refused', async () => {
+  test('a package that is not UTF-8 is refused', async () => {
     async function* bytes() {
       yield Buffer.from([0x61, 0x3a, 0x20, 0xff, 0xfe]);
     }
@@ -223,18 +223,18 @@ metadata: {name: x.example.org}
 });
 
 describe('a stream that means harm', () => {
-  test('with aliases that multiply is refused', async () => {
+  test('a stream that means harm with aliases that multiply is refused', async () => {
     let bomb = 'a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n';
     for (let i = 1; i < 12; i++)
       bomb += `a${i}: &a${i} [${Array.from({ length: 10 }, () => `*a${i - 1}`).join(',')}]\n`;
     await assert.rejects(read(bomb, {}, 4096), /is not YAML: .*alias/i);
   });
 
-  test('with nesting without end is refused', async () => {
+  test('a stream that means harm with nesting without end is refused', async () => {
     await assert.rejects(read(`a: ${'['.repeat(200_000)}`, {}, 65_536), (error) => error instanceof PackageError);
   });
 
-  test('that is too long, in all, in a document or in their number, is refused', async () => {
+  test('a stream that is too long, in all, in a document or in their number, is refused', async () => {
     await assert.rejects(
       read('x'.repeat(5000), { maxBytes: 1000 }),
       /package.yaml is larger than the limit of 1000 bytes/,
@@ -244,12 +244,12 @@ describe('a stream that means harm', () => {
     await assert.rejects(read('---\na: 1\n'.repeat(50), { maxDocuments: 10 }), /limit of 10 documents/);
   });
 
-  test('with names of prototypes changes no other object', async () => {
+  test('a stream that means harm with names of prototypes changes no other object', async () => {
     await assert.rejects(read('__proto__: {polluted: yes}\nconstructor: {prototype: {polluted: yes}}\n'));
     assert.equal(Reflect.get({}, 'polluted'), undefined);
   });
 
-  test('of any text is read or refused', async () => {
+  test('a stream that means harm of any text is read or refused', async () => {
     const piece = fc.constantFrom(
       '---\n',
       '...\n',

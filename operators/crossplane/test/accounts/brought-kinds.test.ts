@@ -1,4 +1,4 @@
-// Every kind that a package may bring, and the revisions of every kind of package: what the generated role must allow.
+// Every kind that a package may bring, and the revisions of every kind of package: the generated role must allow them.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CustomResourceDefinition, externalKind, type Kind, type KubeObject } from '@capstan/kube';
@@ -101,7 +101,7 @@ describe('revisions beyond the limit go', () => {
     [FunctionPackage, FunctionRevision],
     [Configuration, ConfigurationRevision],
   ] as const)
-    test(`of a ${kind.kind}`, async () => {
+    test(`revisions of a ${kind.kind} beyond the limit are removed`, async () => {
       const registry = fakeRegistry();
       for (const n of [1, 2, 3]) registry.push(image(`v${n}`), [meta(kind.kind, {}, { annotations: { n: `${n}` } })]);
       const one: [Kind, KubeObject] = [kind, object(kind, 'example', { spec: { package: image('v1') } })];

@@ -1,4 +1,4 @@
-// What providers may do, and what Crossplane itself may.
+// The rights of providers, and of Crossplane itself.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -76,7 +76,7 @@ describe('a provider', () => {
     });
   });
 
-  test('without types gets none', async () => {
+  test('a provider without types gets none', async () => {
     const registry = fakeRegistry();
     registry.push(IMAGE, [meta('Provider')]);
     await staged({ registry, objects: [provider('example', { package: IMAGE })] }, async (stage) => {
@@ -88,7 +88,7 @@ describe('a provider', () => {
     });
   });
 
-  test('that asks for more gets nothing, unless a ClusterRole allows it', async () => {
+  test('a provider that asks for more gets nothing, unless a ClusterRole allows it', async () => {
     for (const providerClusterRole of [undefined, 'allowed']) {
       const registry = fakeRegistry();
       const revision = revisionName(
@@ -124,7 +124,7 @@ describe('a provider', () => {
     }
   });
 
-  test('that may not be granted is on the package, and goes when it is granted', async () => {
+  test('a provider that may not be granted is on the package, and goes when it is granted', async () => {
     const registry = fakeRegistry();
     registry.push(IMAGE, [meta('Provider', { controller: { permissionRequests: REQUEST } }), crd('Bucket')]);
     const rules = [{ apiGroups: ['apps'], resources: ['*'], verbs: ['*'] }];
@@ -143,7 +143,7 @@ describe('a provider', () => {
     });
   });
 
-  test('whose types the bound does not allow gets nothing, until an administrator allows them', async () => {
+  test('a provider whose types the bound does not allow gets nothing, until an administrator allows them', async () => {
     const registry = fakeRegistry();
     const requests = { controller: { permissionRequests: REQUEST } };
     registry.push(IMAGE, [meta('Provider', requests), crd('Bucket')]);
@@ -203,7 +203,7 @@ describe('a provider', () => {
     );
   });
 
-  test('whose roles cannot be written is not healthy, and says why', async () => {
+  test('a provider whose roles cannot be written is not healthy, and says why', async () => {
     const registry = fakeRegistry();
     const revision = revisionName('example', registry.push(IMAGE, [meta('Provider'), crd('Bucket')]));
     const name = `crossplane:provider:${revision}:system`;
@@ -226,7 +226,7 @@ describe('a provider', () => {
     });
   });
 
-  test('of a family may use the types of its family from the same organization, and no others', async () => {
+  test('a provider of a family may use the types of its family from the same organization, and no others', async () => {
     const registry = fakeRegistry();
     const family = { labels: { 'pkg.crossplane.io/provider-family': 'cloud' } };
     const images = ['one', 'two'].map((name) => `${REGISTRY}/team/provider-${name}:v1`);

@@ -92,7 +92,7 @@ for (const [what, options] of [
       assert.deepEqual(await fetcher.tags(reference, { keychain }), ['v1.0.0', 'v1.1.0']);
     });
 
-    test('that is not there is not found, and unknown users are refused', async () => {
+    test('a package that is absent is not found, and unknown users are refused', async () => {
       const missing = parseReference(`${registry.address}/acme/none:v1`);
       const failure = async (ask: Promise<unknown>) => {
         const error: unknown = await ask.then(
@@ -113,7 +113,7 @@ for (const [what, options] of [
       await untrusting.close();
     });
 
-    test('for two platforms is one index, of which the part for linux/amd64 is taken', async () => {
+    test('a package for two platforms is one index, and the part for linux/amd64 is taken', async () => {
       const layer = await bytesOf(writeTar([tarFile('bin/x', 'program')]));
       for (const architecture of ['arm64', 'amd64']) {
         const archive = dockerArchive(layer, architecture);
@@ -186,8 +186,8 @@ for (const [what, options] of [
         }
       });
 
-      test('with zstd layers is read too', async () => {
-        // Plain layers: skopeo does not pack again what is packed, nor what it remembers to have unpacked.
+      test('a package with zstd layers is read too', async () => {
+        // Plain layers: skopeo does not compress a compressed layer again, nor one that it remembers to have unpacked.
         const path = join(home, 'plain.tar');
         writeFileSync(path, await bytesOf(dockerArchive(await bytesOf(writeTar([tarFile('package.yaml', META)])))));
         const name = `${registry.address}/skopeo/zstd:v1`;

@@ -72,12 +72,12 @@ describe('the fields of a backend', () => {
     ],
   ];
   for (const [what, parts, paths] of faulty)
-    test(`with ${what} are refused, and nothing is in force from them`, () => {
+    test(`the fields of a backend with ${what} are refused, and nothing is in force from them`, () => {
       assert.deepEqual(pathsOf(parts), paths);
       assert.equal(normalise(backend(parts)).effective, undefined);
     });
 
-  test('that are the same in cluster and spec are no fault', () => {
+  test('the fields of a backend that are the same in cluster and spec are no fault', () => {
     assert.deepEqual(
       pathsOf({ cluster: { ...least, clusterStatus: 'enabled' }, spec: { clusterStatus: 'Enabled' } }),
       [],

@@ -1,4 +1,4 @@
-// Logins over real connections: to the embedded server over TLS, and to what only listens.
+// Logins over real connections: to the embedded server over TLS, and to servers that only listen.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -55,19 +55,19 @@ describe('a login to a cluster', () => {
     await cluster?.close();
   });
 
-  test('with a read-only token is good, and identifies the cluster', async () => {
+  test('a login to a cluster with a read-only token is good, and identifies the cluster', async () => {
     const { uid } = (await admin.get(Namespace, { name: 'kube-system' })).metadata;
     assert.deepEqual(await login(kubeconfig), { isGood: true, identity: uid });
   });
 
-  test('with an unknown token is refused, and the message does not contain the token', async () => {
+  test('a login to a cluster with an unknown token is refused, and the message does not contain the token', async () => {
     const wrong = kubeconfig.replace(/"token":"[^"]*"/, '"token":"s3cr3t-nobody"');
     const detail = await refusal(wrong);
     assert.match(detail, /^AuthFailed .*401/);
     assert.doesNotMatch(detail, /s3cr3t/);
   });
 
-  test('without the rights that discovery takes is refused, with what is missing', async () => {
+  test('a login to a cluster without the rights that discovery takes is refused, with what is missing', async () => {
     const { body } = await admin.request({
       method: 'POST',
       path: '/api/v1/namespaces/default/serviceaccounts/default/token',
@@ -125,11 +125,11 @@ describe('a login to a cluster', () => {
     ['nonsense', () => ': : :'],
     ['nothing', () => ''],
   ] as const)
-    test(`with ${what} in the kubeconfig is not tried at all`, async () => {
+    test(`a login to a cluster with ${what} in the kubeconfig is not tried at all`, async () => {
       assert.match(await refusal(change(kubeconfig)), /^SecretInvalid /);
     });
 
-  test('that cannot be tried names the key of the Secret, and a remedy that helps there', async () => {
+  test('a login to a cluster that cannot be tried names the key of the Secret, and a remedy that helps there', async () => {
     const none = kubeconfig.replace('"current-context":"remote",', '');
     assert.match(
       await refusal(none),

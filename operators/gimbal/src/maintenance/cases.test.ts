@@ -10,7 +10,7 @@ import { away, type Played, play } from './shift.test-support.ts';
 const kinds = new Map(routeKinds().map((routes) => [routes.id, routes]));
 const kindOf = (id: string) => kinds.get(id) as RouteKind;
 
-/** What is written of a weight: `_` is none. */
+/** The written weight; `_` means none. */
 type Weight = number | '_';
 
 function proxy(services: Record<string, Weight | object>, more: object = {}): KubeObject {
@@ -269,7 +269,7 @@ describe('maintenance of one route', () => {
     { what: 'a sole service', id: 'http-route', route: httpRoute({ 'x-a': 5 }), drained: true, message: /500/ },
   ];
   for (const { what, id, route, drained, message } of PLANES)
-    test(`without capacity: ${what} at weight 0, as ${id} takes it`, () => {
+    test(`a route without capacity has ${what} at weight 0, as ${id} takes it`, () => {
       const { shift } = play(kindOf(id), play(kindOf(id), { route }, X), X);
       const report = shift.reports.get('x');
       assert.equal(report?.isDrained, drained);
@@ -277,7 +277,7 @@ describe('maintenance of one route', () => {
       assert.match(report?.blocked[0]?.message ?? '', message);
     });
 
-  test('without capacity filters mirror nothing either, and the same as before when it is back', () => {
+  test('filters of a route without capacity mirror nothing, and mirror the same as before when it is back', () => {
     const filter = (percent?: number) => ({
       type: 'RequestMirror',
       requestMirror: { backendRef: { name: 'x-b', port: 80 }, ...(percent === undefined ? {} : { percent }) },

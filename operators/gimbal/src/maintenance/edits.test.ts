@@ -1,5 +1,5 @@
-// Users edit routes while a backend is in maintenance. When it is over, the route is what the same edits would have built from
-// it without maintenance; where that cannot be known, nothing is restored and the route is reported.
+// Users edit routes while a backend is in maintenance. Afterwards the route must equal the original route with the same edits. Where that
+// cannot be known, nothing is restored and the route is reported.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { KubeObject } from '@capstan/kube';
@@ -214,7 +214,7 @@ describe('weights return as they were meant, after an edit of', () => {
 describe('a drained service that was renamed within its backend resumes with its weight', () => {
   for (const shape of ['proxy', 'gateway'] as const)
     for (const isSeen of [true, false])
-      test(`in a route of the kind ${shape}, ${isSeen ? 'seen by the operator' : 'while the operator is away'}`, () => {
+      test(`a drained service that was renamed within its backend resumes with its weight in a route of the kind ${shape}, ${isSeen ? 'seen by the operator' : 'while the operator is away'}`, () => {
         const before = [
           { match: '/', services: [service('x-a', 40), service('y-a', 60)] },
           { match: '/b', services: [service('local-l', 5), service('x-b'), service('y-a', 9, 443)] },

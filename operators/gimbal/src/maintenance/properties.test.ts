@@ -130,7 +130,7 @@ describe('whatever the route, and whichever backend is in maintenance', () => {
     );
   });
 
-  test('what users write meanwhile is what they find when all are back', () => {
+  test('the edits of users during maintenance are in the route when all backends are back', () => {
     const step = fc.oneof(
       leavings.map((left) => ({ left })),
       fc.record({ at: fc.nat(50), value: weight }).map((edit) => ({ edit })),
@@ -152,7 +152,7 @@ describe('whatever the route, and whichever backend is in maintenance', () => {
           const target = entries[one.edit.at % Math.max(1, entries.length)];
           // A mirror that is drained looks like a service: its percentage is another matter.
           if (target === undefined || target.fields['mirror'] !== undefined) continue;
-          // Writing what stands there already is no edit that anybody could see.
+          // Writing the present value is an edit that no one can see.
           if (target.fields['weight'] === one.edit.value) continue;
           meant = setField(meant, `${target.path}/weight`, one.edit.value) as KubeObject;
           const edited = setField(played.route, `${target.path}/weight`, one.edit.value) as KubeObject;

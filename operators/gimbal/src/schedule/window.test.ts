@@ -26,7 +26,7 @@ describe('a window', () => {
 
 describe('changed credentials are due', () => {
   const window = '0 2 * * 6/3h';
-  test('at once when nothing says otherwise', () => {
+  test('changed credentials are due at once without a schedule', () => {
     assert.equal(at('2026-11-16T00:00Z', undefined).shown, 'now');
     assert.equal(at('2026-11-16T00:00Z', { secret: 'next' }).shown, 'now');
   });
@@ -44,11 +44,11 @@ describe('changed credentials are due', () => {
     assert.equal(at('2026-11-21T05:00Z', { window }).shown, '2026-11-28T02:00');
     assert.ok(at('2026-11-21T01:59Z', { window }).wakesAt.includes(Date.parse('2026-11-21T02:00Z')));
   });
-  test('in the window of the time zone', () => {
+  test('changed credentials are due in the window of the time zone', () => {
     assert.equal(at('2026-11-21T00:30Z', { window, timeZone: 'Europe/Berlin' }).shown, '2026-11-21T01:00');
     assert.equal(at('2026-11-21T01:00Z', { window, timeZone: 'Europe/Berlin' }).shown, 'now');
   });
-  test('in the first window that is open after their time', () => {
+  test('changed credentials are due in the first window that is open after their time', () => {
     const inside = { window, notBefore: '2026-11-21T04:00:00Z' };
     assert.equal(at('2026-11-16T00:00Z', inside).shown, '2026-11-21T04:00');
     assert.equal(at('2026-11-21T03:00Z', inside).shown, '2026-11-21T04:00');

@@ -100,14 +100,14 @@ describe('discovery from a cluster', () => {
       assert.deepEqual(await discovered(local.client, 'west'), ['team-a/west-web']);
     }));
 
-  it('of two clusters that discover each other ends', () =>
+  it('discovery of two clusters by each other ends', () =>
     staged(async ({ remote, local, start, settle, clock }) => {
       await namespace(local.client, 'team');
       await namespace(remote.client, 'team');
       await remoteService(remote.client, 'team/web', ['10.0.0.1']);
       await remoteService(local.client, 'team/api', ['10.0.1.1']);
       const there = start({ backend: 'east' });
-      // The other direction: from what is local here into what is remote here.
+      // The other direction: from the local cluster into the remote one.
       const back = start({ backend: 'home', remote: local, localTransport: () => remote.transport() });
       await settle();
       assert.deepEqual(await discovered(local.client, 'east'), ['team/east-web']);

@@ -258,7 +258,7 @@ describe('a cloud with errors', () => {
       ));
   }
 
-  it('that refuses the members of one project: it is reported and stays as it was, and the others go on', () =>
+  it('a cloud that refuses the members of one project: it is reported and stays as it was, and the others go on', () =>
     staged(
       async ({ clock, cloud, local, metrics, discoverer }) => {
         const detail = { faultstring: 'Policy does not allow' };
@@ -286,7 +286,7 @@ describe('a cloud with errors', () => {
       },
     ));
 
-  it('that no longer lists all projects: load balancers stay in the namespaces that they had', () =>
+  it('a cloud that no longer lists all projects: load balancers stay in the namespaces that they had', () =>
     staged(
       async ({ clock, cloud, local }) => {
         const own = { projects: cloud.projects.slice(1), links: { next: null } };
@@ -303,7 +303,7 @@ describe('a cloud with errors', () => {
       },
     ));
 
-  it('that refuses the members of one project from the start: what was discovered by the process before stays', () =>
+  it('a cloud that refuses the members of one project from the start keeps the objects of an earlier process', () =>
     staged(
       async (stage) => {
         const { clock, cloud, local, metrics } = stage;
@@ -325,7 +325,7 @@ describe('a cloud with errors', () => {
       },
     ));
 
-  it('whose password was changed is reported without the password', () =>
+  it('a cloud whose password was changed is reported without the password', () =>
     staged(
       async ({ clock, cloud, metrics, local }) => {
         cloud.settings.password = 'another';
@@ -338,7 +338,7 @@ describe('a cloud with errors', () => {
       (cloud) => cloud.add(LB, 'p1', ['10.0.0.5']),
     ));
 
-  it('whose project is no namespace, and a load balancer in ERROR', () =>
+  it('a cloud whose project is no namespace is reported, and so is a load balancer in ERROR', () =>
     staged(
       async ({ metrics, local }) => {
         assert.equal(metric(metrics, 'gimbal_discoverer_problems', { type: 'InvalidNamespace' }), 1);
@@ -352,7 +352,7 @@ describe('a cloud with errors', () => {
       },
     ));
 
-  it('that lists nothing all of a sudden keeps everything for two further cycles (D14)', () =>
+  it('a cloud that lists nothing all of a sudden keeps everything for two further cycles (D14)', () =>
     staged(
       async ({ clock, cloud, local, metrics }) => {
         const all = cloud.balancers.splice(0);

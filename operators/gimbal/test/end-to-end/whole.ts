@@ -55,7 +55,7 @@ export function playWhole(title: string, skip: string | false, start: (folder: s
       assert.match(output, /^east\s+gimbal-discovery\s+kubernetes\s+Running\s+2\s+\d+s ago\s+-$/m);
     });
 
-    test('what changes there changes here', async () => {
+    test('a change in the remote cluster is a change here', async () => {
       await setAddresses(world, ['10.1.0.1', '10.1.0.9']);
       await until(async () => assert.deepEqual(await addresses(world, 'east-web'), ['10.1.0.1', '10.1.0.9']));
     });
@@ -98,7 +98,7 @@ export function playWhole(title: string, skip: string | false, start: (folder: s
       assert.equal(first.code, 0, first.output);
       await boundSecret(world, 'east-b');
       const rotating = gimbal(world, 'rotate', 'east', '--secret', 'east-b', '--now', '--wait');
-      // What happens there meanwhile is not missed.
+      // The changes that happen there meanwhile are not missed.
       let slowest = 0;
       let last = 10;
       for (let isOver = false; !isOver; ) {

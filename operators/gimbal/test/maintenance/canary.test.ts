@@ -30,7 +30,7 @@ const pair = (main: string, canary: string, more: Record<string, string> = {}) =
 const drained = { status: 'True', reason: 'Drained' };
 
 describe('case 16: a canary', () => {
-  test('in maintenance takes nothing, and its part again afterwards', () =>
+  test('a canary in maintenance takes nothing, and its part again afterwards', () =>
     played(pair('y-b', 'x-a'), async (stage) => {
       const before = await stage.client.get(Ingress, ref('canary'));
       stage.transport.clear();
@@ -62,7 +62,7 @@ describe('case 16: a canary', () => {
       assert.equal(await weight(stage), '1000');
     }));
 
-  test('that leaves together with the other stays as it is, and both are reported', () =>
+  test('a canary that leaves together with the other stays as it is, and both are reported', () =>
     played(pair('x-a', 'x-b'), async (stage) => {
       await stage.setStatus('x', 'Maintenance');
       assert.equal(await weight(stage), '20');
@@ -77,7 +77,7 @@ describe('case 16: a canary', () => {
       );
     }));
 
-  test('that comes or goes during maintenance is taken into account', () =>
+  test('a canary that comes or goes during maintenance is taken into account', () =>
     played({ objects: [ingress('main', 'x-a')] }, async (stage) => {
       await stage.setStatus('x', 'Maintenance');
       assert.deepEqual(condition(await stage.backend(), 'Drained'), { status: 'False', reason: 'NoWeights' });

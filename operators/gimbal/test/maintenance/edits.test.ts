@@ -1,4 +1,4 @@
-// Edits between a drain and its end, on a cluster: what cannot be restored is on the backend and in an Event.
+// Edits between a drain and its end, on a cluster: a weight that cannot be restored is reported on the backend and in an Event.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DiscoveryBackend } from '../../src/index.ts';
@@ -8,7 +8,7 @@ import { condition, HTTPProxy, played, proxy, ref, stateOn } from './fixtures.ts
 const scene = { objects: [proxy('r', { 'x-a': 40, 'y-b': 60 })] };
 
 describe('an edit while the backend is drained', () => {
-  test('of a port loses no weight', () =>
+  test('an edit of a port while the backend is drained loses no weight', () =>
     played(scene, async (stage) => {
       await stage.setStatus('x', 'Maintenance');
       await stage.edit(({ routes }) => {
@@ -19,7 +19,7 @@ describe('an edit while the backend is drained', () => {
       assert.equal(stateOn(await stage.route()), undefined);
     }));
 
-  test('that renames the drained service within its backend resumes it with its weight, also after a restart', () =>
+  test('an edit that renames the drained service within its backend resumes it with its weight, also after a restart', () =>
     played(scene, async (stage) => {
       const rename = (name: string) =>
         stage.edit(({ routes }) => {
@@ -37,7 +37,7 @@ describe('an edit while the backend is drained', () => {
       assert.equal(stateOn(await stage.route()), undefined);
     }));
 
-  test('that leads the drained service to another backend is reported until its weight is set', () =>
+  test('an edit that leads the drained service to another backend is reported until its weight is set', () =>
     played(scene, async (stage) => {
       await stage.setStatus('x', 'Maintenance');
       await stage.edit(({ routes }) => {
@@ -65,7 +65,7 @@ describe('an edit while the backend is drained', () => {
       assert.equal(stateOn(await stage.route()), undefined);
     }));
 
-  test('that removes our annotations while the operator is down loses no weight', () =>
+  test('an edit that removes our annotations while the operator is down loses no weight', () =>
     played(scene, async (stage) => {
       await stage.setStatus('x', 'Maintenance');
       await stage.clock.advance(10_000);

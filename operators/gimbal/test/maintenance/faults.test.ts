@@ -1,4 +1,4 @@
-// What goes wrong around a drain: crashes, conflicts, kinds that are not there, and the end of the backend itself.
+// Faults around a drain: crashes, conflicts, kinds that are not served, and the deletion of the backend itself.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CustomResourceDefinition, Ingress, isConflict, type KubeObject, Service, silentLogger } from '@capstan/kube';
@@ -170,7 +170,7 @@ describe('kinds of routes', () => {
         assert.deepEqual(await stage.weights('r', kind), [3, 4]);
       }));
 
-  test('that are taken away take their routes along, and the drain goes on', () =>
+  test('kinds of routes that are taken away take their routes along, and the drain goes on', () =>
     played(
       {
         objects: [proxy('r', { 'x-a': 1, 'y-b': 1 }), httpRoute('h', { 'x-a': 1, 'y-b': 1 })],
@@ -238,7 +238,7 @@ describe('case 27: a backend that is deleted', () => {
     } as KubeObject;
   };
 
-  test('in maintenance takes its entries along, and leaves the others as their users wrote them', () =>
+  test('a backend that is deleted in maintenance takes its entries along, and leaves the others as their users wrote them', () =>
     played({ ...held, objects: [proxy('r', { 'x-a': 50, 'y-b': '_', 'z-c': '_' })] }, async (stage) => {
       await stage.setStatus('x', 'Maintenance');
       assert.deepEqual(await stage.weights(), [0, 1, 1]);
@@ -332,7 +332,7 @@ describe('case 27: a backend that is deleted', () => {
         reads: maintenance.reconcilers.flatMap(({ reads }) => reads),
         finalizer: FINALIZER,
         reconcile({ object, read }) {
-          // What there is to read is known before it counts.
+          // The inputs are read before the result counts.
           maintenance.areRoutesClear(read, object.metadata.name ?? '');
           return plan({ held: true });
         },

@@ -1,4 +1,4 @@
-// Commands that wait, on a cluster with the operator: what they say, and how they end.
+// Commands that wait, on a cluster with the operator: their output, and their end.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Service } from '@capstan/kube';
@@ -105,7 +105,7 @@ test('a return that cannot restore a weight says so and ends with another code',
     assert.match(lines.at(-1) ?? '', /HTTPProxy default\/shop: .* the weight before maintenance was 60, now it is 0/);
   }));
 
-test('without waiting they end at once', () =>
+test('commands that do not wait end at once', () =>
   played({ given }, async (stage) => {
     const east = await found(stage);
     assert.equal((await ran(stage, (context) => drainBackend(east, context, { waitMs: undefined }))).code, 0);

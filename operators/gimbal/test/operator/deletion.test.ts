@@ -1,4 +1,4 @@
-// A backend that is deleted: its discoverer first, then references, then what was discovered; and nothing of anybody else.
+// A backend that is deleted: its discoverer goes first, then references, then the discovered objects. Objects of other owners stay.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -115,7 +115,7 @@ describe('a backend that is deleted', () => {
       assert.deepEqual(await servicesOf(client), ['copy', 'east-mine', 'west-web']);
     }));
 
-  test('in maintenance takes its references along, and the bookkeeping too', () =>
+  test('a backend that is deleted in maintenance takes its references along, and the bookkeeping too', () =>
     played({ given }, async (stage) => {
       const { client } = stage;
       await stage.edit({ clusterStatus: 'Maintenance' });
@@ -127,7 +127,7 @@ describe('a backend that is deleted', () => {
       assert.equal(annotations['gimbal.heptio.com/maintenance'], undefined);
     }));
 
-  test('as an orphan leaves routes and services, with their weights', () =>
+  test('a backend that is deleted as an orphan leaves routes and services, with their weights', () =>
     played({ given, spec: { deletionPolicy: 'Orphan', clusterStatus: 'Maintenance' } }, async (stage) => {
       const { client } = stage;
       await client.delete(DiscoveryBackend, ref('east'));
@@ -138,7 +138,7 @@ describe('a backend that is deleted', () => {
       assert.equal(await stage.deployment(), undefined);
     }));
 
-  test('by force leaves everything but its discoverer', () =>
+  test('a backend that is deleted by force leaves everything but its discoverer', () =>
     played({ given }, async (stage) => {
       const { client } = stage;
       await stage.annotate({ 'gimbal.heptio.com/force-delete': 'true' });

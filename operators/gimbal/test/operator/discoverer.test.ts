@@ -1,4 +1,4 @@
-// A backend becomes a running discoverer, with what it needs and no more.
+// A backend becomes a running discoverer with exactly the objects that it needs.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -138,7 +138,7 @@ describe('a backend with credentials that work', () => {
     }));
 
   for (const written of [Discoverer, Discovery])
-    test(`that is written as a ${written.kind} has the same, and owns it under that kind`, () =>
+    test(`a backend that is written as a ${written.kind} has the same, and owns it under that kind`, () =>
       played({}, async (stage) => {
         const { client } = stage;
         await client.create(Secret, secretOf('west-kubecfg', FIRST));
@@ -156,7 +156,7 @@ describe('a backend with credentials that work', () => {
 });
 
 describe('a change of the backend', () => {
-  test('that concerns the discoverer is one write to its Deployment', () =>
+  test('a change of the backend that concerns the discoverer is one write to its Deployment', () =>
     played({}, async (stage) => {
       stage.transport.clear();
       await stage.edit({ debug: true });
@@ -165,7 +165,7 @@ describe('a change of the backend', () => {
       assert.deepEqual(stage.remote.logins, [FIRST]);
     }));
 
-  test('of its state does not touch the discoverer', () =>
+  test('a change of the state of the backend does not touch the discoverer', () =>
     played({}, async (stage) => {
       stage.transport.clear();
       await stage.edit({ clusterStatus: 'Maintenance' });
@@ -174,7 +174,7 @@ describe('a change of the backend', () => {
       assert.equal((await stage.backend()).status?.phase, 'Maintenance');
     }));
 
-  test('that cannot be understood changes nothing', () =>
+  test('a change of the backend that cannot be understood changes nothing', () =>
     played({}, async (stage) => {
       stage.transport.clear();
       await stage.edit({ refreshInterval: 'soon' });
@@ -183,7 +183,7 @@ describe('a change of the backend', () => {
       assert.ok(stage.reported.includes('InvalidSpec'));
     }));
 
-  test('of its address is tried out first', () =>
+  test('a change of the address of the backend is tried out first', () =>
     played({}, async (stage) => {
       await stage.edit({ endpoint: 'https://10.0.0.1:6443' });
       assert.deepEqual(stage.remote.logins, [FIRST, `${FIRST} at https://10.0.0.1:6443`]);
@@ -252,7 +252,7 @@ describe('a discoverer that does not run', () => {
     }));
 });
 
-test('what the discoverer reports is in the list of errors, and goes when it is over', () =>
+test('an error that the discoverer reports is in the list of errors, and goes when it is over', () =>
   played({}, async (stage) => {
     await stage.rollOut();
     const error = {

@@ -105,7 +105,7 @@ describe('a Secret that changes in place', () => {
       assert.equal(await stage.mounted(), SECOND);
     }));
 
-  test('in keys that are no credentials, or in its labels, changes nothing', () =>
+  test('a Secret whose labels or other keys change in place changes nothing', () =>
     played({}, async (stage) => {
       stage.transport.clear();
       await stage.secret('east-kubecfg', FIRST, { note: 'by Ann' });
@@ -115,7 +115,7 @@ describe('a Secret that changes in place', () => {
       assert.deepEqual(stage.remote.logins, [FIRST]);
     }));
 
-  test('in a burst of edits is one change', () =>
+  test('a burst of edits of a Secret is one change', () =>
     played({}, async (stage) => {
       stage.transport.clear();
       const { client, clock } = stage;
@@ -229,7 +229,7 @@ describe('a change that is scheduled', () => {
   const at = (ms: number, stage: { clock: { now(): number } }) => new Date(stage.clock.now() + ms).toISOString();
   const HOUR = 3_600_000;
 
-  test('by notBefore is verified at once, and again when it comes into force', () =>
+  test('a change that is scheduled by notBefore is verified at once, and again when it comes into force', () =>
     played({}, async (stage) => {
       await stage.secret('next', SECOND);
       const notBefore = at(HOUR, stage);
@@ -272,7 +272,7 @@ describe('a change that is scheduled', () => {
       assert.deepEqual(await stage.conditions('CredentialsValid'), ['False RotationFailed']);
     }));
 
-  test('by a window waits for it, for a change in place too', () =>
+  test('a change that is scheduled by a window waits for it, for a change in place too', () =>
     played({}, async (stage) => {
       const start = new Date(stage.clock.now() + HOUR / 2);
       await stage.edit({ rotation: { window: `${start.getUTCMinutes()} ${start.getUTCHours()} * * */1h` } });

@@ -5,7 +5,7 @@ import { DEFAULT_SETTINGS, settingsOf } from '../settings.ts';
 import { FLAGS } from './flags.ts';
 
 describe('flags of the operator', () => {
-  test('become settings', () => {
+  test('set the settings of the operator', () => {
     assert.deepEqual(settingsOf(parseFlags(FLAGS, {})), DEFAULT_SETTINGS);
     const given = { image: ['x:1'], 'quiet-period': ['1.5s'], 'cluster-domain': ['k8s.example'] };
     assert.deepEqual(settingsOf(parseFlags(FLAGS, given)), {

@@ -30,7 +30,7 @@ const configuration = (more: object = {}) => ({
 const withCluster = (more: object) => configuration({ virtualClusters: [cluster(more)] });
 const withGateway = (gateway: object) => withCluster({ gateways: [gateway] });
 
-describe('a configuration that the proxy takes', () => {
+describe('a valid configuration', () => {
   const cases: Record<string, unknown> = {
     'with one cluster by ports': configuration(),
     'with one cluster by host name': withGateway(sniGateway()),
@@ -85,7 +85,7 @@ describe('a configuration that the proxy takes', () => {
     test(name, () => assert.deepEqual(validateConfiguration(value), []));
 });
 
-describe('a configuration that the proxy refuses', () => {
+describe('an invalid configuration', () => {
   const other = cluster({ name: 'two' });
   const cases: [name: string, value: unknown, path: string, problem: RegExp][] = [
     ['no object', 'text', '.', /object/],

@@ -7,7 +7,7 @@ import { itemLines, yamlLines } from './yaml-text.ts';
 const json = () => fc.jsonValue({ maxDepth: 4 }).filter((value) => typeof value === 'object' && value !== null);
 
 describe('YAML text', () => {
-  test('reads back as what was written', () => {
+  test('reads back as the value that was written', () => {
     fc.assert(
       fc.property(json(), (value) =>
         assert.deepEqual(
@@ -18,7 +18,7 @@ describe('YAML text', () => {
     );
   });
 
-  test('of an item reads back as an item', () => {
+  test('YAML text of a list item reads back as a list item', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) =>
         assert.deepEqual(parse(itemLines(value, '  ').join('\n')), [JSON.parse(JSON.stringify(value))]),
@@ -26,7 +26,7 @@ describe('YAML text', () => {
     );
   });
 
-  test('of equal content is equal, in whatever order its fields came', () => {
+  test('is the same for the same content in any field order', () => {
     const reversed = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(reversed);
       if (typeof value !== 'object' || value === null) return value;
@@ -36,7 +36,7 @@ describe('YAML text', () => {
     fc.assert(fc.property(json(), (value) => assert.deepEqual(yamlLines(reversed(value)), yamlLines(value))));
   });
 
-  test('escapes what older YAML takes for the end of a line, or refuses', () => {
+  test('escapes characters that older YAML refuses or treats as the end of a line', () => {
     const [line = ''] = yamlLines({ text: 'a\u2028b\u0085c\u009f\ufeff\n' });
     assert.equal(line, String.raw`text: "a\u2028b\u0085c\u009f\ufeff\n"`);
     assert.deepEqual(parse(line), { text: 'a\u2028b\u0085c\u009f\ufeff\n' });

@@ -53,7 +53,7 @@ describe('an aggregate hash', () => {
     );
   });
 
-  test('says the same under a new key, however deep the secret lies', () => {
+  test('counts as equal under a new key, however deep the secret lies', () => {
     const tree = (key: string, plain: string) =>
       combineHashes('top', [
         {
@@ -76,7 +76,7 @@ describe('an aggregate hash', () => {
     );
   });
 
-  test('is shortened so that two that differ only in the keyed part do not look the same', () => {
+  test('has a short form for messages, which also differs if only the keyed part differs', () => {
     assert.equal(reportedHash('v1.0123456789abcdef0123'), '0123456789ab');
     assert.equal(reportedHash('v1.0123456789abcdef0123.k.fedcba98765'), '0123456789ab.fedcba98');
   });

@@ -54,7 +54,7 @@ describe('a placeholder', () => {
     });
   }
 
-  test('in a key stays what it is', () => {
+  test('a placeholder in a key stays as it is', () => {
     const { config, references } = interpolate({ '${secret:a:b}': 1 }, () => 'no');
     assert.deepEqual([config, references], [{ '${secret:a:b}': 1 }, []]);
   });

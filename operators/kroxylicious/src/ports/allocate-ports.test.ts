@@ -11,7 +11,7 @@ const numbers = ({ bootstrap, nodes, count }: PortBlock) => [
 ];
 
 describe('ports', () => {
-  test('are given out in a row from 9292 on', () => {
+  test('are consecutive from 9292 on', () => {
     const { ports } = allocatePorts([request('a'), request('b', 1)], NOTHING);
     assert.deepEqual(ports, {
       a: { bootstrap: 9292, nodes: 9293, count: 3 },
@@ -19,13 +19,13 @@ describe('ports', () => {
     });
   });
 
-  test('stay when clusters come and go', () => {
+  test('stay the same when clusters come and go', () => {
     const first = allocatePorts([request('a'), request('b'), request('c')], NOTHING);
     const second = allocatePorts([request('0'), request('c')], first);
     assert.deepEqual(second.ports['c'], first.ports['c']);
   });
 
-  test('that were freed are not given to the next one', () => {
+  test('ports that were freed are not given to the next cluster', () => {
     const first = allocatePorts([request('a'), request('b')], NOTHING);
     const second = allocatePorts([request('b'), request('c')], first);
     assert.equal(second.ports['c']?.bootstrap, 9300);
@@ -33,7 +33,7 @@ describe('ports', () => {
     assert.equal(full.ports['d']?.bootstrap, 9292);
   });
 
-  test('of a cluster with more nodes: the bootstrap port stays', () => {
+  test('keep the bootstrap port when the cluster gets more nodes', () => {
     const first = allocatePorts([request('a'), request('b')], NOTHING);
     const last = allocatePorts([request('a'), request('b', 5)], first);
     assert.deepEqual(last.ports['b'], { bootstrap: 9296, nodes: 9297, count: 5 });
@@ -48,7 +48,7 @@ describe('ports', () => {
     assert.deepEqual(allocatePorts([{ name: 'a', nodes: undefined }], NOTHING).ports, {});
   });
 
-  test('that two users have fixed go to the first, and the conflict is reported on the other', () => {
+  test('ports that two users fixed go to the first, and the conflict is reported on the other', () => {
     const { ports, refused } = allocatePorts(
       [
         { name: 'a', nodes: 3, fixed: 10_000 },
@@ -64,11 +64,11 @@ describe('ports', () => {
     );
   });
 
-  test('that run out are refused in words', () => {
+  test('ports that run out are refused with a message', () => {
     assert.match(allocatePorts([request('a', 60_000)], NOTHING).refused['a'] ?? '', /no 60001 ports in a row/);
   });
 
-  test('never overlap, and stay from one step to the next, whatever comes and goes', () => {
+  test('never overlap and never change, whatever clusters come and go', () => {
     const step = fc.uniqueArray(
       fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), nodes: fc.integer({ min: 1, max: 9 }) }),
       { selector: ({ name }) => name },
@@ -80,7 +80,7 @@ describe('ports', () => {
           const planned = allocatePorts(requests, memory, [9190, 9291]);
           const all = Object.values(planned.ports).flatMap(numbers);
           assert.equal(new Set(all).size, all.length);
-          // Those that are gone are remembered while their ports are free, for when they come back.
+          // Clusters that are gone keep an entry while their ports are free, in case they come back.
           const names = new Set([...Object.keys(memory.ports), ...requests.map(({ name }) => name)]);
           assert.ok(requests.every(({ name }) => planned.ports[name] !== undefined));
           assert.ok(Object.keys(planned.ports).every((name) => names.has(name)));

@@ -32,7 +32,7 @@ const STACK = [
 ].join('\n');
 
 describe('the problem of a pod', () => {
-  test('is the innermost cause of a proxy that ended, the same between two attempts and during one', () => {
+  test('is the innermost cause of a proxy that ended, between two attempts and during one', () => {
     const text = "pod p-1 ended with code 1: com.example.UnknownPlugin: no plugin 'Nonsense'";
     for (const state of [{ waiting: { reason: 'CrashLoopBackOff' } }, { running: {} }])
       assert.deepEqual(podProblemOf(pod(container({ state, lastState: ended(STACK) }))), { cluster: 'orders', text });
@@ -48,14 +48,14 @@ describe('the problem of a pod', () => {
     assert.equal(podProblemOf(pod(container({ lastState: ended() })))?.text, 'pod p-1 ended with code 1; see its log');
   });
 
-  test('is an image, a volume or a node that is not there', () => {
+  test('is a missing image, volume or node', () => {
     const waiting = { reason: 'ErrImagePull', message: 'not found' };
     assert.equal(podProblemOf(pod(container({ state: { waiting } })))?.text, 'pod p-1 waits: ErrImagePull: not found');
     const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes' }];
     assert.equal(podProblemOf({ ...pod(), status: { conditions } })?.text, 'pod p-1 cannot be scheduled: 0/3 nodes');
   });
 
-  test('is none while it starts, when it is ready whatever happened before, and when it goes', () => {
+  test('is undefined while the pod starts, when it is ready and when it is deleted', () => {
     assert.equal(podProblemOf(pod()), undefined);
     assert.equal(podProblemOf(pod(container({ state: { waiting: { reason: 'ContainerCreating' } } }))), undefined);
     assert.equal(podProblemOf(pod(container({ ready: true, lastState: ended(STACK) }))), undefined);

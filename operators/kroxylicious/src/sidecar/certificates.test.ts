@@ -8,13 +8,13 @@ const DAY = 24 * 60 * 60 * 1000;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const dnsNames = ['webhook', 'webhook.system.svc'];
 
-/** The Secret through time: what the runtime does with a minter, and what the server trusts. */
+/** The Secret over time: the actions of the runtime for a minter, and the certificates that the server trusts. */
 class Life {
   now = START;
   secret: Secret | undefined;
   trusted: readonly string[] | undefined;
 
-  /** Looks once, as the runtime does when time or an input changed; whether something was created. */
+  /** Checks once, as the runtime does when time passes or an input changes. Returns whether a certificate was created. */
   async check(names: readonly string[] = dnsNames): Promise<boolean> {
     const inputs = { dnsNames: names, ...(this.trusted && { trusted: this.trusted }) };
     const reached = (instant: number | string) => this.now >= new Date(instant).getTime();
@@ -25,7 +25,7 @@ class Life {
     return true;
   }
 
-  /** The registration gets what the Secret holds. */
+  /** Copies the content of the Secret to the registration of the webhook. */
   register(): void {
     this.trusted = fingerprintsIn(caBundleOf(this.secret) ?? '');
   }
@@ -38,7 +38,7 @@ class Life {
     return new X509Certificate(this.text('tls.crt'));
   }
 
-  /** Whether a server with this bundle takes the certificate that is served. */
+  /** Returns whether a server with this bundle accepts the certificate that is served. */
   isAccepted(): boolean {
     const bundle = this.text('ca.crt').match(/-----BEGIN[^-]+-----[^-]+-----END CERTIFICATE-----/g) ?? [];
     return bundle
@@ -56,7 +56,7 @@ async function begun(): Promise<Life> {
 }
 
 describe('the certificate of the webhook', () => {
-  test('is made once, and stays until two thirds of its life are over', async () => {
+  test('is created once, and stays until two thirds of its lifetime are over', async () => {
     const life = await begun();
     const first = life.certificate.fingerprint256;
     life.now += 240 * DAY;
@@ -70,7 +70,7 @@ describe('the certificate of the webhook', () => {
     assert.equal(await life.check(), false);
   });
 
-  test('is made again for other names, and where it cannot be read', async () => {
+  test('is recreated for other names, and if it cannot be read', async () => {
     const life = await begun();
     assert.equal(await life.check(['other', 'webhook']), true);
     assert.ok(life.certificate.checkHost('other'));
@@ -85,10 +85,10 @@ describe('the certificate of the webhook', () => {
     }
   });
 
-  test('of a new authority is served once the server trusts that: the one that is served is always accepted', async () => {
+  test('the certificate of the webhook of a new authority is served only once the server trusts that authority', async () => {
     const life = await begun();
     const [first] = life.trusted ?? [];
-    // Ten years in steps of a month; the registration follows some looks later, as an operator that is slow or away.
+    // Simulate ten years in steps of a month. The registration follows some checks later, as with a slow or absent operator.
     for (let month = 0; month < 130; month++) {
       life.now += 30 * DAY;
       while (await life.check()) assert.ok(life.isAccepted(), `month ${month}`);
@@ -104,7 +104,7 @@ describe('the certificate of the webhook', () => {
     assert.ok((life.trusted?.length ?? 0) <= 2);
   });
 
-  test('has the form that PEM files of a server have: a key in PKCS #8, and no key of the authority beside it', async () => {
+  test('has the PEM form that servers need: a PKCS #8 key, without the key of the authority', async () => {
     const life = await begun();
     assert.match(life.text('tls.key'), /^-----BEGIN PRIVATE KEY-----/);
     assert.equal(life.text('tls.crt').match(/BEGIN CERTIFICATE/g)?.length, 1);

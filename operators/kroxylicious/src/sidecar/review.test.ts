@@ -90,7 +90,7 @@ describe('a pod of a namespace with one config', () => {
       [['plugin-mine-copy', 'cp /plugins/*.jar /dest/']],
     );
     const between = options([config('demo', { plugins })], { features: clusterFeatures({ major: '1', minor: '31' }) });
-    // Both: a list that is added a second time would replace the first.
+    // A second patch that adds the whole list would replace the first one, so both containers must be in it.
     assert.deepEqual(
       result(pod(), between).spec?.initContainers?.map(({ name }) => name),
       ['plugin-mine-copy', 'kroxylicious-proxy'],
@@ -103,7 +103,7 @@ describe('a pod of a namespace with one config', () => {
     assert.equal(sidecarOf(now)?.volumeMounts?.at(-1)?.subPath, 'plugins');
   });
 
-  test('is pointed to the proxy, whatever its variable was before', () => {
+  test('gets the address of the proxy in its variable, whatever the variable was before', () => {
     const env = [
       { name: 'A', value: 'b' },
       { name: 'KAFKA_BOOTSTRAP_SERVERS', valueFrom: { configMapKeyRef: { name: 'kafka', key: 'servers' } } },
@@ -124,7 +124,7 @@ describe('a pod of a namespace with one config', () => {
     assert.deepEqual(left.spec?.containers, containers);
   });
 
-  test('keeps its own annotations, volumes and init containers; a configuration of its own does not count', () => {
+  test('keeps its own annotations, volumes and init containers, and loses a proxy configuration of its own', () => {
     const given = result(
       pod({
         metadata: { annotations: { 'a.b/c~d': 'e', [PROXY_CONFIG_ANNOTATION]: 'evil: true' } },
@@ -153,7 +153,7 @@ describe('a pod of a namespace with one config', () => {
     );
   });
 
-  test('has Secrets of filters and trusted certificates as files, under names that fit', () => {
+  test('has Secrets of filters and trusted certificates as files, with valid names', () => {
     const long = 'a'.repeat(63);
     const tls = { targetClusterTls: { trustAnchorSecretRef: { name: 'ca', key: 'ca.crt' } } };
     const given = result(
@@ -182,7 +182,7 @@ describe('a pod of a namespace with one config', () => {
     for (const { name } of given.spec?.volumes ?? []) assert.match(name, /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
   });
 
-  test('is left alone when the server asks again, but for containers that came meanwhile', () => {
+  test('is left alone in a second review, except for containers that were added meanwhile', () => {
     const reviewed = options([config('demo')]);
     const once = result(pod(), reviewed);
     assert.equal(ask(once, reviewed).patch, undefined);
@@ -195,7 +195,7 @@ describe('a pod of a namespace with one config', () => {
     assert.equal(twice.metadata.labels?.[SKIPPED_LABEL], undefined);
   });
 
-  test('is warned of ports that two containers would listen on', () => {
+  test('gets a warning about ports on which two containers would listen', () => {
     const containers = [{ name: 'app', image: 'i', ports: [{ containerPort: 9094 }, { containerPort: 80 }] }];
     const { warnings } = ask(pod({ spec: { containers, hostNetwork: true } }), options([config('demo')]));
     assert.equal(warnings?.length, 2);
@@ -217,7 +217,7 @@ describe('a pod that gets no sidecar', () => {
     ['because the config cannot be used', pod(), [config('a', bad)], 'invalid-KroxyliciousSidecarConfig'],
   ];
   for (const [why, given, configs, reason] of cases)
-    test(`${why} is labelled, and refused where the administrator wants that`, () => {
+    test(`${why} gets a label, and is refused if the administrator wants that`, () => {
       const label = result(given, options(configs)).metadata.labels?.[SKIPPED_LABEL];
       assert.equal(label, reason);
       const { allowed, status } = ask(given, options(configs, { denyUninjected: true }));

@@ -7,7 +7,7 @@ import { sidecarProblems } from './validate.ts';
 const on = (more: object) => ({ virtualClusters: [cluster(more)] });
 const filter = (name: string, config?: object) => ({ name, type: 'T', ...(config && { config }) });
 
-test('a config that the proxy and the server take has no problems', () => {
+test('a valid config has no problems', () => {
   const trusted = { targetClusterTls: { trustAnchorSecretRef: { name: 'ca', key: 'ca.crt' } } };
   for (const more of [
     {},
@@ -22,7 +22,7 @@ test('a config that the proxy and the server take has no problems', () => {
     assert.deepEqual(sidecarProblems(spec(more)), [], JSON.stringify(more));
 });
 
-test('what is wrong beyond the schema is found, with the field and what to do', () => {
+test('problems beyond the schema are reported with the field and the remedy', () => {
   const cases: [object, RegExp][] = [
     [{ virtualClusters: [] }, /^spec\.virtualClusters must have one entry/],
     [on({ targetBootstrapServers: ' ' }), /^spec\.virtualClusters\[0\]\.targetBootstrapServers /],
@@ -50,7 +50,7 @@ test('what is wrong beyond the schema is found, with the field and what to do', 
   }
 });
 
-test('features follow the version of the server, and gates win over it', () => {
+test('features follow the version of the server, and gates override it', () => {
   const cases: [{ major?: string; minor?: string } | undefined, string, boolean, boolean][] = [
     [undefined, '', false, false],
     [{}, '', false, false],

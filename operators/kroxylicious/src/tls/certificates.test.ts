@@ -11,7 +11,7 @@ const certificateFault = (certificate: string, key: string) => {
 const validity = { notBefore: Date.parse('2026-01-01T00:00:00Z'), notAfter: Date.parse('2036-01-01T00:00:00Z') };
 
 describe('certificates', () => {
-  test('fit their own key and no other', async () => {
+  test('match their own key and no other', async () => {
     const [one, two] = await Promise.all([
       createCa({ commonName: 'a', ...validity }),
       createCa({ commonName: 'b', ...validity }),
@@ -23,7 +23,7 @@ describe('certificates', () => {
     assert.doesNotMatch(certificateFault(one.certificate, 'hunter2') ?? '', /hunter2/);
   });
 
-  test('of a chain begin with the one that the key belongs to, and can all be read', async () => {
+  test('certificates of a chain start with the one of the key, and all of them are readable', async () => {
     const ca = await createCa({ commonName: 'ca', ...validity });
     const { certificate, key } = await issueCertificate({ ca, commonName: 'leaf', usages: ['server'], ...validity });
     assert.equal(certificateFault(`${certificate}${ca.certificate}`, key), undefined);
@@ -35,14 +35,14 @@ describe('certificates', () => {
     assert.match(certificateFault(certificate, '') ?? '', /tls\.key holds no PEM private key/);
   });
 
-  test('need a key in the form that the proxy reads', async () => {
+  test('need a PKCS #8 key, the form that the proxy reads', async () => {
     const { certificate, key } = await createCa({ commonName: 'a', ...validity });
     const older = createPrivateKey(key).export({ type: 'sec1', format: 'pem' });
     assert.match(older, /^-----BEGIN EC PRIVATE KEY-----/);
     assert.match(certificateFault(certificate, older) ?? '', /not in the PKCS#8 form.*openssl pkcs8/);
   });
 
-  test('need a key of a type that the proxy reads', () => {
+  test('need a key of a type that the proxy supports', () => {
     const { certificate, key } = selfSignedEd25519();
     assert.match(
       certificateFault(certificate, key) ?? '',
@@ -50,7 +50,7 @@ describe('certificates', () => {
     );
   });
 
-  test('of a PKCS#12 store are found without a password if they are not encrypted, and marked as trusted', () => {
+  test('certificates of a PKCS#12 store are found without a password if they are not encrypted and are marked as trusted', () => {
     const trusted = '060c6086480186f966adca7b0101';
     const encrypted = '06092a864886f70d010706';
     const store = (...parts: string[]) => Buffer.from(`308209d3020103${parts.join('00')}`, 'hex');
@@ -61,12 +61,12 @@ describe('certificates', () => {
     assert.equal(seemsEmpty(Buffer.from('feedfeed00000002', 'hex'), 'JKS'), false);
   });
 
-  test('have times from and until when they are valid', async () => {
+  test('report the time in which they are valid', async () => {
     const { certificate, key } = await createCa({ commonName: 'a', ...validity });
     assert.deepEqual(inspectCertificate(certificate, key), { from: validity.notBefore, until: validity.notAfter });
   });
 
-  test('of a trust store look like what they should be', async () => {
+  test('certificates of a trust store must have the format of its type', async () => {
     const { certificate } = await createCa({ commonName: 'a', ...validity });
     assert.equal(trustFault(Buffer.from(certificate), 'PEM'), undefined);
     assert.equal(trustFault(Buffer.from(`# a comment\n${certificate}${certificate}`), 'PEM'), undefined);
@@ -86,12 +86,12 @@ describe('certificates', () => {
     assert.match(trustFault(Buffer.from(certificate), 'PKCS12') ?? '', /PKCS#12/);
   });
 
-  test('have the store type that their key ends in', () => {
+  test("have the store type of their key's suffix", () => {
     assert.deepEqual(['a.pem', 'a.p12', 'a.jks', 'a.crt'].map(storeTypeOf), ['PEM', 'PKCS12', 'JKS', undefined]);
   });
 });
 
-/** A certificate of its own key; only its form counts here. */
+/** Returns a self-signed certificate and its key, for tests of their form. */
 function selfSignedEd25519(): { certificate: string; key: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const der = (tag: number, ...parts: Buffer[]) => {

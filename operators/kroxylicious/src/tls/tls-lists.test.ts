@@ -6,7 +6,7 @@ const protocols = (allow: string[] | undefined, deny: string[] = []) =>
   inspectTlsLists({ protocols: { ...(allow === undefined ? {} : { allow }), deny } }, 'tls');
 
 describe('lists of TLS versions', () => {
-  test('must leave one', () => {
+  test('must leave at least one version', () => {
     for (const [allow, deny] of [
       [undefined, []],
       [[], []],
@@ -27,7 +27,7 @@ describe('lists of TLS versions', () => {
     }
   });
 
-  test('with names that the proxy ignores are reported: what they deny is not denied', () => {
+  test('lists of TLS versions with names that the proxy ignores are reported, since it would not deny those versions', () => {
     const { problems, warnings } = protocols(undefined, ['TLS1.2', 'TLSv1.2']);
     assert.deepEqual(problems, []);
     assert.deepEqual(warnings, [
@@ -40,7 +40,7 @@ describe('lists of TLS versions', () => {
   });
 });
 
-test('cipher suites are named as Java names them, not as OpenSSL does', () => {
+test('cipher suites need the names of Java, not those of OpenSSL', () => {
   const lists = {
     allow: ['TLS_AES_128_GCM_SHA256', 'ECDHE-RSA-AES128-GCM-SHA256'],
     deny: ['SSL_RSA_WITH_RC4_128_MD5'],

@@ -1,4 +1,4 @@
-// What the operator writes, in all its forms, is taken by the proxy's own parser and model, without a socket.
+// The proxy's own parser and model accept every form of configuration that the operator writes. No socket is needed.
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ import { java, realProxy, skip } from './programs.ts';
 interface Variation {
   readonly what: string;
   readonly objects: readonly KubeObject[];
-  /** The release of the proxy that brought it; the operator's own default image is newer than all of these. */
+  /** The release of the proxy that introduced it. The operator's default image is newer than all of these. */
   readonly since?: string;
 }
 
@@ -44,7 +44,7 @@ const secure = (more: object = {}, ingress = 'tls') => ({
   ingresses: [{ ingressRef: { name: ingress }, tls: { certificateRef: { name: 'server' }, ...more } }],
 });
 
-/** Each beside a proxy, an ingress of every kind, a Secret `server` with a certificate, and a ConfigMap `ca`. */
+/** Each variation is stored with a proxy, an ingress of every kind, a Secret `server` with a certificate, and a ConfigMap `ca`. */
 const VARIATIONS: readonly Variation[] = [
   { what: 'a cluster by ports', objects: [proxy(), service({ bootstrapServers }), cluster('one')] },
   {
@@ -178,7 +178,7 @@ describe('the real proxy accepts', { skip }, () => {
       for (const [index, { objects }] of VARIATIONS.entries()) {
         files.push(await writeConfiguration(join(folder, String(index)), objects));
       }
-      // An early release passes over keys that it does not know, but not over the absence of one that it needs.
+      // An early release ignores unknown keys, but it refuses a file without a required key.
       const wrong = join(folder, 'wrong-key.yaml');
       writeFileSync(wrong, readFileSync(files[0] ?? '', 'utf8').replace('targetCluster:', 'noSuchKey:'));
       files.push(wrong);
@@ -199,7 +199,8 @@ describe('the real proxy accepts', { skip }, () => {
     test(what, { skip: why }, () => assert.equal(answers.get(what), 'accepted'));
   }
 
-  test('and not everything', () => assert.match(answers.get(WRONG) ?? '', /noSuchKey|targetCluster/));
+  test('and refuses a file without a required key', () =>
+    assert.match(answers.get(WRONG) ?? '', /noSuchKey|targetCluster/));
 });
 
 const ANSWER = 'answer: ';
@@ -209,7 +210,7 @@ function isBefore(left: string, right: string): boolean {
   return left.localeCompare(right, 'en', { numeric: true }) < 0;
 }
 
-/** The configuration, and every file that it names, as the proxy's pod would have them. */
+/** Writes the configuration and every file that it names as the proxy's pod would have them. */
 async function writeConfiguration(folder: string, objects: readonly KubeObject[]): Promise<string> {
   const validity = { notBefore: systemClock.now() - 86_400_000, notAfter: systemClock.now() + 86_400_000 };
   const ca = await createCa({ commonName: 'test', ...validity });

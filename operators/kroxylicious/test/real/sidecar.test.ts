@@ -1,5 +1,5 @@
-// A sidecar as the webhook makes it, with the real proxy: it reads the configuration that is in the annotation of the pod,
-// and an application reaches Kafka by the address that its variable has.
+// Tests a sidecar that the webhook injected, with the real proxy. It reads the configuration from the pod's annotation, and an application
+// reaches Kafka by the address in its environment variable.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { admitted, cluster, config, pod } from '../sidecar/fixtures.ts';
 import { startBroker } from './broker.ts';
 import { freePorts, java, folder as real, realProxy, skip, until } from './programs.ts';
 
-/** The pod as it is admitted in a namespace with this config. */
+/** Returns the pod as it is admitted in a namespace with this config. */
 function injected(spec: object): Pod {
   const given = pod();
   const { response } = review(
@@ -32,7 +32,7 @@ function injected(spec: object): Pod {
 
 const configurationOf = ({ metadata }: Pod) => metadata.annotations?.['sidecar.kroxylicious.io/proxy-config'] ?? '';
 
-/** A port whose successor is free as well. */
+/** Returns a port whose successor is free as well. */
 async function freePair(): Promise<number> {
   for (;;) {
     const [first = 0] = await freePorts(1);
@@ -90,7 +90,7 @@ test('an application produces and consumes through the real proxy beside it', { 
   );
 });
 
-test('the real proxy accepts what every kind of config becomes', { skip, timeout: 100_000 }, async (t) => {
+test('the real proxy accepts the configuration of every kind of config', { skip, timeout: 100_000 }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-kroxylicious-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const filters = [

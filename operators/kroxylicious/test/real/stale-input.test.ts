@@ -1,4 +1,4 @@
-// The real proxy rolls with the last good content of a cluster whose Secret is broken or gone.
+// The real proxy is rolled with the last good content of a cluster whose Secret is broken or gone.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -26,7 +26,7 @@ import {
 import { startLocalCluster } from './local-cluster.ts';
 import { skip, until } from './programs.ts';
 
-test('with Snapshot the real proxy is rolled for b while the certificate of a is junk, and then while it is gone', {
+test('Snapshot rolls the real proxy for b while the certificate of a is invalid, and then while it is gone', {
   skip,
   timeout: 150_000,
 }, async (t) => {
@@ -65,7 +65,7 @@ test('with Snapshot the real proxy is rolled for b while the certificate of a is
   assert.equal(condition(await get.cluster(client, 'b'), 'RolloutHeld'), undefined);
 });
 
-/** The only pod, once the Deployment is rolled out completely; another one than `old`. */
+/** Returns the only pod once the Deployment is rolled out completely. It must differ from `old`. */
 async function settledPod(client: Client, old?: Pod): Promise<Pod | undefined> {
   const { items: pods } = await client.list(Pod, { namespace: NAMESPACE });
   const [pod] = pods;
@@ -75,7 +75,7 @@ async function settledPod(client: Client, old?: Pod): Promise<Pod | undefined> {
   return isComplete && status.updatedReplicas === 1 ? pod : undefined;
 }
 
-/** What clients of a see, as PEM. */
+/** Returns the certificate that clients of a see, as PEM. */
 async function servedCertificate(client: Client): Promise<string> {
   const name = 'a-tls-bootstrap';
   const { spec } = await client.get(Service, { namespace: NAMESPACE, name });

@@ -1,4 +1,4 @@
-// Pods as the server stores them after the webhook: whatever a config asks for, the server takes the pod.
+// Pods as the server stores them after the webhook. The server accepts the pod for every config.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
@@ -102,7 +102,7 @@ after(async () => {
   for (const end of ends) await end();
 });
 
-/** A pod that is created once the webhook knows the config. */
+/** Returns a pod that is created once the webhook knows the config. */
 async function admittedWith(
   name: string,
   more: object,
@@ -123,7 +123,7 @@ async function admittedWith(
 const sidecarOf = ({ spec }: Pod) =>
   [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].find(({ name }) => name === 'kroxylicious-proxy');
 
-describe('the server takes a pod', () => {
+describe('the server accepts a pod', () => {
   const long = 'l'.repeat(63);
   const cases: Record<string, [object, { metadata?: object; spec?: object }?]> = {
     'with what a config has by default': [{}],
@@ -179,7 +179,7 @@ describe('the server takes a pod', () => {
       assert.equal(stored.metadata.annotations?.['sidecar.kroxylicious.io/config-generation'], '1');
     });
 
-  test('with a config that would make it unusable: without a sidecar, and with a label that says so', async () => {
+  test('the server accepts a pod whose config would make it unusable, without a sidecar and with a label that gives the reason', async () => {
     const stored = await admittedWith('unusable', { virtualClusters: [cluster({ bootstrapPort: 9082 })] });
     assert.equal(sidecarOf(stored), undefined);
     assert.equal(
@@ -192,7 +192,7 @@ describe('the server takes a pod', () => {
 describe('the webhook', () => {
   const ask = (path: string, init: RequestInit = {}) => request(`https://127.0.0.1:${server.port}${path}`, init);
 
-  test('answers what is no review with an error, and goes on', async () => {
+  test('answers a body that is not a review with an error, and continues', async () => {
     assert.equal((await ask('/livez')).status, 200);
     assert.equal((await ask('/other')).status, 404);
     assert.equal((await ask('/mutate')).status, 405);

@@ -1,4 +1,4 @@
-// The webhook as the operator installs it: what is there, in which order, for how long, and what its configs say.
+// The installation of the webhook by the operator: its objects, their order and lifetime, and the status of configs.
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
@@ -79,7 +79,7 @@ test('nothing is installed before there is a config', () =>
   }));
 
 describe('the first config', () => {
-  test('brings the webhook, which the server calls once it runs, and for namespaces that want it only', () =>
+  test('installs the webhook, which the server calls once it runs, for requesting namespaces only', () =>
     staged(async (stage) => {
       const { client } = stage;
       await add(stage, config('demo'));
@@ -117,7 +117,7 @@ describe('the first config', () => {
       assert.deepEqual(await ready(stage), { status: 'True', reason: 'Accepted', message: '' });
     }));
 
-  test('is honoured with the rights of the role that comes with it: configs can be read, nothing else', () =>
+  test('is served with the rights of the installed role, which may only read configs', () =>
     staged(async (stage) => {
       await add(stage, config('demo'));
       const { rules } = await stage.client.get(ClusterRole, { name: WEBHOOK.name });
@@ -131,7 +131,7 @@ describe('the first config', () => {
     }));
 });
 
-test('a webhook that stops stays registered: its namespaces have no pods without a sidecar, and the config says so', () =>
+test('a stopped webhook stays registered: its namespaces start no pods without a sidecar, and the config reports it', () =>
   staged(async (stage) => {
     await add(stage, config('demo'));
     await run(stage);
@@ -142,7 +142,7 @@ test('a webhook that stops stays registered: its namespaces have no pods without
     assert.match(now?.message ?? '', /Deployment kroxylicious-webhook\/kroxylicious-webhook .*; check its pods/);
   }));
 
-test('the last config takes the webhook with it', () =>
+test('the webhook is removed with the last config', () =>
   staged(async (stage) => {
     const { client } = stage;
     await add(stage, config('demo'), config('other'));
@@ -160,7 +160,7 @@ test('the last config takes the webhook with it', () =>
     assert.equal(await client.find(Secret, SECRET), undefined);
   }));
 
-test('a config that cannot be used says why, and is right as soon as it is corrected', () =>
+test('an unusable config reports the reason, and recovers when it is corrected', () =>
   staged(async (stage) => {
     await add(stage, config('demo', { virtualClusters: [cluster({ bootstrapPort: 9082 })] }));
     await run(stage);
@@ -173,7 +173,7 @@ test('a config that cannot be used says why, and is right as soon as it is corre
     assert.equal((await ready(stage))?.status, 'True');
   }));
 
-test('a certificate that a user broke is made again', () =>
+test('a certificate that a user broke is recreated', () =>
   staged(async (stage) => {
     const { client } = stage;
     await add(stage, config('demo'));
@@ -185,7 +185,7 @@ test('a certificate that a user broke is made again', () =>
       new X509Certificate(text(secret, 'tls.crt')).verify(new X509Certificate(text(secret, 'ca.crt')).publicKey),
     );
   }));
-test('an installation of the original goes on as ours: same Deployment, same registration, one webhook', () =>
+test('an installation of the original is adopted: same Deployment, same registration, one webhook', () =>
   staged(
     async (stage) => {
       const { client } = stage;
@@ -238,7 +238,7 @@ test('an installation of the original goes on as ours: same Deployment, same reg
     },
   ));
 
-test('an operator that watches other namespaces only installs nothing, and the config says so', () =>
+test('an operator that watches only other namespaces installs nothing, and the config reports it', () =>
   staged(
     async (stage) => {
       await add(stage, config('demo', {}, 'default'));

@@ -1,4 +1,4 @@
-// What the API accepts and refuses of a KroxyliciousSidecarConfig, field by field as the original does.
+// Fields of a KroxyliciousSidecarConfig that the API accepts or refuses, as the original does.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createRandom, createTestCluster, createVirtualClock, type TestCluster } from '@capstan/testing';
@@ -39,7 +39,7 @@ test('a config gets its defaults', async () => {
   });
 });
 
-test('what the original takes is taken', async () => {
+test('a spec that the original accepts is accepted', async () => {
   const all = on(
     {
       bootstrapPort: 1024,
@@ -61,7 +61,7 @@ test('what the original takes is taken', async () => {
   assert.deepEqual((await tryOut(all)).spec, all);
 });
 
-test('what the original refuses is refused, with the field', async () => {
+test('a spec that the original refuses is refused, with the field', async () => {
   const long = 'a'.repeat(64);
   const cases: [unknown, RegExp][] = [
     [undefined, /spec/],

@@ -1,5 +1,5 @@
-// The whole as users have it: `capstan up`, a namespace that wants sidecars, a config, and pods. The webhook is a process of the
-// local node that the server reaches by its Service.
+// The whole system: `capstan up`, a namespace that requests sidecars, a config, and pods. The webhook is a process of the local node, which
+// the server reaches by its Service.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -52,7 +52,7 @@ async function namespace(name: string, injection?: string): Promise<void> {
 
 async function created(name: string, space: string): Promise<Pod> {
   const one = pod({ metadata: { name, namespace: space } });
-  // The account of a new namespace comes a moment later.
+  // The service account of a new namespace is created a moment later.
   return until('a pod', () => client.create(Pod, one).catch(errorOfAccount));
 }
 
@@ -61,7 +61,7 @@ function errorOfAccount(error: Error): undefined {
 }
 
 describe('capstan up', { timeout: 170_000 }, () => {
-  test('a pod of a namespace that wants sidecars has one, and other pods have none', async () => {
+  test('injects a sidecar into a pod of a namespace that requests them, and into no other pod', async () => {
     await namespace('demo-app', 'enabled');
     await namespace('plain');
     const { metadata, ...rest } = config('demo');
@@ -87,7 +87,7 @@ describe('capstan up', { timeout: 170_000 }, () => {
     assert.equal((await created('app', 'plain')).spec?.initContainers, undefined);
   });
 
-  test('while the webhook is away, pods of namespaces without sidecars start, and the webhook comes back by itself', async () => {
+  test('starts pods of other namespaces while the webhook is down, and restarts the webhook', async () => {
     const { items } = await client.list(Pod, { namespace: 'kroxylicious-webhook' });
     await client.patch(Deployment, { namespace: 'kroxylicious-webhook', name: 'kroxylicious-webhook' }, 'merge', {
       metadata: { annotations: { 'capstan.dev/paused': 'true' } },

@@ -22,7 +22,7 @@ test('every operator that Contour and Envoy accept is accepted', () => {
   });
 });
 
-test('what Envoy would refuse is refused, with the remedy', () => {
+test('a format that Envoy would refuse is refused, with the remedy', () => {
   for (const [format, problem] of [
     ['%GRPC_STATUS(LOUD)%', /unknown form %GRPC_STATUS\(LOUD\)%; use one of CAMEL_STRING, SNAKE_STRING, NUMBER/],
     ['%UPSTREAM_FILTER_STATE%', /without arguments/],

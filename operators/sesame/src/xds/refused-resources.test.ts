@@ -195,7 +195,7 @@ suite('after a restart of the server', () => {
     assert.equal(after.has.size, 15);
   });
 
-  test('what is remembered is sent last and alone, and its last version stays in force', async (context) => {
+  test('a remembered refusal is sent last and alone after a restart, and its last version stays in force', async (context) => {
     const kept = good('c3');
     const refused: Refused = {
       parts: new Map(),

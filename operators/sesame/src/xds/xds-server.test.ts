@@ -152,7 +152,7 @@ suite('delta', () => {
 });
 
 suite('order', () => {
-  test('on the aggregated stream a route waits until its new cluster and endpoints are acknowledged', async (context) => {
+  test('a route on the aggregated stream waits until its new cluster and endpoints are acknowledged', async (context) => {
     const { store, client } = await createXdsStage(context);
     put(store, cluster('a'), endpoints('a-endpoints', 1), routes('r', 'a'));
     const stream = client.open(ADS);
@@ -206,7 +206,7 @@ suite('order', () => {
       assert.equal((await stream.next()).typeUrl, typeUrl('rds'));
     });
 
-  test('on separate streams endpoints of an older cluster say nothing about a new one', async (context) => {
+  test('endpoints of an older cluster are no evidence about a new one on separate streams', async (context) => {
     const { store, client } = await createXdsStage(context);
     put(store, cluster('a'), endpoints('a-endpoints', 1), routes('r', 'a'));
     const open = async (type: 'cds' | 'eds' | 'rds', name?: string) => {
@@ -222,14 +222,14 @@ suite('order', () => {
     clusters.ack(await clusters.next());
     put(store, endpoints('a-endpoints', 2));
     older.ack(await older.next(), ['a-endpoints']);
-    // Another response on the connection: what came before it is there.
+    // Another response on the connection: earlier ones have arrived.
     await open('eds', 'unrelated');
     assert.equal(routeStream.pending, 0);
     await open('eds', 'a-endpoints');
     assert.equal((await routeStream.next()).resources.size, 1);
   });
 
-  test('on separate streams a route waits for all new clusters with the same endpoints', async (context) => {
+  test('a route on separate streams waits for all new clusters with the same endpoints', async (context) => {
     const { store, client } = await createXdsStage(context);
     put(store, cluster('a'), endpoints('a-endpoints', 1), endpoints('shared', 1), routes('r', 'a'));
     const open = async (type: 'cds' | 'eds' | 'rds', name?: string) => {
@@ -273,7 +273,7 @@ suite('order', () => {
     assert.match(JSON.stringify([...(await routeStream.next()).resources.values()]), /"prefix":"\/other"/);
   });
 
-  test('on separate streams of one node a cluster goes only after the routes that used it', async (context) => {
+  test('a cluster on separate streams of one node goes only after the routes that used it', async (context) => {
     const { store, client } = await createXdsStage(context);
     put(store, cluster('a'), cluster('b'), endpoints('a-endpoints', 1), endpoints('b-endpoints', 1), routes('r', 'a'));
     const clusters = client.open(world('cds'));
@@ -492,7 +492,7 @@ suite('refusals', () => {
     await report(({ rejections: found, acknowledged }) => found.length === 0 && acknowledged.lds === fixed.version);
   });
 
-  test('of a response that is refused without a name, all that can be accepted is', async (context) => {
+  test('all acceptable resources of a response that is refused without a name are accepted', async (context) => {
     const { store, client, report } = await createXdsStage(context);
     const names = ['a', 'b', 'c', 'bad', 'd', 'e', 'f'];
     put(store, ...names.map((name) => endpoints(name, 1)));
@@ -600,7 +600,7 @@ suite('slow clients', () => {
     const { store, server } = await createXdsStage(context);
     const connection = await startSlowConnection(context, server.port);
     put(store, pages('large', 1), pages('small', 1));
-    // Windows as large as Envoy's: what is written too early is in the socket, and the client cannot prefer anything to it.
+    // Windows as large as Envoy's: bytes that are written too early are in the socket, and the client cannot prefer others to them.
     const session = connect(`http://127.0.0.1:${connection.port}`, { settings: { initialWindowSize: 2 ** 28 } });
     context.after(() => session.destroy());
     await new Promise((resolve) => session.once('remoteSettings', resolve));

@@ -44,7 +44,7 @@ const effective = (given: ConfigurationSpec) => {
 };
 
 describe('defaults', () => {
-  test('of an empty spec are those of the specification', () => {
+  test('defaults of an empty spec are those of the specification', () => {
     const value = effective({});
     assert.deepEqual(value.xdsServer, {
       type: 'sesame',

@@ -80,7 +80,7 @@ suite('the Gateway of one Sesame', () => {
       assert.deepEqual(await classConditions(stage), []);
     }));
 
-  test('without either there is nothing to serve', () => {
+  test('an instance without a Gateway and without a class serves nothing', () => {
     const settings = derivation<RoutingSettings>({ name: 'test-settings', compute: () => testSettings() });
     assert.equal(instanceGateways({ settings, gateway: {}, addresses: () => [] }), undefined);
   });

@@ -1,5 +1,4 @@
-// The combined driver on a kernel with ESP and on one without, with a host that records what it is asked to do. On real links
-// it runs in test/cables.
+// The combined driver on kernels with and without ESP, with a host that records the requested steps. test/cables runs it on real links.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '@capstan/kube';
@@ -63,7 +62,7 @@ describe('vxlan+ipsec', () => {
       [children['net']?.mode, children['net']?.local_ts, children['net']?.remote_ts],
       ['transport', [`${LOCAL}/32[udp/4791]`], [`${REMOTE}/32[udp/4791]`]],
     );
-    // Packets of the gateway itself are matched where they leave: an interface id would match nothing.
+    // Packets of the gateway itself are matched where they leave, so an interface id would match nothing.
     assert.equal('if_id_out' in (children['net'] ?? {}), false);
     const link = steps.find((step) => step.startsWith('ip link add'));
     assert.match(link ?? '', /^ip link add subm-vx-esp .* local 172.31.0.1 dstport 4791 .*srcport 4791 4792$/);
@@ -71,7 +70,7 @@ describe('vxlan+ipsec', () => {
     assert.equal(driver.route(cable).device, 'subm-vx-esp');
   });
 
-  test('in transport mode drops what is not encrypted, from before the first packet to the end', async () => {
+  test('vxlan+ipsec in transport mode drops packets that are not encrypted, from before the first packet to the end', async () => {
     const { driver, steps } = setUp({ usesKernel: true });
     await driver.start();
     for (const direction of ['in', 'out'])

@@ -59,7 +59,7 @@ describe('the files of a gateway', () => {
     assert.equal(changes, 1);
   });
 
-  test('with a wrong option leave the last good options in force, and name it', async () => {
+  test('the files of a gateway with a wrong option leave the last good options in force, and name it', async () => {
     psk(FIRST);
     options({ vxlanID: '100' });
     const files = open();
@@ -93,7 +93,7 @@ describe('the files of a gateway', () => {
     assert.deepEqual(await texts(open()), [SECOND, FIRST]);
   });
 
-  test('without a usable key are a problem; a key that goes away stays in use', async () => {
+  test('the files of a gateway without a usable key are a problem; a key that goes away stays in use', async () => {
     const files = open();
     await assert.rejects(files.keys(), /psk: does not exist/);
     psk('short');

@@ -46,7 +46,7 @@ test('it finds what a comparison of all pairs finds, in whatever order clusters 
   );
 });
 
-test('of two clusters that claim one network, the one with the greater id loses it, and the smallest winner is named', () => {
+test('the cluster with the greater id loses a network that two claim, and the smallest winner is named', () => {
   fc.assert(
     fc.property(clusters, (given) => {
       const found = findLostClaims(given.toReversed());

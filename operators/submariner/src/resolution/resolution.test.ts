@@ -112,7 +112,7 @@ describe('a driver', () => {
       offerOf: (id) => (id === 'a' ? one : other),
     });
 
-  test('that one end lacks is an error that names it, never another driver', () => {
+  test('a driver that one end lacks is an error that names it, never another driver', () => {
     const found = explain({ name: 'wireguard' }, offers('ipsec', 'vxlan'), offers('wireguard', 'vxlan'));
     assert.deepEqual([found.driver, found.reason], [undefined, 'DriverNotAvailable']);
     assert.match(
@@ -138,7 +138,7 @@ describe('a driver', () => {
     assert.deepEqual(explain({ name: 'vxlan' }, withId('7'), withId('7')).options, { vxlanID: '7' });
   });
 
-  test('without any policy is one that both ends have', () => {
+  test('a driver without any policy is one that both ends have', () => {
     const offerOf = (id: string) => (id === 'a' ? offers('vxlan', 'ipsec') : offers('ipsec'));
     const found = explainPair(a, b, [], { offerOf });
     assert.deepEqual([found.driver, found.policy, found.reason], ['ipsec', '(fallback)', 'Fallback']);

@@ -1,5 +1,5 @@
-// A small world of a broker and members, in which people act and connections come and go: whatever happened, all end up with
-// the same policies, and what was deleted stays deleted.
+// A small world of a broker and members, in which people act and connections come and go: in the end, all have the same policies, and
+// deleted policies stay deleted.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
@@ -217,7 +217,7 @@ function shown(spec: unknown): unknown {
 }
 
 describe('a policy', () => {
-  test('that is created on a member is seen everywhere, and deleted everywhere', () => {
+  test('a policy that is created on a member is seen everywhere, and deleted everywhere', () => {
     const world = new World('east', 'west');
     world.put(world.member('east'), 'p', 'ipsec');
     world.settle();
@@ -228,7 +228,7 @@ describe('a policy', () => {
     for (const store of [world.broker, world.member('east'), world.member('west')]) assert.equal(store.objects.size, 0);
   });
 
-  test('that was deleted during a partition does not come back', () => {
+  test('a policy that was deleted during a partition does not come back', () => {
     const world = new World('east', 'west');
     world.put(world.broker, 'p', 'ipsec');
     world.settle();
@@ -240,7 +240,7 @@ describe('a policy', () => {
     assert.deepEqual(world.policies(world.member('west')), { other: 'vxlan' });
   });
 
-  test('that was deleted and created again on the broker is the new one', () => {
+  test('a policy that was deleted and created again on the broker is the new one', () => {
     const world = new World('east');
     world.put(world.broker, 'p', 'ipsec');
     world.settle();
@@ -251,7 +251,7 @@ describe('a policy', () => {
     assert.deepEqual(world.policies(world.member('east')), { p: 'vxlan' });
   });
 
-  test('that was edited on both sides is the broker’s, and the loser is reported', () => {
+  test('a policy that was edited on both sides is the broker’s, and the loser is reported', () => {
     const world = new World('east', 'west');
     world.put(world.broker, 'p', 'ipsec');
     world.settle();
@@ -263,7 +263,7 @@ describe('a policy', () => {
     assert.deepEqual(world.policies(world.member('west')), { p: 'wireguard' });
   });
 
-  test('that was edited back before its member knew that the edit had arrived is as it was edited last', () => {
+  test('a policy that was edited back before its member knew that the edit had arrived is as it was edited last', () => {
     const world = new World('east', 'west');
     world.put(world.member('east'), 'p', 'ipsec');
     world.settle();
@@ -276,7 +276,7 @@ describe('a policy', () => {
       assert.deepEqual(world.policies(store), { p: 'ipsec' });
   });
 
-  test('that was edited or deleted before its member knew that its creation had arrived is as the user left it', () => {
+  test('a policy that was edited or deleted before its member knew that its creation had arrived is as the user left it', () => {
     const world = new World('east', 'west');
     world.put(world.member('east'), 'edited', 'ipsec');
     world.put(world.member('east'), 'deleted', 'ipsec');
@@ -290,7 +290,7 @@ describe('a policy', () => {
     assert.deepEqual(world.member('east').reports.get('edited'), { reason: 'Synced' });
   });
 
-  test('that another cluster edits between two edits of its member is the broker’s', () => {
+  test('a policy that another cluster edits between two edits of its member is the broker’s', () => {
     const world = new World('east', 'west');
     world.put(world.member('east'), 'p', 'ipsec');
     world.settle();
@@ -301,7 +301,7 @@ describe('a policy', () => {
     world.sync('east');
     assert.deepEqual(world.member('east').reports.get('p'), { reason: 'EditLost', editor: 'submariner-broker' });
     world.settle();
-    // What the broker brings back later is not taken for what was exported before.
+    // An older object that the broker brings back later is not taken for the earlier export.
     world.put(world.broker, 'p', 'vxlan');
     world.settle();
     assert.deepEqual(world.policies(world.member('east')), { p: 'vxlan' });
@@ -318,7 +318,7 @@ describe('a policy', () => {
     assert.equal(world.member('west').objects.get('p')?.metadata.labels?.[ORIGIN_LABEL], 'east');
   });
 
-  test('that is in force keeps its name, and one of the same name takes over when it goes', () => {
+  test('a policy that is in force keeps its name, and one of the same name takes over when it goes', () => {
     const world = new World('west', 'north');
     world.put(world.member('west'), 'p', 'ipsec', '2026-01-02');
     world.settle();
@@ -338,7 +338,7 @@ describe('a policy', () => {
     assert.deepEqual(world.member('east').reports.get('p'), { reason: 'Synced' });
   });
 
-  test('that loses an edit names the cluster that made the other one, not the one that created the policy', () => {
+  test('a policy that loses an edit names the cluster that made the other one, not the one that created the policy', () => {
     const world = new World('east', 'west', 'north');
     world.put(world.member('north'), 'p', 'ipsec');
     world.settle();
@@ -349,7 +349,7 @@ describe('a policy', () => {
     assert.deepEqual(world.member('east').reports.get('p'), { reason: 'EditLost', editor: 'west' });
   });
 
-  test('that is created, edited and deleted on the broker at that moment does not come back, in 400 orders', () => {
+  test('a policy that is created, edited and deleted on the broker at that moment does not come back, in 400 orders', () => {
     const step = fc.constantFrom('sync east', 'sync west', 'edit', 'delete');
     fc.assert(
       fc.property(fc.array(step, { maxLength: 12 }), fc.boolean(), (order, edits) => {
@@ -374,7 +374,7 @@ describe('a policy', () => {
     );
   });
 
-  test('that becomes invalid stays in force as it was, also on a member that joins later', () => {
+  test('a policy that becomes invalid stays in force as it was, also on a member that joins later', () => {
     for (const place of ['broker', 'east'] as const) {
       const world = new World('east', 'west');
       world.put(world.broker, 'p', 'ipsec');
@@ -391,7 +391,7 @@ describe('a policy', () => {
     }
   });
 
-  test('of which an earlier version is on a restored broker is brought back as it was last', () => {
+  test('a policy of which an earlier version is on a restored broker is brought back as it was last', () => {
     const world = new World('east', 'west');
     world.put(world.broker, 'p', 'vxlan');
     world.settle();
@@ -407,7 +407,7 @@ describe('a policy', () => {
       assert.deepEqual(world.policies(store), { p: 'ipsec' });
   });
 
-  test('that a member has created or edited is in force there only when the broker has it', () => {
+  test('a policy that a member has created or edited is in force there only when the broker has it', () => {
     const world = new World('east', 'west');
     world.put(world.broker, 'p', 'ipsec');
     world.settle();
@@ -418,7 +418,7 @@ describe('a policy', () => {
     for (const id of world.members.keys()) assert.deepEqual(world.inForce(id), { p: 'vxlan', q: 'vxlan' });
   });
 
-  test('of a member is refused where the broker does not take any', () => {
+  test('a policy of a member is refused where the broker does not take any', () => {
     const world = new World('east');
     world.allowMemberPolicies = false;
     world.put(world.member('east'), 'mine', 'ipsec');
@@ -495,7 +495,7 @@ describe('a restored broker', () => {
       assert.deepEqual(world.policies(store), { old: 'vxlan' });
   });
 
-  test('without a record keeps the copies of members until its operator runs', () => {
+  test('a restored broker without a record keeps the copies of members until its operator runs', () => {
     const world = new World('east');
     world.record();
     world.put(world.broker, 'p', 'ipsec');

@@ -46,7 +46,7 @@ describe('a cluster of a set', () => {
       'false',
       ...flags,
     );
-  /** What the broker still has of a cluster. */
+  /** Returns the objects of a cluster that the broker still has. */
   const traces = async (id: string) => {
     const broker = set.client('broker');
     const found: string[] = [];
@@ -109,7 +109,7 @@ describe('a cluster of a set', () => {
     await until('east has the cable', 60_000, async () => (await remotes('east')) === 'north,west', logs);
   });
 
-  test('that takes the id of another is refused on its resource, and the other stays as it is', async () => {
+  test('a cluster that takes the id of another is refused on its resource, and the other stays as it is', async () => {
     const before = await set.client('broker').get(Cluster, { ...there, name: 'west' });
     const refused = await set.subctl(
       'join',
@@ -153,7 +153,7 @@ describe('a cluster of a set', () => {
     await gateways.get('north')?.kill('SIGTERM');
   });
 
-  test('that vanished is removed by the administrator of the broker', async () => {
+  test('a cluster of a set that vanished is removed by the administrator of the broker', async () => {
     const joined = await joins('north');
     assert.equal(joined.code, 0, joined.stderr);
     await start('north');
@@ -172,7 +172,7 @@ describe('a cluster of a set', () => {
     assert.match(again.stderr, /cluster "north" is not known; use one of east, west/);
   });
 
-  test('whose token was revoked reports it on its resource, and keeps its cables', async () => {
+  test('a cluster of a set whose token was revoked reports it on its resource, and keeps its cables', async () => {
     await set.client('broker').delete(ServiceAccount, { ...there, name: 'cluster-west' });
     const condition = async () =>
       (await set.client('west').get(Submariner, SUBMARINER)).status?.conditions?.find(({ type }) => type === 'Joined');

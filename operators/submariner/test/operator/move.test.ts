@@ -1,5 +1,5 @@
 // A cluster whose Submariner is edited by hand to name another broker: it leaves the broker that it recorded first, with the operator
-// and servers over TLS. What its gateway publishes is written here.
+// and servers over TLS. The test writes the published data of its gateway.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -255,7 +255,7 @@ describe('a Submariner that is edited to name another broker', () => {
     assert.deepEqual(await warnings(), []);
   });
 
-  test('by another address keeps its membership', async () => {
+  test('a Submariner that names its broker by another address keeps its membership', async () => {
     await edit({ brokerK8sApiServer: urlOf('b1', proxy.port) });
     await recorded(urlOf('b1', proxy.port));
     assert.deepEqual(await traces('b1'), ALL);
@@ -264,7 +264,7 @@ describe('a Submariner that is edited to name another broker', () => {
     assert.deepEqual(await traces('b1'), ALL);
   });
 
-  test('with another id leaves under the old one, and keeps the account that it still uses', async () => {
+  test('a Submariner that names another broker with another id leaves under the old one, and keeps the account that it still uses', async () => {
     await edit({ clusterID: 'orient' });
     await recorded(urlOf('b1'), 'orient');
     assert.deepEqual(await traces('b1'), ['ServiceAccount cluster-east']);
@@ -304,7 +304,7 @@ describe('a Submariner that is edited to name another broker', () => {
     proxy.heal();
   });
 
-  test('whose old token was replaced twice goes on, and a Warning names the remedy', async () => {
+  test('a Submariner whose old token was replaced twice goes on, and a Warning names the remedy', async () => {
     await overwriteToken(Buffer.from('a').toString('base64'));
     await until('the first is kept', LIMIT_MS, async () => {
       const { data } = await clientOf('east').get(Secret, here('submariner-joined-broker'));
@@ -323,7 +323,7 @@ describe('a Submariner that is edited to name another broker', () => {
     await subctl('remove-member', 'east', '--context', 'b1');
   });
 
-  test('by subctl join leaves it once, without a Warning', async () => {
+  test('a Submariner that names another broker by subctl join leaves the old one once, without a Warning', async () => {
     await subctl('join', join(folder, 'b2'), '--context', 'east', '--label-gateway', 'false');
     await recorded(urlOf('b2'));
     assert.deepEqual(await traces('b1'), []);
@@ -332,7 +332,7 @@ describe('a Submariner that is edited to name another broker', () => {
     assert.deepEqual(await warnings(), []);
   });
 
-  test('that names no broker any more leaves the recorded one', async () => {
+  test('a Submariner that names no broker any more leaves the recorded one', async () => {
     await edit({ brokerK8sApiServer: null });
     await until('nothing is recorded', LIMIT_MS, async () => (await read()).status?.broker === undefined, describeIt);
     assert.deepEqual(await traces('b1'), []);

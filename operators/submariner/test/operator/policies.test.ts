@@ -1,4 +1,4 @@
-// What the operator says of policies, on a broker and on a member.
+// The status that the operator reports on policies, on a broker and on a member.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, Lease, Namespace, ServiceAccount } from '@capstan/kube';
@@ -171,7 +171,7 @@ describe('a policy', () => {
       assert.equal((await condition(stage, 'p', 'Accepted'))?.reason, 'Accepted');
     }));
 
-  test('that is wrong, selects nothing, contradicts another or misses its ConfigMap says so', () =>
+  test('a policy that is wrong, selects nothing, contradicts another or misses its ConfigMap reports it', () =>
     played(async (stage) => {
       await stage.client.create(CablePolicies, policy('wrong', { name: 'gre' }));
       await stage.client.create(
@@ -206,7 +206,7 @@ describe('a policy', () => {
       assert.equal(await condition(stage, 'a', 'Conflicting'), undefined);
     }));
 
-  test('whose ConfigMap has a wrong option names the key and the value, and stays in force as it was', () =>
+  test('a policy whose ConfigMap has a wrong option names the key and the value, and stays in force as it was', () =>
     played(async (stage) => {
       const config = { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref('options'), data: { dpdDelay: '20' } };
       await stage.client.create(ConfigMap, config);
@@ -220,7 +220,7 @@ describe('a policy', () => {
       assert.equal((await stage.client.get(CablePolicies, ref('p'))).status?.matchedPairs, 6);
     }));
 
-  test('with an empty label value is accepted with a warning, and one without a value is refused', () =>
+  test('a policy with an empty label value is accepted with a warning, and one without a value is refused', () =>
     played(async (stage) => {
       await stage.client.create(
         CablePolicies,
@@ -241,7 +241,7 @@ describe('a policy', () => {
       assert.match(none?.message ?? '', /is a YAML tag on an empty value: quote it, as in env: "!production"/);
     }));
 
-  test('without encryption is not accepted where the broker asks for it, and decides no pair', () =>
+  test('a policy without encryption is not accepted where the broker asks for it, and decides no pair', () =>
     played(async (stage) => {
       await stage.client.create(CablePolicies, policy('default', { name: 'ipsec' }));
       await stage.client.create(
@@ -264,7 +264,7 @@ describe('a policy', () => {
       assert.deepEqual([await pairs('open'), await pairs('default')], [0, 6]);
     }));
 
-  test('that an edit makes invalid keeps the rules that were accepted last', () =>
+  test('a policy that an edit makes invalid keeps the rules that were accepted last', () =>
     played(async (stage) => {
       const rule = {
         leftClusterSelector: { location: 'on-premise' },
@@ -324,7 +324,7 @@ describe('a cluster', () => {
   const networks = ({ client }: Stage, id: string, cidr: string) =>
     client.patch(Cluster, ref(id), 'merge', { spec: { cluster_cidr: [cidr] } });
 
-  test('whose subnets overlap those of another says so on both, and no longer when they do not', () =>
+  test('a cluster whose subnets overlap those of another is reported on both, and no longer when they do not', () =>
     played(async (stage) => {
       await networks(stage, 'c1', '10.1.0.0/16');
       await networks(stage, 'c2', '10.1.128.0/17');
@@ -343,7 +343,7 @@ describe('a cluster', () => {
       assert.deepEqual(stage.transport.writes, []);
     }));
 
-  test('with a subnet that is none says so', () =>
+  test('a cluster with an invalid subnet reports it', () =>
     played(async (stage) => {
       await networks(stage, 'c1', '10.1.0.0');
       await stage.settle();

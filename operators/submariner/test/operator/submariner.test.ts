@@ -1,4 +1,4 @@
-// A Submariner becomes gateways, with what they need and no more.
+// A Submariner becomes gateways, with the least that they need.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -73,7 +73,7 @@ const environment = async ({ client }: Stage) => {
 };
 
 describe('a Submariner', () => {
-  test('that is deleted leaves nothing behind, neither in its namespace nor at the cluster scope', () =>
+  test('a Submariner that is deleted leaves nothing behind, neither in its namespace nor at the cluster scope', () =>
     played({ ceIPSecPSK: PSK }, async ({ client, settle }) => {
       const kinds = [DaemonSet, ServiceAccount, Role, RoleBinding, ClusterRole, ClusterRoleBinding, Secret] as const;
       const left = async () => {
@@ -120,14 +120,14 @@ describe('a Submariner', () => {
       },
     ));
 
-  test('with a plain cableDriver works as before', () =>
+  test('a Submariner with a plain cableDriver works as before', () =>
     played({ ceIPSecPSKSecret: 'psk', cableDriver: 'libreswan' }, async (stage) => {
       const env = await environment(stage);
       assert.equal(env.get('SUBMARINER_CABLEDRIVER'), 'ipsec');
       assert.equal(env.has('SUBMARINER_CABLEDRIVERS'), false);
     }));
 
-  test('that carries secrets in clear gets Secrets, warnings, and nothing in the environment', () =>
+  test('a Submariner that carries secrets in clear gets Secrets, warnings, and nothing in the environment', () =>
     played({ ceIPSecPSK: PSK, brokerK8sApiServerToken: 'a-token-of-the-test' }, async (stage) => {
       const { data } = await stage.client.get(Secret, ref('submariner-gateway-psk'));
       assert.equal(data?.['psk'], PSK);
@@ -246,7 +246,7 @@ describe('a Submariner', () => {
       },
     ));
 
-  test('whose networks overlap those of another cluster reports it in Joined, until they do not', () =>
+  test('a Submariner whose networks overlap those of another cluster reports it in Joined, until they do not', () =>
     played({ ceIPSecPSKSecret: 'psk', brokerK8sApiServer: '127.0.0.1:1', brokerK8sSecret: 'psk' }, async (stage) => {
       assert.equal((await condition(stage, 'Joined'))?.reason, 'Waiting');
       const west = { cluster_id: 'west', service_cidr: [], cluster_cidr: ['10.11.128.0/17'], global_cidr: [] };
@@ -313,7 +313,7 @@ describe('a Submariner', () => {
     ['a Secret that does not exist', { ceIPSecPSKSecret: 'none' }, 'MissingSecret', /Secret none: does not exist/],
   ];
   for (const [what, spec, reason, message] of refused) {
-    test(`with ${what} says so`, () =>
+    test(`a Submariner with ${what} reports it`, () =>
       played(spec, async (stage) => {
         const found = await condition(stage, 'Deployed');
         assert.deepEqual([found?.status, found?.reason], ['False', reason]);

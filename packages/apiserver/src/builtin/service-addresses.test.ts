@@ -35,7 +35,7 @@ describe('addresses of services', () => {
     assert.notEqual(one, other);
   });
 
-  it('of a load balancer are removed when the service is one no longer', async () => {
+  it('addresses of a load balancer are removed when the service is one no longer', async () => {
     const { ok } = testServer();
     await ok('POST', SERVICES, service('a', { type: 'LoadBalancer' }));
     const status = { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } };
@@ -102,7 +102,7 @@ describe('addresses of services', () => {
   it('stays what it was in an object that is carried over', async () => {
     const { ok } = testServer();
     const made = await ok('POST', SERVICES, service('a'));
-    // The same object, written as it is into another server, keeps what it has.
+    // The same object, written unchanged into another server, keeps its addresses.
     const other = createApiServer({ clock: manualClock(), random: seeded(1) });
     const { metadata, ...rest } = made;
     const transport = other.transport();

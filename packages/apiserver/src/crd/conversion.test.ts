@@ -128,7 +128,7 @@ test('a watch shows every object in the version that it asks for', async (t) => 
   await watch.close();
 });
 
-test('what the webhook refuses, or answers wrongly, is an error with its reason, and nothing is stored', async (t) => {
+test('a refusal or a wrong answer of the webhook is an error with its reason, and nothing is stored', async (t) => {
   const cases: [answer: (objects: UnknownObject[]) => object, message: RegExp][] = [
     [() => ({ result: { status: 'Failure', message: 'no such size' } }), /failed: no such size$/],
     [() => ({ result: { status: 'Success' }, convertedObjects: [] }), /returned 0 objects, expected 1$/],

@@ -448,7 +448,7 @@ describe('watches over HTTP', () => {
 });
 
 describe('a port', () => {
-  it('that is in use is reported in one sentence', async () => {
+  it('a port that is in use is reported in one sentence', async () => {
     const { http } = await serve();
     await assert.rejects(startHttpServer({ clusters: [], clock: systemClock, port: http.port }), {
       message: `cannot listen on 127.0.0.1:${http.port}: the address is in use; stop the program that uses it, or choose another with --listen (port 0 takes any that is free)`,

@@ -8,7 +8,7 @@ import { testServer } from '../server.test-support.ts';
 import type { PodStreams } from '../streams/pod-streams.ts';
 import { startHttpServer } from './http-server.ts';
 
-/** `cat` with a greeting: what it is for a client to have a command. */
+/** `cat` with a greeting: a command that a client can talk to. */
 const echo: PodStreams = {
   exec: (_, { command }) =>
     Promise.resolve(async ({ stdin, stdout, stderr }, signal) => {
@@ -84,7 +84,7 @@ function collect(socket: Socket) {
   });
   return {
     bytes: () => bytes,
-    /** What has come, once it is as wished, or all of it. */
+    /** Returns the output once the condition holds, or all of it. */
     async until(isSo: (text: string) => boolean): Promise<string> {
       while (!isSo(bytes.toString('latin1')) && !isOver) {
         await new Promise<void>((resolve) => {
@@ -142,7 +142,7 @@ test('a client that goes ends its command', async (t) => {
   while (aborted === before) await new Promise((resolve) => setTimeout(resolve, 10));
 });
 
-test('what is not the protocol ends that connection and no other', async (t) => {
+test('a violation of the protocol ends that connection and no other', async (t) => {
   const { open } = await serve(t);
   const bad = [
     [WEB_SOCKET, Buffer.from([0x82, 2, 0, 97])],

@@ -15,7 +15,7 @@ test('objects have their keys in order, at every depth, and mean the same', () =
   );
 });
 
-test('what is in order stays the very same', () => {
+test('a value in order stays the very same', () => {
   const inOrder = { a: [1, { b: 2 }], c: { d: '' } };
   assert.equal(sorted(inOrder), inOrder);
   const half = { z: inOrder, y: 1 };

@@ -76,7 +76,7 @@ describe('a pod that goes', () => {
 });
 
 describe('a patch', () => {
-  it('of another time of deletion is owned by its writer and changes nothing else', async () => {
+  it('a patch of another time of deletion is owned by its writer and changes nothing else', async () => {
     const { ok } = testServer();
     const path = `${NAMESPACE}/configmaps`;
     await ok('POST', path, { metadata: { name: 'a', finalizers: ['example.com/hold'] } });

@@ -195,7 +195,7 @@ describe('odd requests', () => {
     await test.ok('POST', path, body, { accept: `${table}, application/json` });
   });
 
-  it('what needs a connection to a pod is refused without one', async () => {
+  it('a request that needs a connection to a pod is refused without one', async () => {
     const test = testServer();
     const path = '/api/v1/namespaces/default/pods';
     assert.equal((await test.refused('GET', `${path}/web/exec`)).code, 404);

@@ -321,7 +321,7 @@ describe('delete', () => {
     await ok('DELETE', `${CONFIG_MAPS}/a`, { preconditions: { uid: made.metadata.uid } });
   });
 
-  it('of a collection takes what the selector chooses', async () => {
+  it('a delete of a collection takes the objects that the selector chooses', async () => {
     const { ok } = testServer();
     for (const name of ['a', 'b', 'c']) {
       await ok('POST', CONFIG_MAPS, configMap(name, {}, { labels: { keep: String(name === 'b') } }));

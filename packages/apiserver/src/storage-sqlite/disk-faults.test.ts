@@ -132,7 +132,7 @@ test('a row whose predecessor is missing is damage', async (t) => {
   assert.throws(() => stateOf(path), { message: /is damaged: revision 30, which revision 80 replaces, is missing/ });
 });
 
-test('on a full disk reads go on, and a write that was refused never takes effect', async (t) => {
+test('reads continue on a full disk, and a write that was refused never takes effect', async (t) => {
   const path = join(folder(t), 'state.db');
   const server = testServer({ storage: sqliteStorage({ path, maxPages: 40 }) });
   const large = { x: 'y'.repeat(40_000) };
@@ -147,7 +147,7 @@ test('on a full disk reads go on, and a write that was refused never takes effec
   let refused: Awaited<ReturnType<typeof server.send>> | undefined;
   for (; kept < 100 && !refused; ) {
     const write = server.send('POST', CONFIG_MAPS, configMap(`large-${kept}`, large));
-    // This one is in the same turn, and sees what is then taken back.
+    // This read is in the same turn, and sees the write that is then reverted.
     const read = server.send('GET', CONFIG_MAPS);
     const [answer, list] = await Promise.all([write, read]);
     assert.equal(list.status, 200, 'a read beside a refused write is answered');

@@ -118,7 +118,7 @@ const podOf = ({ spec, status, metadata }: Partial<Case>): UnknownObject => ({
 
 describe('the row of a pod', () => {
   for (const given of cases) {
-    it(`of a pod that ${given.name}`, () => {
+    it(`the row shows a pod that ${given.name}`, () => {
       const [, ready, status, restarts, age] = podPrinter.cells(podOf(given), NOW);
       assert.deepEqual([ready, status, restarts], [...given.expected, '0'].slice(0, 3));
       assert.equal(age, '24h');

@@ -13,7 +13,7 @@ function namesIn(next: IteratorResult<readonly WatchEvent[], unknown>): string[]
 }
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A storage whose commits end when the test says so. */
+/** A storage whose commits end when the test ends them. */
 function storage() {
   const commits: PromiseWithResolvers<void>[] = [];
   const schedule = createSchedule(() => {
@@ -69,7 +69,7 @@ test('a reader that leaves during a commit gets the end and no event', async () 
   assert.deepEqual(await next, { done: true, value: undefined });
 });
 
-test('what waits when a stream ends is delivered before its end', async () => {
+test('events that wait when a stream ends are delivered before its end', async () => {
   const { commits, open } = storage();
   const { stream, push, end } = open();
   push(event('a'));

@@ -1,7 +1,7 @@
-// What people do with kubectl, recorded: each *.txt is a session of its own on a fresh cluster, commands behind `$ kubectl`
-// and below each what kubectl prints. What differs from run to run (times, ages, uids, versions, widths of columns) is
-// written as in `stable`. After a change that is meant: CAPSTAN_RECORD=1 node --test packages/apiserver/test/kubectl/*.ts,
-// and read the difference. They were recorded with kubectl 1.32; other versions may word a line differently.
+// Sessions of users with kubectl, recorded: each *.txt is a session of its own on a fresh cluster, commands behind `$ kubectl` and below
+// each the output of kubectl. `stable` replaces the values that differ from run to run (times, ages, uids, versions, widths of columns).
+// After an intended change: CAPSTAN_RECORD=1 node --test packages/apiserver/test/kubectl/*.ts, and read the difference. They were recorded
+// with kubectl 1.32; other versions may word a line differently.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ function run(program: string, args: readonly string[], env: Record<string, strin
   });
 }
 
-/** The output without what is different each time. */
+/** Returns the output without the values that differ each time. */
 function stable(text: string): string {
   return (
     text
@@ -48,7 +48,7 @@ function stable(text: string): string {
         /(typed patch object \([^)]*\): )(?:errors:\n {2})?(?:.*: field not declared in schema(?:\n {2})?)+/g,
         '$1<undeclared fields>',
       )
-      // Kubernetes answers 500 to it, which has no reason; what a client causes is never one here.
+      // Kubernetes answers 500 to it without a reason; no client request causes a 500 here.
       .replaceAll('Error from server (BadRequest): failed to create typed', 'Error from server: failed to create typed')
       .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uid>')
       .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, '<time>')
@@ -95,11 +95,11 @@ function stepsOf(text: string): { title: string; steps: Step[] } {
 interface Session {
   readonly kubectl: string;
   readonly kubeconfig: string;
-  /** Of its own; kubectl keeps what it has discovered there. */
+  /** The home folder of the session; kubectl caches its discovery there. */
   readonly home: string;
 }
 
-/** What kubectl printed for a line of a session, without what differs each time, and its exit code unless 0. */
+/** Returns the output of kubectl for a line of a session, without the values that differ each time, and its exit code unless 0. */
 async function played(line: string, { kubectl, kubeconfig, home }: Session): Promise<string> {
   // Editors are given by the environment.
   const [, editor, rest = line] = /^KUBE_EDITOR='([^']*)' (.*)$/.exec(line) ?? [];
@@ -141,8 +141,7 @@ for (const file of files) {
   });
 }
 
-// The same sessions on a real server, with the kubectl that was built beside it: what it prints is compared with what the
-// embedded server makes the same kubectl print.
+// The same sessions on a real server, with the kubectl that was built beside it: its output is compared with that on the embedded server.
 for (const file of isRecording ? [] : files) {
   const { title, steps } = stepsOf(readFileSync(join(here, file), 'utf8'));
   test(`kubectl, on both servers: ${title}`, { skip: noReal, timeout: 240_000 }, async (t) => {
@@ -163,7 +162,7 @@ for (const file of isRecording ? [] : files) {
   });
 }
 
-/** What the embedded server does by itself, and no workload controllers: a session shows what the API server does. */
+/** The controllers that the embedded server runs itself, and no workload controllers: a session shows the API server's behaviour. */
 const CONTROLLERS = [
   'serviceaccount-controller',
   'root-ca-certificate-publisher-controller',
@@ -186,8 +185,8 @@ const KNOWN: readonly { line: RegExp; why: string }[] = [
 ];
 
 /**
- * Without what a real server makes for itself at its start, and the embedded one does not need: its Service, and the Events
- * about that Service (its repair loop records one when it looks before the Service's address is allocated).
+ * Removes the objects that a real server creates for itself at its start, and the embedded one does not need: its Service, and the Events
+ * about that Service (its repair loop records one when it runs before the Service's address is allocated).
  */
 function withoutOwn(text: string): string {
   const lines = text.split('\n');
@@ -199,7 +198,7 @@ function withoutOwn(text: string): string {
   return isEmpty ? 'No resources found in default namespace.' : left.join('\n');
 }
 
-test('what a real server makes for itself is left out of what is compared', () => {
+test('objects that a real server makes for itself are left out of the comparison', () => {
   const event =
     '<age>  Warning  ClusterIPNotAllocated  service/kubernetes  Cluster IP [IPv4]: <service-ip> is not allocated';
   const head = 'LAST SEEN  TYPE  REASON  OBJECT  MESSAGE';

@@ -41,7 +41,7 @@ function startProgram(t: TestContext, ...args: string[]) {
   });
   return {
     lines,
-    /** Resolves when it has said this; what it said before counts. */
+    /** Resolves once it has printed such a line; earlier lines count. */
     async says(what: (line: Line) => boolean): Promise<void> {
       const end = Date.now() + LIMIT_MS;
       while (!lines.some(what)) {
@@ -173,7 +173,7 @@ test('protobuf with random content in every field is read as the JSON of the sam
   }
 });
 
-test('what is written in protobuf is the object that the JSON is, to client-go', { skip }, () => {
+test('an object in protobuf equals the one in JSON to client-go', { skip }, () => {
   const { kinds } = JSON.parse(readFileSync(MESSAGES, 'utf8')) as { kinds: Record<string, string> };
   const known = Object.keys(kinds).filter((kind) => !kind.startsWith('meta.k8s.io'));
   const made = spawnSync(program, ['samples', '5', ...known], { encoding: 'utf8', maxBuffer: 2 ** 28 });
@@ -196,7 +196,7 @@ test('what is written in protobuf is the object that the JSON is, to client-go',
 
 const MESSAGES = new URL('../../src/protobuf/gen/messages.json', import.meta.url);
 
-/** Protobuf does not tell what is empty from what is not there. */
+/** Protobuf does not distinguish empty from absent values. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmpty);
   if (typeof value !== 'object' || value === null) return value;

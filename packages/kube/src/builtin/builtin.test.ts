@@ -20,7 +20,7 @@ import {
 } from './index.ts';
 
 describe('built-in kinds', () => {
-  it('know where they live in the API', () => {
+  it('each kind has its place in the API', () => {
     assert.deepEqual(Deployment, {
       group: 'apps',
       version: 'v1',
@@ -35,7 +35,7 @@ describe('built-in kinds', () => {
     assert.equal(ClusterRole.scope, 'Cluster');
   });
 
-  it('say which have a status subresource and which must not be printed', () => {
+  it('each kind declares its status subresource and whether its content is sensitive', () => {
     assert.deepEqual(
       builtinKinds.filter((kind) => kind.sensitive).map(kindId),
       [kindId(Secret)],
@@ -47,13 +47,13 @@ describe('built-in kinds', () => {
     }
   });
 
-  it('are distinguished by kind and group, both Events included', () => {
+  it('kinds are distinguished by kind and group, including both Events', () => {
     assert.equal(new Set(builtinKinds.map(kindId)).size, builtinKinds.length);
     assert.equal(kindId(Event), 'Event.events.k8s.io');
     assert.equal(kindId(CoreEvent), 'Event');
   });
 
-  it('serve as types of whole objects and of their parts', () => {
+  it('kinds serve as types of whole objects and of their parts', () => {
     const container: Container = { name: 'proxy', image: 'envoy', imagePullPolicy: 'IfNotPresent' };
     const deployment: Deployment = {
       apiVersion: Deployment.apiVersion,
@@ -66,7 +66,7 @@ describe('built-in kinds', () => {
 });
 
 describe('the table of built-in resources', () => {
-  it('has one row a kind, with what discovery shows', () => {
+  it('the table has one row per kind, with the fields of API discovery', () => {
     assert.deepEqual(
       builtinResources.map((one) => kindId(one)),
       builtinKinds.map(kindId),
@@ -85,36 +85,36 @@ describe('the schemas of built-in kinds', () => {
   const schemas = loadBuiltinSchemas();
   const fieldOf = (definition: string, field: string) => schemas.get(definition)?.properties?.[field];
 
-  it('are there for every kind and every kind of a subresource that has fields', () => {
+  it('every kind and every subresource kind with fields has a schema', () => {
     const withoutSchema = builtinResources
       .flatMap((one) => [one, ...one.subresources])
       .filter((one) => definitionOf(schemas, one) === undefined)
       .map((one) => one.kind);
-    // What is only ever written as query parameters.
+    // These kinds are only written as query parameters.
     assert.deepEqual(
       withoutSchema.filter((kind) => !/^(Pod|Node|Service)(Attach|Exec|PortForward|Proxy)Options$/.test(kind)),
       [],
     );
   });
 
-  it('refer to nothing that is missing', () => {
+  it('schemas refer only to definitions that exist', () => {
     const missing: string[] = [];
     JSON.stringify([...schemas.values()], (key, value: unknown) => {
-      // A property may be called $ref too (JSONSchemaProps): then its value is a schema.
+      // A property may also be named $ref (JSONSchemaProps): then its value is a schema.
       if (key === '$ref' && typeof value === 'string' && !schemas.has(value)) missing.push(value);
       return value;
     });
     assert.deepEqual(missing, []);
   });
 
-  it('carry no description, except where a field has that name', () => {
+  it('schemas carry no description, except where a field has that name', () => {
     JSON.stringify([...schemas.values()], (key, value: unknown) => {
       if (key === 'description') assert.equal(typeof value, 'object');
       return value;
     });
   });
 
-  it('carry what apply and strategic merge go by', () => {
+  it('schemas carry the extensions for apply and strategic merge', () => {
     const ports = fieldOf('io.k8s.api.core.v1.Container', 'ports');
     assert.deepEqual(ports?.['x-kubernetes-list-map-keys'], ['containerPort', 'protocol']);
     assert.equal(ports['x-kubernetes-list-type'], 'map');
@@ -124,7 +124,7 @@ describe('the schemas of built-in kinds', () => {
     assert.deepEqual(schemas.get('io.k8s.api.apps.v1.DeploymentSpec')?.required, ['selector', 'template']);
   });
 
-  it('carry enums and defaults', () => {
+  it('schemas carry enums and defaults', () => {
     const protocol = fieldOf('io.k8s.api.core.v1.ContainerPort', 'protocol');
     assert.deepEqual(protocol?.enum, ['SCTP', 'TCP', 'UDP']);
     assert.equal(protocol.default, 'TCP');
@@ -135,7 +135,7 @@ describe('the schemas of built-in kinds', () => {
     ]);
   });
 
-  it('are published in the form that OpenAPI 3.0 asks for', () => {
+  it('schemas are published in the form of OpenAPI 3.0', () => {
     const published = publishedSchema({
       type: 'object',
       properties: { spec: { $ref: 'a.Spec', default: {} }, plain: { $ref: 'a.Plain' }, $ref: { type: 'string' } },

@@ -57,7 +57,7 @@ test('a rule that could cost too much is refused', () => {
   assert.deepEqual(messages(object({ a: ruled(bounded, rule) })), []);
 });
 
-test('a rule below a list counts as often as the list may have items', () => {
+test('the cost of a rule below a list is multiplied by the maximal number of items', () => {
   const item = (maxItems?: number): JsonSchema => ({
     type: 'array',
     ...(maxItems !== undefined && { maxItems }),
@@ -79,7 +79,7 @@ test('rules that are cheap one by one can cost too much together', () => {
   );
 });
 
-test('oldSelf exists only where an item can be found again', () => {
+test('oldSelf exists only where an item can be correlated with its old value', () => {
   const list: JsonSchema = {
     type: 'array',
     maxItems: 3,
@@ -90,14 +90,14 @@ test('oldSelf exists only where an item can be found again', () => {
   ]);
 });
 
-test('optionalOldSelf is for rules that use oldSelf', () => {
+test('optionalOldSelf is accepted only in rules that use oldSelf', () => {
   const schema = object({ a: ruled(text, { rule: "self == 'a'", optionalOldSelf: true }) });
   assert.deepEqual(messages(schema), [
     'schema.properties[a].x-kubernetes-validations[0].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule',
   ]);
 });
 
-// The costs are those that API servers count, so that what fits here fits there.
+// These are the costs that API servers compute, so that a rule that is accepted here is accepted there.
 const COSTS: [rule: string, run: number, most: number][] = [
   ['self.n == 1', 3, 2],
   ["self.s == 'abc'", 3, 3],

@@ -22,7 +22,7 @@ test('a rule holds or fails on an object', () => {
   assert.deepEqual(messages(schema, { min: 3, max: 2 }), ['<nil>: Invalid value: failed rule: self.min <= self.max']);
 });
 
-test('what is not there is an error, unless the rule asks first', () => {
+test('an absent field is an error unless the rule tests for it first', () => {
   const schema = object({ a: { ...object({ b: text }, "self.b == 'x'", "!has(self.b) || self.b == 'x'") } });
   assert.deepEqual(messages(schema, { a: {} }), [
     `a: Invalid value: "object": no such key: b evaluating rule: self.b == 'x'`,
@@ -59,7 +59,7 @@ test('numbers have the types of the schema, whatever they look like in JSON', ()
   assert.deepEqual(messages(schema, { a: 3, b: 3 }), []);
 });
 
-test('formats are values of their own', () => {
+test('strings with a format become values of their own types', () => {
   const format = (name: string): JsonSchema => ({ type: 'string', format: name });
   const schema = object(
     { every: format('duration'), at: format('date-time'), on: format('date'), data: format('byte') },
@@ -112,7 +112,7 @@ test('objects that differ in fields which rules cannot see are different', () =>
   );
 });
 
-test('a rule that compares with before is not asked when there is no before', () => {
+test('a rule that uses oldSelf is not evaluated for a new object', () => {
   const schema = object({
     a: { ...text, 'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'is immutable' }] },
   });
@@ -122,7 +122,7 @@ test('a rule that compares with before is not asked when there is no before', ()
   assert.deepEqual(messages(schema, { a: 'x' }, { a: 'y' }), ['a: Invalid value: "x": is immutable']);
 });
 
-test('a rule may say that there need be no before', () => {
+test('a rule with optionalOldSelf is evaluated for a new object', () => {
   const rule = { rule: "oldSelf.hasValue() ? self == oldSelf.value() : self == 'new'", optionalOldSelf: true };
   const schema = object({ a: { ...text, 'x-kubernetes-validations': [rule] } });
   assert.deepEqual(messages(schema, { a: 'new' }), []);
@@ -131,7 +131,7 @@ test('a rule may say that there need be no before', () => {
   assert.equal(messages(schema, { a: 'x' }, { a: 'y' }).length, 1);
 });
 
-test('a message is computed, or the fixed one stands in for it', () => {
+test('messageExpression creates the message, and message is the fallback', () => {
   const rule = (messageExpression: string): ValidationRule => ({
     rule: 'self.n < 5',
     message: 'too many',
@@ -144,7 +144,7 @@ test('a message is computed, or the fixed one stands in for it', () => {
   }
 });
 
-test('reason and fieldPath say what kind of error it is, and where', () => {
+test('reason and fieldPath determine the type and the path of the error', () => {
   const rule: ValidationRule = {
     rule: 'has(self.name)',
     message: 'give it a name',
@@ -181,7 +181,7 @@ test('a rule that costs too much is stopped, and no other is evaluated after it'
   ]);
 });
 
-test('the rules of one object share a budget', () => {
+test('the rules of one object share one budget', () => {
   const expensive: JsonSchema = {
     type: 'array',
     items: {
@@ -204,7 +204,7 @@ test('a rule that does not compile is reported, not thrown', () => {
   );
 });
 
-test('a pattern cannot stop the server', () => {
+test('a pattern with exponential backtracking does not stop the server', () => {
   const schema = object({ a: text }, "self.a.matches('^(a+)+$')");
   const start = performance.now();
   assert.equal(messages(schema, { a: `${'a'.repeat(30_000)}b` }).length, 1);
@@ -222,6 +222,6 @@ test('a compiled rule is fast', () => {
   };
   rate(20_000);
   const best = Math.max(rate(20_000), rate(20_000), rate(20_000));
-  // Several hundred thousand on a free machine; the tests' one is shared.
+  // An idle machine reaches several hundred thousand. The limit is far lower, because test machines are shared.
   assert.ok(best > 50_000, `${Math.round(best)} evaluations a second`);
 });

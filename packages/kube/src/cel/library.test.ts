@@ -145,12 +145,12 @@ const HOLDS: Record<string, string[]> = {
   ],
 };
 for (const [title, expressions] of Object.entries(HOLDS)) {
-  test(`what ${title} can do`, () => {
+  test(`expressions with ${title} evaluate as in CEL`, () => {
     for (const expression of expressions) assert.equal(evaluate(expression), true, expression);
   });
 }
 
-test('what CEL has and API servers do not is there on request', () => {
+test('extensions that API servers do not offer are available on request', () => {
   const expressions = [
     'cel.bind(x, 2, x * x) == 4',
     'math.greatest(1, 3, 2) == 3 && math.least(1.5, 0.5) == 0.5 && math.round(-1.5) == -2.0 && math.bitAnd(6, 3) == 2',
@@ -198,7 +198,7 @@ const FAILS: [expression: string, message: string][] = [
   ["bool('x')", "type conversion error from 'string' to 'bool': x"],
   ["timestamp('9999-12-31T23:59:59Z') + duration('1s')", 'timestamp overflow'],
 ];
-test('what cannot be evaluated says why', () => {
+test('a failed evaluation reports its cause', () => {
   for (const [expression, message] of FAILS) {
     const result = evaluate(expression);
     if (message === '') assert.equal(typeof result, 'boolean', expression);

@@ -19,7 +19,7 @@ const a = { name: 'a', type: INT };
 const b = { name: 'b', type: INT };
 const int64 = fc.oneof(fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n), fc.bigInt(-20n, 20n));
 
-test('ints are exact, and what leaves 64 bits is an overflow', () => {
+test('ints are exact, and a result beyond 64 bits is an overflow', () => {
   const operators: [string, (x: bigint, y: bigint) => bigint][] = [
     ['+', (x, y) => x + y],
     ['-', (x, y) => x - y],
@@ -50,7 +50,7 @@ test('texts are ordered by their characters', () => {
   );
 });
 
-test('numbers of different types are equal when they are as large', () => {
+test('numbers of different types are equal if their values are equal', () => {
   fc.assert(
     fc.property(fc.integer(), fc.oneof(fc.integer(), fc.double({ noNaN: true })), (x, y) => {
       assert.equal(equalValues(BigInt(x), y), x === y);
@@ -59,7 +59,7 @@ test('numbers of different types are equal when they are as large', () => {
   );
 });
 
-test('macros do what the methods of arrays do', () => {
+test('macros return the same results as the methods of arrays', () => {
   const items = { name: 'a', type: listOf(INT) };
   const pairs: [string, (values: bigint[]) => unknown][] = [
     ['a.all(x, x > 0)', (values) => values.every((x) => x > 0n)],
@@ -95,7 +95,7 @@ test('texts are cut by characters', () => {
   );
 });
 
-test('conditions short-circuit both ways, so that an error beside a decision does not count', () => {
+test('conditions short-circuit both ways, so that an error beside a decisive operand does not count', () => {
   const flag = (name: string) => ({ name, type: BOOL });
   const either = program('(a || 1 / 0 == 1) == (1 / 0 == 1 || a)', [flag('a')]);
   assert.equal(either(true), true);

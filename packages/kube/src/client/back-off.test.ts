@@ -5,7 +5,7 @@ import { backOff, spread } from './back-off.ts';
 
 const LIMITS = { firstMs: 200, longestMs: 5_000 };
 
-test('a wait doubles from the first to the longest, however many failures there were', () => {
+test('a wait doubles from the first to the longest, for any number of failures', () => {
   assert.deepEqual(
     [1, 2, 3, 4, 5, 6, 7, 5_000].map((failures) => backOff(failures, LIMITS)),
     [200, 400, 800, 1_600, 3_200, 5_000, 5_000, 5_000],
@@ -34,7 +34,7 @@ test('a spread wait is between half and the whole of the exact one', () => {
   );
 });
 
-test('no wait is shorter than the server asked for, and clients that were asked the same come back apart', () => {
+test("no wait is shorter than the server's Retry-After, and clients with the same Retry-After are spread", () => {
   assert.equal(backOff(1, LIMITS, undefined, 10_000), 10_000);
   assert.equal(
     backOff(1, LIMITS, () => 0, 10_000),

@@ -21,7 +21,7 @@ const Node = externalKind<UnknownObject>({ group: '', version: 'v1', kind: 'Node
 
 type Answer = Partial<ApiResponse> | Error;
 
-/** A transport that gives these answers in order and remembers what it was asked; the last answer is repeated. */
+/** Creates a transport that returns these answers in order and records the requests. The last answer is repeated. */
 function scripted(answers: Answer[], events: readonly (readonly WatchEvent[])[] = []) {
   const asked: ApiRequest[] = [];
   const transport: Transport = {
@@ -63,7 +63,7 @@ function setup(answers: Answer[], options: Partial<ClientOptions> = {}) {
 const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', namespace: 'n' } };
 const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a', namespace: 'n' } };
 
-test('each operation asks at the place, with the parameters and the media types that the API wants', async () => {
+test('each operation sends the path, the parameters and the media types of the API', async () => {
   const { client, asked } = setup([{ body: pod }]);
   const line = async (call: Promise<unknown>) => {
     await call.catch(() => {});
@@ -147,14 +147,14 @@ test('a delete carries its options and preconditions in the body', async () => {
   });
 });
 
-test('a delete gives the object back only while it lingers', async () => {
+test('a delete returns the object only if it lingers', async () => {
   const held = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: 't', finalizers: ['x/y'] } };
   assert.deepEqual(await setup([{ body: held }]).client.delete(Pod, { namespace: 'n', name: 'a' }), held);
   const ended = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: 't', deletionGracePeriodSeconds: 0 } };
   assert.equal(await setup([{ body: ended }]).client.delete(Pod, { namespace: 'n', name: 'a' }), undefined);
 });
 
-test('requests that would mean another place are refused before they are sent', async () => {
+test('requests whose path would mean another object are refused before they are sent', async () => {
   const { client, asked } = setup([{ body: pod }]);
   await assert.rejects(
     client.get(Pod, { namespace: 'n', name: '' }),
@@ -170,7 +170,7 @@ test('requests that would mean another place are refused before they are sent', 
   assert.equal(asked.length, 0);
 });
 
-test('items of a list say what they are, and the answer itself is not touched', async () => {
+test('items of a list get their apiVersion and kind, and the answer is not changed', async () => {
   const item = Object.freeze({ metadata: { name: 'a' }, spec: {} });
   const { client } = setup([
     { body: { metadata: { resourceVersion: '5', remainingItemCount: 2, continue: 'c' }, items: [item] } },
@@ -187,7 +187,7 @@ test('items of a list say what they are, and the answer itself is not touched', 
   });
 });
 
-test('pages follow the continue token and drop the resourceVersion that went with the first page', async () => {
+test('pages follow the continue token without the resourceVersion of the first page', async () => {
   const page = (names: string[], token?: string) => ({
     body: { metadata: { resourceVersion: '9', continue: token }, items: names.map((name) => ({ metadata: { name } })) },
   });
@@ -221,14 +221,14 @@ test('metadata-only objects keep the name of their kind, in lists, gets and watc
   assert.deepEqual(batches, [[{ type: 'ADDED', object: expected }, failure]]);
 });
 
-test('find distinguishes absent from failed', async () => {
+test('find returns undefined for an absent object and throws for a failure', async () => {
   const ref = { namespace: 'n', name: 'a' };
   assert.equal(await setup([{ status: 404 }]).client.find(Pod, ref), undefined);
   assert.deepEqual(await setup([{ body: pod }]).client.find(Pod, ref), pod);
   await assert.rejects(setup([{ status: 403 }]).client.find(Pod, ref), { code: 403 });
 });
 
-test('errors carry what the server said, what was asked, and a remedy', async () => {
+test("errors carry the server's message, the request and a remedy", async () => {
   const status = {
     kind: 'Status',
     code: 409,
@@ -247,7 +247,7 @@ test('errors carry what the server said, what was asked, and a remedy', async ()
   );
 });
 
-test('after a 429 the call waits at least as long as the server asked, then succeeds', async () => {
+test('after a 429, the call waits at least the requested time and then succeeds', async () => {
   const { client, clock, asked, observed } = setup([
     { status: 429, headers: { 'retry-after': '3' } },
     { status: 503 },
@@ -267,7 +267,7 @@ test('after a 429 the call waits at least as long as the server asked, then succ
   assert.equal(clock.pendingTimers, 0);
 });
 
-test('attempts are bounded, by the client and by the call', async () => {
+test('the client and the call limit the number of attempts', async () => {
   const refused = new TransportError('refused', 'https://cluster.example:6443');
   const { client, clock, asked, observed } = setup([refused]);
   const call = assert.rejects(client.get(Pod, { namespace: 'n', name: 'a' }), { kind: 'refused' });
@@ -279,7 +279,7 @@ test('attempts are bounded, by the client and by the call', async () => {
   assert.equal(asked.length, 6);
 });
 
-test('a create whose answer was lost is not sent again, an apply is', async () => {
+test('a create whose answer was lost is not sent again, but an apply is', async () => {
   const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
   const creating = setup([reset, { body: pod }]);
   await assert.rejects(creating.client.create(Pod, pod), { name: 'TransportError', kind: 'reset', maybeSent: true });
@@ -291,7 +291,7 @@ test('a create whose answer was lost is not sent again, an apply is', async () =
   assert.deepEqual(await call, deployment);
 });
 
-test('a call never outlives its time-out: what cannot be tried again in time fails at once', async () => {
+test('a call that cannot be retried before its time-out fails at once', async () => {
   const { client, clock, asked } = setup([{ status: 429, headers: { 'retry-after': '4' } }]);
   const start = clock.now();
   const call = client.get(Pod, { namespace: 'n', name: 'a' }, { timeoutMs: 10_000 }).catch((error: unknown) => error);
@@ -318,7 +318,7 @@ test('an abort ends the wait between attempts at once', async () => {
   assert.equal(clock.pendingTimers, 0);
 });
 
-test('a refused watch is an ApiError, and is not tried again', async () => {
+test('a refused watch is an ApiError and is not retried', async () => {
   const { client, asked } = setup([{ status: 429, headers: { 'retry-after': '1' } }]);
   await assert.rejects(client.watch(Pod), { name: 'ApiError', code: 429, retryAfterSeconds: 1 });
   assert.equal(asked.length, 1);
@@ -340,7 +340,7 @@ test('each warning of the server is logged once', async () => {
   assert.deepEqual(warnings, ['v1beta1 is "old"', 'unknown field']);
 });
 
-test('an answer that is no object is an error, not an object', async () => {
+test('an answer that is not an object is an error', async () => {
   const { client } = setup([{ body: '<html>' }]);
   await assert.rejects(client.get(Pod, { namespace: 'n', name: 'a' }), { name: 'TransportError', kind: 'malformed' });
   await assert.rejects(client.list(Pod), { name: 'TransportError', kind: 'malformed' });

@@ -88,7 +88,7 @@ const aggregated = {
   },
 };
 
-test('aggregated discovery takes two requests and finds kinds as people write them', async () => {
+test('aggregated discovery takes two requests and finds kinds by all names that kubectl accepts', async () => {
   const { client, asked } = clientOf(aggregated);
   const discovery = await discover(client);
   assert.deepEqual(asked.toSorted(), ['/api', '/apis']);
@@ -113,7 +113,7 @@ test('aggregated discovery takes two requests and finds kinds as people write th
   assert.deepEqual(discovery.category('all').map(kindId), ['Pod', 'Deployment.apps']);
 });
 
-test('a kind that was discovered can be used like any other, and a Secret stays secret', async () => {
+test('a discovered kind can be used like any other, and Secret is sensitive', async () => {
   const { client, asked } = clientOf(aggregated);
   const discovery = await discover(client);
   const deployment = discovery.kindOf('apps/v1', 'Deployment');
@@ -125,7 +125,7 @@ test('a kind that was discovered can be used like any other, and a Secret stays 
   assert.deepEqual([discovery.find('secret')?.sensitive, discovery.find('pod')?.sensitive], [true, false]);
 });
 
-test('a server without aggregation is asked group by group, preferred versions first, and one that is down hides no other', async () => {
+test('a server without aggregation is asked group by group, and a group that is down hides no other', async () => {
   const { client } = clientOf({
     '/api': { kind: 'APIVersions', versions: ['v1'] },
     '/apis': {
@@ -161,7 +161,7 @@ test('a server without aggregation is asked group by group, preferred versions f
 const kindOf = (group: string, version: string, kind: string) =>
   externalKind({ group, version, kind, plural: `${kind.toLowerCase()}s`, scope: 'Namespaced' });
 
-test('whether kinds are there is one request while their groups are not, and one more for each group that is', async () => {
+test('checking for kinds takes one request, and one more for each group that exists', async () => {
   const groups = [
     { name: 'routes.io', versions: [{ version: 'v1' }], preferredVersion: { version: 'v1' } },
     { name: 'down.io', versions: [{ version: 'v1' }], preferredVersion: { version: 'v1' } },
@@ -182,7 +182,7 @@ test('whether kinds are there is one request while their groups are not, and one
   assert.deepEqual(asked, ['/apis', '/apis/routes.io/v1', '/apis/down.io/v1']);
 });
 
-test('a server that does not list its groups may have anything', async () => {
+test('a server that does not list its groups may have every kind', async () => {
   const { client } = clientOf({ '/apis': { kind: 'Hello' } });
   assert.equal((await servedAmong(client, []))(kindOf('nowhere.io', 'v1', 'Thing')), true);
 });

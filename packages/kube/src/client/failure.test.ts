@@ -34,7 +34,7 @@ for (const [thrown, whileConnecting, kind, maybeSent] of failures) {
   });
 }
 
-test('the caller’s abort explains any failure, and a TransportError stays itself', () => {
+test('the caller’s abort explains any failure, and a TransportError stays unchanged', () => {
   const aborted = failureOf(coded('ECONNRESET'), 'x', { ...request, signal: AbortSignal.abort() });
   assert.equal(aborted.kind, 'aborted');
   const own = new TransportError('dns', 'x');

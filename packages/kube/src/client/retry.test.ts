@@ -63,7 +63,7 @@ for (const [name, { request, repeatable }] of Object.entries(requests)) {
   });
 }
 
-test('what is wrong for good is never sent again', () => {
+test('a permanent failure is never sent again', () => {
   const request: ApiRequest = { method: 'GET', path };
   for (const status of [400, 401, 403, 404, 409, 410, 422, 501]) {
     assert.equal(isRetryableResponse(request, { status, headers: {}, body: {} }), false, String(status));
@@ -72,7 +72,7 @@ test('what is wrong for good is never sent again', () => {
   for (const kind of kinds) assert.equal(isRetryableFailure(request, new TransportError(kind, 'x')), false, kind);
 });
 
-test('our own wait doubles up to its limit, jittered between half and whole', () => {
+test("the client's own wait doubles up to its limit, jittered between half and whole", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 40 }), fc.double({ min: 0, max: 0.999, noNaN: true }), (attempt, random) => {
       const whole = Math.min(5_000, 200 * 2 ** (attempt - 1));
@@ -82,7 +82,7 @@ test('our own wait doubles up to its limit, jittered between half and whole', ()
   );
 });
 
-test("the server's wait is never cut short, and beyond the limit the call is given up", () => {
+test("the server's wait is never shortened, and a wait beyond the limit ends the call", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 100 }), fc.double({ min: 0, max: 0.999, noNaN: true }), (asked, random) => {
       const delay = retryDelay(DEFAULT_RETRY, 1, asked, () => random);
@@ -92,7 +92,7 @@ test("the server's wait is never cut short, and beyond the limit the call is giv
   );
 });
 
-test('Retry-After is read as seconds or as a date', () => {
+test('Retry-After is parsed as seconds or as a date', () => {
   const now = Date.UTC(2026, 0, 1);
   const read = (value: string) => retryAfterSeconds({ 'retry-after': value }, now);
   assert.equal(read('7'), 7);

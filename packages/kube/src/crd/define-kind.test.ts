@@ -99,7 +99,7 @@ test('a kind gives the manifest that kubectl apply takes, in the same bytes each
   assert.deepEqual(status, ['observedGeneration', 'conditions', 'configHash', 'memory']);
 });
 
-test('defaults fill in what is missing, and give the same object when nothing is', () => {
+test('defaults are added for missing fields, and a complete object is returned unchanged', () => {
   const written = { ...meta, spec: { type: 'a', configTemplate: {} } };
   const read = Filter.withDefaults(written);
   assert.equal(read.spec.replicas, 1);
@@ -107,7 +107,7 @@ test('defaults fill in what is missing, and give the same object when nothing is
   assert.equal(Filter.withDefaults(read), read);
 });
 
-test('validation names fields, values and what is allowed, in the words of the server', () => {
+test('validation names the field, the value and the allowed values in the words of the server', () => {
   const messages = (object: unknown, old?: unknown) => Filter.validate(object, old).map(({ message }) => message);
   assert.deepEqual(messages({ ...meta, spec: { type: 'a', configTemplate: {}, replicas: 1 } }), []);
   assert.deepEqual(messages({ ...meta, spec: { type: '', replicas: 0, mode: 'Off' } }), [
@@ -166,7 +166,7 @@ test('a kind evaluates its own rules', () => {
   assert.deepEqual(messages(3), []);
 });
 
-test('an alias is seen as the kind, and its object is left as it is', () => {
+test('an alias is read as the kind, and its object is not changed', () => {
   const old = {
     apiVersion: 'old.example.io/v1',
     kind: 'OldFilter',
@@ -194,7 +194,7 @@ test('an alias is seen as the kind, and its object is left as it is', () => {
   });
 });
 
-test('fields that were misplaced are seen in their place', () => {
+test('misplaced fields are read in their place', () => {
   const Config = defineKind({
     group: 'example.io',
     version: 'v1',
@@ -210,7 +210,7 @@ test('fields that were misplaced are seen in their place', () => {
   assert.deepEqual(Config.viewOf(written).spec, { configuration: { a: 1 } });
 });
 
-test('several versions are served, one is stored, and a deprecated one says so', () => {
+test('several versions are served, one is stored, and a deprecated one has a warning', () => {
   const spec = object({ a: string({ optional: true }) });
   const kind = defineKind({
     group: 'example.io',
@@ -291,7 +291,7 @@ test('a kind that no server would accept cannot be defined', () => {
   );
 });
 
-test('plurals are derived as people would', () => {
+test('plurals are derived by the rules of English', () => {
   const cases: [string, string][] = [
     ['KafkaProxy', 'kafkaproxies'],
     ['KafkaProxyIngress', 'kafkaproxyingresses'],

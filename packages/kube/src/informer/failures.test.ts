@@ -31,7 +31,7 @@ describe('failures never stop an informer', () => {
   ];
   for (const verb of ['list', 'watch'] as const) {
     for (const [name, error, reason] of failures) {
-      it(`${name} on ${verb}, five times over`, async () => {
+      it(`an informer survives ${name} on ${verb} five times in a row`, async () => {
         const fault: Fault = { error };
         const { clock, server, informer, mirror, assertCurrent, stop } = await start(
           (server) => {
@@ -56,7 +56,7 @@ describe('failures never stop an informer', () => {
     }
   }
 
-  it('a request that hangs', async () => {
+  it('an informer survives a request that hangs', async () => {
     const { clock, assertCurrent, informer, stop } = await start(
       (server) => {
         one(server);
@@ -75,7 +75,7 @@ describe('failures never stop an informer', () => {
 });
 
 describe('an interrupted watch', () => {
-  it('resumes from the last version, with no event lost and none published twice', async () => {
+  it('an interrupted watch resumes from the last version, with no event lost or published twice', async () => {
     const { clock, server, mirror, assertCurrent, stop } = await start(one);
     server.put('b');
     await clock.settle();
@@ -89,7 +89,7 @@ describe('an interrupted watch', () => {
     await stop();
   });
 
-  it('resumes from the last bookmark when nothing else came', async () => {
+  it('a watch without events resumes from the last bookmark', async () => {
     const { clock, server, stop } = await start(one);
     server.held = true;
     for (let i = 0; i < 5; i++) server.put('b');
@@ -104,7 +104,7 @@ describe('an interrupted watch', () => {
     await stop();
   });
 
-  it('is reopened at once after an orderly end, but not in a tight loop', async () => {
+  it('a watch is reopened at once after an orderly end, but not in a tight loop', async () => {
     const { clock, server, informer, stop } = await start(one);
     server.put('b');
     await clock.settle();
@@ -128,7 +128,7 @@ describe('an interrupted watch', () => {
     await stop();
   });
 
-  it('waits longer each time, and little again after a healthy watch', async () => {
+  it('each wait is longer than the last, and a healthy watch shortens it again', async () => {
     const { clock, server, stop } = await start(one);
     const waits: number[] = [];
     const cutAndWait = async () => {
@@ -154,7 +154,7 @@ describe('an interrupted watch', () => {
     [401, 'Unauthorized'],
     [400, 'BadRequest'],
   ] as const) {
-    it(`asks a server that answers ${code} slowly, from the first time on`, async () => {
+    it(`a server that answers ${code} is asked slowly from the first time on`, async () => {
       const { clock, server, stop } = await start(
         (server) => {
           one(server);
@@ -171,7 +171,7 @@ describe('an interrupted watch', () => {
     });
   }
 
-  it('does not take an object with an empty name', async () => {
+  it('an object with an empty name is refused', async () => {
     const { clock, server, informer, stop } = await start(one);
     const nameless = {
       apiVersion: 'test.io/v1',
@@ -186,7 +186,7 @@ describe('an interrupted watch', () => {
     await stop();
   });
 
-  it('honours Retry-After', async () => {
+  it('an informer honours Retry-After', async () => {
     const { clock, server, informer, stop } = await start(
       (server) => {
         one(server);
@@ -202,7 +202,7 @@ describe('an interrupted watch', () => {
   });
 
   for (const how of ['answer', 'error event'] as const) {
-    it(`lists again at once after 410 by ${how}, and publishes only the difference`, async () => {
+    it(`after a 410 by ${how}, the informer lists at once and publishes only the difference`, async () => {
       const { clock, server, informer, mirror, assertCurrent, stop } = await start((server) => {
         for (const name of ['same', 'changed', 'gone', 'anew']) server.put(name);
       });
@@ -234,7 +234,7 @@ describe('an interrupted watch', () => {
     });
   }
 
-  it('takes error events, unknown events and objects without a name for failures, and goes on', async () => {
+  it('error events, unknown events and objects without a name are failures that the informer survives', async () => {
     const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
     const bad = [
       { type: 'ERROR', object: { kind: 'Status', code: 500, reason: 'InternalError', message: 'etcd' } },
@@ -258,7 +258,7 @@ describe('an interrupted watch', () => {
     await stop();
   });
 
-  it('lists again when the server does not accept its resourceVersion', async () => {
+  it('the informer lists again if the server does not accept its resourceVersion', async () => {
     const { clock, server, informer, assertCurrent, stop } = await start(one);
     server.fail('watch', { error: apiError(400, 'BadRequest', { message: 'invalid resource version' }) });
     server.watches[0]?.cut();
@@ -269,7 +269,7 @@ describe('an interrupted watch', () => {
     await stop();
   });
 
-  it('lists again when resuming brings nothing but bad events', async () => {
+  it('the informer lists again if a resumed watch brings only bad events', async () => {
     const { clock, server, assertCurrent, stop } = await start(one);
     for (let i = 0; i < 3; i++) {
       server.watches.at(-1)?.send({ type: 'ERROR', object: { code: 500, message: 'cannot decode' } });
@@ -280,7 +280,7 @@ describe('an interrupted watch', () => {
     await stop();
   });
 
-  it('lists again when the server was restored from a backup and counts from an earlier version', async () => {
+  it('the informer lists again if the server was restored from a backup with an earlier version', async () => {
     for (const answer of ['504', 'bookmark'] as const) {
       const { clock, server, mirror, assertCurrent, stop } = await start((server) => {
         for (let i = 0; i < 10; i++) server.put('a');
@@ -303,7 +303,7 @@ describe('an interrupted watch', () => {
     }
   });
 
-  it('asks for smaller pages when one is too large', async () => {
+  it('the informer requests smaller pages if one is too large', async () => {
     const { clock, server, informer, stop } = await start(
       (server) => {
         one(server);
@@ -317,7 +317,7 @@ describe('an interrupted watch', () => {
     await stop();
   });
 
-  it('takes a paged list after a streamed one that broke, and streams again later', async () => {
+  it('a broken streamed list is followed by a paged one, and later lists are streamed again', async () => {
     const { clock, server, informer, assertCurrent, stop } = await start((server) => {
       one(server);
       server.streaming = 'offers';
@@ -362,7 +362,7 @@ describe('a silent connection', () => {
     });
   }
 
-  it('is given up as soon after a bookmark or an event', async () => {
+  it('a connection that goes silent after a bookmark or an event is given up as early', async () => {
     const { clock, server, assertCurrent, stop } = await start(one);
     const limitMs = (server.watches[0]?.options.timeoutSeconds ?? 0) * 1000 + 10_000;
     assert.ok(limitMs <= 50_000);
@@ -379,7 +379,7 @@ describe('a silent connection', () => {
     await stop();
   });
 
-  it('is left alone while bookmarks or events come, also by a server that ignores the time of a watch', async () => {
+  it('a connection with bookmarks or events stays open, even if the server ignores the time of a watch', async () => {
     const { clock, server, stop } = await start((server) => {
       one(server);
       server.endsInTime = false;
@@ -393,7 +393,7 @@ describe('a silent connection', () => {
     await stop();
   });
 
-  it('is not taken for a quiet one: a server that ends its watches in time, without bookmarks, keeps the copy fresh', async () => {
+  it('watches that end in time without bookmarks keep the copy fresh', async () => {
     const restarts = new Set<string>();
     const { clock, informer, server, stop } = await start(one, {
       observe: { watchRestarted: (cause) => restarts.add(cause) },
@@ -412,7 +412,7 @@ describe('a silent connection', () => {
 });
 
 describe('readers of an informer', () => {
-  it('see forbidden and not served as lasting states while it tries again', async () => {
+  it('readers see forbidden and not served as lasting states during retries', async () => {
     for (const [code, word, reason] of [
       [403, 'Forbidden', 'Forbidden'],
       [404, 'NotFound', 'NotServed'],
@@ -442,7 +442,7 @@ describe('readers of an informer', () => {
     assert.deepEqual([await levelsWith(false), await levelsWith(true)], [['info'], ['debug']]);
   });
 
-  it('have it try again at once by a poke, also one that comes while it is trying', async () => {
+  it('a poke retries at once, even if it comes during an attempt', async () => {
     const fault: Fault = { error: apiError(404, 'NotFound') };
     const { clock, server, informer, stop } = await start((server) => server.fail('list', fault, { delayMs: 100 }), {
       streaming: false,
@@ -468,7 +468,7 @@ describe('readers of an informer', () => {
     await late.stop();
   });
 
-  it('wait shortly again after a poke: a server that is back may refuse once more while it starts', async () => {
+  it('waits are short again after a poke, because a starting server may refuse once more', async () => {
     const outage = 8;
     const { clock, server, informer, stop } = await start(
       (server) => {
@@ -487,7 +487,7 @@ describe('readers of an informer', () => {
     await stop();
   });
 
-  it('know how old their copy may be', async () => {
+  it('readers see how old their copy may be', async () => {
     const { clock, server, informer, stop } = await start(
       (server) => {
         server.latencyMs = 100;
@@ -517,7 +517,7 @@ describe('readers of an informer', () => {
     await stop();
   });
 
-  it('keep the last copy while the server is away, and see it age', async () => {
+  it('readers keep the last copy during an outage and see it age', async () => {
     const { clock, server, informer, stop } = await start(one);
     server.fail(
       'watch',
@@ -533,7 +533,7 @@ describe('readers of an informer', () => {
 });
 
 describe('the hooks for metrics', () => {
-  it('count lists, events and restarts, and do no harm by throwing', async () => {
+  it('the hooks count lists, events and restarts, and their exceptions are ignored', async () => {
     const seen: string[] = [];
     const { clock, server, informer, logs, stop } = await start((server) => void server.put('a'), {
       pageSize: 1,

@@ -20,8 +20,8 @@ const things = (count: number) => (server: ScriptedServer) => {
   for (let i = 0; i < count; i++) server.put(`t${String(i).padStart(4, '0')}`, { value: i });
 };
 
-describe('what an informer holds', () => {
-  it('cannot be changed by a reader, from lists, watches and own writes', async () => {
+describe('the cache of an informer', () => {
+  it('readers cannot change objects from lists, watches and own writes', async () => {
     const { clock, server, informer, stop } = await start(things(2));
     const refuses = (key: string) => {
       const object = informer.get(key) as unknown as { spec: { value?: number }; metadata: { labels?: object } };
@@ -42,7 +42,7 @@ describe('what an informer holds', () => {
     await stop();
   });
 
-  it('is frozen also where a trim and another version share parts of it', async () => {
+  it('objects are frozen even if a trim and another version share parts of them', async () => {
     const trim = (object: Thing): Thing => ({ ...object, spec: { ...object.spec } });
     const { clock, server, informer, stop } = await start(things(1), { trim });
     server.put('t0000', { value: 1 });
@@ -54,7 +54,7 @@ describe('what an informer holds', () => {
 });
 
 describe('an informer that begins', () => {
-  it('lists in pages and watches from the version of the list', async () => {
+  it('a new informer lists in pages and watches from the version of the list', async () => {
     const { server, informer, mirror, assertCurrent, stop } = await start(things(1201));
     assert.equal(informer.isSynced, true);
     assert.equal(informer.size, 1201);
@@ -78,7 +78,7 @@ describe('an informer that begins', () => {
     assert.equal(informer.state().phase, 'stopped');
   });
 
-  it('takes a streamed list where the server offers one, in a single request', async () => {
+  it('a new informer takes a streamed list in a single request if the server offers one', async () => {
     const { clock, server, informer, assertCurrent, stop } = await start((server) => {
       server.streaming = 'offers';
       things(3)(server);
@@ -94,7 +94,7 @@ describe('an informer that begins', () => {
     await stop();
   });
 
-  it('asks for a streamed list once and never again where the server refuses it', async () => {
+  it('a refused streamed list is requested only once', async () => {
     const { clock, server, assertCurrent, stop } = await start(things(2));
     server.held = true;
     server.put('new');
@@ -107,7 +107,7 @@ describe('an informer that begins', () => {
     await stop();
   });
 
-  it('falls back to pages when the server takes a streamed list for an ordinary watch', async () => {
+  it('the informer falls back to pages if the server treats a streamed list as an ordinary watch', async () => {
     const { clock, server, informer, assertCurrent, stop } = await start((server) => {
       server.streaming = 'ignores';
       things(3)(server);
@@ -128,7 +128,7 @@ describe('an informer that begins', () => {
     await stop();
   });
 
-  it('restarts a list when its continuation expires, and at last asks for all in one piece', async () => {
+  it('a list whose continuation expires is restarted, and at last requested in one piece', async () => {
     const { server, assertCurrent, stop } = await start((server) => {
       things(1100)(server);
       server.fail('list', { delayMs: 0 }, { error: apiError(410, 'Expired') });
@@ -143,7 +143,7 @@ describe('an informer that begins', () => {
     await stop();
   });
 
-  it('rejects those who wait for it when it stops first', async () => {
+  it('waiting for a stopped informer rejects', async () => {
     const { informer, stop } = await start((server) => server.fail('list', 'hang'));
     const waiting = assert.rejects(informer.synced());
     const impatient = new AbortController();
@@ -157,7 +157,7 @@ describe('an informer that begins', () => {
 });
 
 describe('an informer that watches', () => {
-  it('publishes each change once, with what was there before', async () => {
+  it('each change is published once, with the previous object', async () => {
     const { clock, server, informer, mirror, assertCurrent, stop } = await start(things(1));
     mirror.take();
     const before = informer.get('default/t0000');
@@ -172,7 +172,7 @@ describe('an informer that watches', () => {
     await stop();
   });
 
-  it('keeps the parts that did not change by reference, also through a new list', async () => {
+  it('unchanged parts keep their reference, even through a new list', async () => {
     const { clock, server, informer, stop } = await start(things(1));
     const first = informer.get('default/t0000');
     server.put('t0000', { value: 9 });
@@ -191,7 +191,7 @@ describe('an informer that watches', () => {
     await stop();
   });
 
-  it('ignores batches that come twice, also when an object was deleted in between', async () => {
+  it('a repeated batch is ignored, even if an object was deleted in between', async () => {
     const { clock, server, mirror, assertCurrent, stop } = await start();
     const created = server.put('a');
     server.watches[0]?.repeat();
@@ -204,7 +204,7 @@ describe('an informer that watches', () => {
     await stop();
   });
 
-  it('publishes an object that was deleted and recreated as a deletion and a creation', async () => {
+  it('a recreated object is published as a deletion and a creation', async () => {
     const { clock, server, mirror, assertCurrent, stop } = await start(things(1));
     mirror.take();
     server.held = true;
@@ -218,7 +218,7 @@ describe('an informer that watches', () => {
     await stop();
   });
 
-  it('accepts a deletion that carries the last version of its object', async () => {
+  it('a deletion that carries the last version of its object is accepted', async () => {
     const { clock, server, informer, stop } = await start(things(2));
     const object = informer.get('default/t0000');
     server.watches[0]?.send({ type: 'DELETED', object });
@@ -227,7 +227,7 @@ describe('an informer that watches', () => {
     await stop();
   });
 
-  it('ignores a repeated batch also where deletions carry the last version of their objects', async () => {
+  it('a repeated batch is ignored if deletions carry the last version of their objects', async () => {
     const { clock, server, mirror, stop } = await start();
     const metadata = { name: 'a', namespace: 'default', uid: 'u', resourceVersion: '11' };
     const object = { apiVersion: 'test.io/v1', kind: 'Thing', metadata };
@@ -238,7 +238,7 @@ describe('an informer that watches', () => {
     await stop();
   });
 
-  it('follows objects that enter and leave its selector', async () => {
+  it('the informer follows objects that enter and leave its selector', async () => {
     const { clock, server, mirror, assertCurrent, stop } = await start(
       (server) => {
         server.put('in', { labels: { app: 'x' } });
@@ -255,7 +255,7 @@ describe('an informer that watches', () => {
     await stop();
   });
 
-  it('works with versions that are no numbers, in the order of arrival', async () => {
+  it('versions that are not numbers are used in the order of arrival', async () => {
     const { clock, server, informer, stop } = await start(things(1));
     const object = informer.get('default/t0000');
     assert.ok(object);
@@ -269,14 +269,14 @@ describe('an informer that watches', () => {
   });
 });
 
-describe('what the cache keeps', () => {
+describe('the memory of the cache', () => {
   const managedFields = [
     { manager: 'capstan-web', operation: 'Apply' as const, fieldsV1: { 'f:spec': {} } },
     { manager: 'kubectl', operation: 'Update' as const, fieldsV1: { 'f:spec': {} } },
     { manager: 'capstan-web', operation: 'Update' as const, subresource: 'status', fieldsV1: { 'f:status': {} } },
   ];
 
-  it('is of managedFields only what is our own, and nothing of a status', async () => {
+  it('the cache keeps only our own managedFields, and none of a status', async () => {
     const { informer, server, stop } = await start((server) => server.put('a', { managedFields }), {
       ownManagers: ['capstan-'],
     });
@@ -289,13 +289,13 @@ describe('what the cache keeps', () => {
     await stop();
   });
 
-  it('is none of managedFields by default', async () => {
+  it('the cache keeps no managedFields by default', async () => {
     const { informer, stop } = await start((server) => server.put('a', { managedFields }));
     assert.equal(Object.hasOwn(informer.get('default/a')?.metadata ?? {}, 'managedFields'), false);
     await stop();
   });
 
-  it('is once what the metadata of siblings have in common', async () => {
+  it('the cache stores equal metadata of siblings once', async () => {
     const { informer, stop } = await start((server) => {
       for (const name of ['a', 'b']) server.put(name, { labels: { app: 'x', tier: 'y' }, managedFields });
       server.put('c', { labels: { app: 'z' } });
@@ -306,7 +306,7 @@ describe('what the cache keeps', () => {
     await stop();
   });
 
-  it('is once what the content of siblings has in common', async () => {
+  it('the cache stores equal content of siblings once', async () => {
     const { informer, stop } = await start((server) => {
       for (const [name, value] of [
         ['a', 1],
@@ -323,7 +323,7 @@ describe('what the cache keeps', () => {
     await stop();
   });
 
-  it('is once what siblings have in common of the fields that are ours', async () => {
+  it('the cache stores equal managedFields of siblings once', async () => {
     const entry = (own: string) => [
       { manager: 'capstan-web', operation: 'Apply' as const, fieldsV1: { 'f:data': { 'f:x': {} }, [own]: {} } },
     ];
@@ -339,7 +339,7 @@ describe('what the cache keeps', () => {
     await stop();
   });
 
-  it('is what trim leaves, or everything where trim does harm', async () => {
+  it('the cache stores the result of trim, or the whole object if trim fails', async () => {
     const trimming = await start(things(2), {
       trim: (object) => ({ ...object, spec: { value: object.spec.value } }),
     });
@@ -351,7 +351,7 @@ describe('what the cache keeps', () => {
     await harmful.stop();
   });
 
-  it('is the metadata under the kind’s own name for a metadata-only informer, own writes included', async () => {
+  it('a metadata-only informer stores metadata under the kind’s own name, own writes included', async () => {
     const { server, informer, stop } = await start(things(1), { metadataOnly: true });
     assert.deepEqual(Object.keys(informer.get('default/t0000') ?? {}), ['apiVersion', 'kind', 'metadata']);
     assert.ok(server.requests.every(({ options }) => options.metadataOnly));
@@ -363,7 +363,7 @@ describe('what the cache keeps', () => {
 });
 
 describe('listeners', () => {
-  it('that join late first get the current content, then every change once', async () => {
+  it('a late listener first gets the current content, then every change once', async () => {
     const { clock, server, informer, stop } = await start(things(2));
     const late = mirror(informer);
     assert.equal(late.objects.size, 2);
@@ -378,7 +378,7 @@ describe('listeners', () => {
     await stop();
   });
 
-  it('that throw are reported and do not keep others from being served', async () => {
+  it('a listener that throws is reported and does not affect the others', async () => {
     const { clock, server, informer, logs, stop } = await start();
     informer.subscribe(() => {
       throw new Error('broken listener');
@@ -393,7 +393,7 @@ describe('listeners', () => {
     await stop();
   });
 
-  it('see changes in one order, also those that a listener causes and in which others join and leave', async () => {
+  it('listeners see changes in one order, even those that a listener causes', async () => {
     const { clock, server, informer, stop } = await start();
     let joined: ReturnType<typeof mirror<Thing>> | undefined;
     let leave = () => {};
@@ -421,7 +421,7 @@ describe('listeners', () => {
   });
 });
 
-it('a list that was taken in keeps none of its objects: a stream that began with it may last for hours', () => {
+it('a list that was taken in keeps none of its objects, because its stream may last for hours', () => {
   const store = createStore(createIngest({ kind: ConfigMap, logger: silentLogger }), createVirtualClock());
   const listing = store.beginListing();
   const raw = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', uid: '1', resourceVersion: '1' } };

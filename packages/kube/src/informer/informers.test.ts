@@ -21,7 +21,7 @@ function prepare(options: Partial<InformersOptions> = {}) {
 }
 
 describe('shared informers', () => {
-  it('are one for each kind and selection, started for the first user and stopped with the last', async () => {
+  it('each kind and selection has one informer, which the first subscriber starts and the last one stops', async () => {
     const { clock, server, informers } = prepare();
     assert.equal(server.requests.length, 0);
     const first = informers.for(Thing, { labelSelector: 'app=x' });
@@ -55,7 +55,7 @@ describe('shared informers', () => {
     assert.equal(clock.pendingTimers, 0);
   });
 
-  it('all hear of own writes and deletions of their kind', async () => {
+  it('all informers of a kind receive own writes and deletions', async () => {
     const { clock, server, informers } = prepare();
     const all = informers.for(Thing);
     const some = informers.for(Thing, { labelSelector: 'app=x' });
@@ -70,7 +70,7 @@ describe('shared informers', () => {
     await informers.close();
   });
 
-  it('end with the signal that they were given, and give no more after that', async () => {
+  it('the signal ends all informers, and none can be had after it', async () => {
     const abort = new AbortController();
     const { clock, informers } = prepare({ signal: abort.signal });
     const { informer, release } = informers.for(Thing);
@@ -83,7 +83,7 @@ describe('shared informers', () => {
     assert.equal(clock.pendingTimers, 0);
   });
 
-  it('take their trim and their hooks by kind', async () => {
+  it('trim and hooks are chosen by kind', async () => {
     const lists: string[] = [];
     const { clock, informers } = prepare({
       trim: (kind, object) => (kind.kind === 'Thing' ? { ...object, spec: undefined } : object),

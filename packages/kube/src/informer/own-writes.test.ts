@@ -13,7 +13,7 @@ const start = (
 const one = (server: ScriptedServer) => void server.put('a');
 
 describe('an own write', () => {
-  it('is seen at once, and its own event later is not published again', async () => {
+  it('an own write is seen at once, and its watch event is not published again', async () => {
     const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
     mirror.take();
     server.held = true;
@@ -29,7 +29,7 @@ describe('an own write', () => {
     await stop();
   });
 
-  it('shares its parts with the copy, also where the watch shows it before the answer', async () => {
+  it('an own write shares its parts with the copy, even if the watch shows it before the answer', async () => {
     const { clock, server, informer, stop } = await start(one);
     const cached = informer.get('default/a');
     assert.ok(cached);
@@ -47,7 +47,7 @@ describe('an own write', () => {
     await stop();
   });
 
-  it('is not undone by older events that arrive after it', async () => {
+  it('an own write is not undone by older events that arrive after it', async () => {
     const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
     mirror.take();
     server.held = true;
@@ -64,7 +64,7 @@ describe('an own write', () => {
     await stop();
   });
 
-  it('does not bring back what was deleted since', async () => {
+  it('an own write does not restore an object that was deleted since', async () => {
     const { clock, server, informer, assertCurrent, stop } = await start();
     const answer = server.put('a');
     server.remove('a');
@@ -75,7 +75,7 @@ describe('an own write', () => {
     await stop();
   });
 
-  it('that is older than the copy changes nothing', async () => {
+  it('an own write that is older than the copy changes nothing', async () => {
     const { clock, server, informer, mirror, stop } = await start();
     const answer = server.put('a', { value: 1 });
     server.put('a', { value: 2 });
@@ -87,7 +87,7 @@ describe('an own write', () => {
     await stop();
   });
 
-  it('survives a list that is older than it, and ends with a list that is newer', async () => {
+  it('an own write survives an older list and ends with a newer one', async () => {
     const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
     mirror.take();
     server.held = true;
@@ -114,7 +114,7 @@ describe('an own write', () => {
     await stop();
   });
 
-  it('between the pages of a list is newer than the list', async () => {
+  it('an own write between the pages of a list is newer than the list', async () => {
     const { clock, server, informer, mirror, assertCurrent, stop } = await start(
       (server) => {
         for (const name of ['a', 'b', 'c']) server.put(name);
@@ -140,7 +140,7 @@ describe('an own write', () => {
     await stop();
   });
 
-  it('before the first list is not brought back by that list or what follows it', async () => {
+  it('an own write before the first list is not undone by that list or later events', async () => {
     const { clock, server, informer, mirror, assertCurrent, stop } = await start(
       (server) => {
         for (const name of ['a', 'b']) server.put(name, { labels: { app: 'x' } });
@@ -161,7 +161,7 @@ describe('an own write', () => {
     await stop();
   });
 
-  it('outside the namespace or selector does not enter, because nothing would ever remove it', async () => {
+  it('an own write outside the namespace or selector is ignored, because no event would remove it', async () => {
     const selections: [Partial<InformerOptions<Thing>>, boolean][] = [
       [{ namespace: 'other' }, false],
       [{ namespace: 'default' }, true],
@@ -180,7 +180,7 @@ describe('an own write', () => {
     }
   });
 
-  it('whose version cannot be compared waits for the watch', async () => {
+  it('an own write whose version cannot be compared waits for the watch', async () => {
     const { server, informer, stop } = await start(one);
     const object = server.content().get('default/a');
     assert.ok(object);
@@ -191,7 +191,7 @@ describe('an own write', () => {
 });
 
 describe('an own deletion', () => {
-  it('is seen at once, and what was on its way is not taken for a return', async () => {
+  it('an own deletion is seen at once, and delayed events do not restore the object', async () => {
     for (const knowsVersion of [true, false]) {
       const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
       mirror.take();
@@ -212,7 +212,7 @@ describe('an own deletion', () => {
     }
   });
 
-  it('of an object that the watch has not brought yet hides it and its predecessors', async () => {
+  it('an own deletion of an object that the watch has not shown hides it and its predecessors', async () => {
     const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
     mirror.take();
     server.held = true;
@@ -228,7 +228,7 @@ describe('an own deletion', () => {
     await stop();
   });
 
-  it('of two in a row hides both, also a version of the first that was never seen here', async () => {
+  it('two own deletions in a row hide both objects, even an unseen version of the first', async () => {
     const { clock, server, informer, mirror, assertCurrent, stop } = await start(one);
     mirror.take();
     server.held = true;
@@ -246,7 +246,7 @@ describe('an own deletion', () => {
     await stop();
   });
 
-  it('is no obstacle when the server comes back from a backup', async () => {
+  it('own deletions do not hide objects of a server that was restored from a backup', async () => {
     const { clock, server, informer, assertCurrent, stop } = await start(one);
     server.held = true;
     server.put('a');
@@ -263,7 +263,7 @@ describe('an own deletion', () => {
     await stop();
   });
 
-  it('of an older object leaves its successor alone', async () => {
+  it('an own deletion of an older object keeps its successor', async () => {
     const { clock, server, informer, assertCurrent, stop } = await start(one);
     const gone = server.remove('a');
     server.put('a');

@@ -20,7 +20,7 @@ const kinds = names.map((kind) =>
 const [alpha] = kinds;
 assert.ok(alpha);
 
-/** A server with the kinds that are `there`, all without objects; what it is asked, without the queries. */
+/** Creates a server with the kinds in `there`, all without objects. It records its requests without the queries. */
 function prepare() {
   const clock = createVirtualClock();
   const there = new Set<string>();
@@ -57,7 +57,7 @@ function prepare() {
 }
 
 describe('kinds that are not served', () => {
-  it('are looked for together, by one small request at a time', async () => {
+  it('kinds that are not served are looked for together, by one small request at a time', async () => {
     const { clock, asked, informers } = prepare();
     for (const kind of kinds) informers.for(kind);
     await clock.settle();
@@ -70,7 +70,7 @@ describe('kinds that are not served', () => {
     assert.equal(clock.pendingTimers, 0);
   });
 
-  it('are listed within a quarter of a minute after they have come, and only they', async () => {
+  it('a kind is listed within 15 seconds after it appears, and no other kind is', async () => {
     const { clock, there, asked, informers } = prepare();
     const [first, ...others] = kinds.map((kind) => informers.for(kind).informer);
     await clock.advance(600_000);
@@ -84,7 +84,7 @@ describe('kinds that are not served', () => {
     await informers.close();
   });
 
-  it('are each tried, as often, where the server does not say what it has', async () => {
+  it('each kind is tried at the same pace if the server does not list its groups', async () => {
     const scene = prepare();
     const { clock, there, asked, informers } = scene;
     scene.groupsStatus = 403;
@@ -98,7 +98,7 @@ describe('kinds that are not served', () => {
     await informers.close();
   });
 
-  it('are not looked for when nothing waits any more', async () => {
+  it('no request is sent if no kind is awaited', async () => {
     const { clock, asked, informers } = prepare();
     const users = kinds.map((kind) => informers.for(kind));
     await clock.advance(60_000);

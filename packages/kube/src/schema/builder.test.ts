@@ -40,7 +40,7 @@ type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ?
 /** Fails to compile unless both types are the same. */
 function sameType<A, B>(_same: Equal<A, B>): void {}
 
-test('without `required`, fields are required unless optional or defaulted', () => {
+test('fields are required without `required` unless they are optional or have a default', () => {
   const schema = object({
     a: string(),
     b: integer({ optional: true }),
@@ -52,7 +52,7 @@ test('without `required`, fields are required unless optional or defaulted', () 
   assert.deepEqual(schema.json.required, ['a']);
 });
 
-test('with `required`, exactly the fields that it names are required', () => {
+test('exactly the named fields are required with `required`', () => {
   const schema = object(
     { a: string(), b: string({ optional: true }), c: string({ default: 'x' }) },
     { required: ['b'] },

@@ -91,7 +91,7 @@ test('an old value is found by field and by the keys of a list-map, not by place
   ]);
 });
 
-test('what an update did not change fails no rule, unless the rule compares with before', () => {
+test('a value that an update did not change fails no rule, unless the rule compares with before', () => {
   const schema: JsonSchema = { type: 'object', properties: { a: rule() } };
   assert.deepEqual(messages(schema, { a: 'y' }, failing, { a: 'y' }), []);
   assert.equal(messages(schema, { a: 'y' }, failing, { a: 'z' }).length, 1);

@@ -89,7 +89,7 @@ test('an update goes node by node, and can be undone from its history', async (t
   );
 });
 
-test('on delete, a pod is updated when a user deletes it and not before', async (t) => {
+test('a pod with OnDelete is updated when a user deletes it and not before', async (t) => {
   const stage = await stageFor(t);
   await stage.client.create(DaemonSet, daemonSet({ updateStrategy: { type: 'OnDelete' } }));
   await stage.pass(5);

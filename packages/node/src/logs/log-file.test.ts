@@ -21,7 +21,7 @@ async function createScene(t: TestContext, options: Partial<LogFileOptions> = {}
   return { folder, clock, file, read, write: (text: string) => file.write('stdout', Buffer.from(text)) };
 }
 
-test('what was written is read, line by line, with or without its time', async (t) => {
+test('a written log is read, line by line, with or without its time', async (t) => {
   const { clock, file, read, write } = await createScene(t);
   await write('one\ntw');
   await file.write('stderr', Buffer.from('oops\n'));

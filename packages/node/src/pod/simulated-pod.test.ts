@@ -106,7 +106,7 @@ test('the log of a simulated pod is one sentence that says so', async (t) => {
   assert.match(text, /^pod web is simulated and has no log \(.+\)\n$/);
 });
 
-test('with unknownImages fail a pod waits for its image, and is looked at again when that changes', async (t) => {
+test('a pod with unknownImages fail waits for its image, and is re-checked when that changes', async (t) => {
   const images = [{ match: 'known', entrypoint: ['true'] }];
   const nodes = [{ unknownImages: 'fail' as const, images, name: 'capstan' }];
   const stage = await createStage({ clock: createVirtualClock(), random: createRandom(7), nodes });
@@ -123,7 +123,7 @@ test('with unknownImages fail a pod waits for its image, and is looked at again 
   await stage.until(async () =>
     (await notes(stage)).some((note) => note.startsWith('Failed: Failed to pull image "unknown"')),
   );
-  // The stage has no folder for pods: what its image could run is held for that reason now.
+  // The stage has no folder for pods, so a pod whose image is known is held for that reason now.
   await stage.client.patch(Pod, { namespace: NAMESPACE, name: 'web' }, 'strategic', {
     spec: { containers: [{ name: 'main', image: 'known' }] },
   });

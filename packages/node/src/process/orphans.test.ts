@@ -50,7 +50,7 @@ test('invalid records end no process', async (t) => {
   assert.equal(await endOrphans(join(folder, 'nowhere'), systemClock, silentLogger), 0);
 });
 
-test('what a program started ends with it', async (t) => {
+test('the children of a program end with it', async (t) => {
   const folder = await folderFor(t);
   const file = join(folder, 'pid');
   const script = `

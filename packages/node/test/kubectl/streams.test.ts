@@ -410,7 +410,7 @@ test('a simulated pod says so to exec, cp, attach, port-forward and logs', { ski
   assert.match(logs.out, /^pod unknown is simulated and has no log \(.*example\.com\/unknown:1\)\n$/);
 });
 
-test('what cannot be run is refused with its reason', { skip }, async () => {
+test('a command that cannot be run is refused with its reason', { skip }, async () => {
   const cases: [args: string[], message: RegExp][] = [
     [['exec', 'nowhere', '--', 'ls'], /pods "nowhere" not found/],
     [['exec', 'server', '-c', 'other', '--', 'ls'], /container other is not valid for pod server/],

@@ -85,8 +85,8 @@ const refused = (code: number, reason?: string) =>
 type Answer = Error | KubeObject | undefined;
 
 /**
- * One key whose writes a test decides: `next` is asked after every wave, with what has been sent so far. Every request is
- * answered by `answer`, or well.
+ * One key whose writes a test decides: `next` is called after every wave, with the requests so far. `answer` answers every request, else
+ * the request succeeds.
  */
 function stage(
   next: (sent: readonly string[], stage: Stage) => Partial<WriteSet> | undefined,
@@ -203,7 +203,7 @@ const inOrder = (steps: readonly [line: string, writes: Partial<WriteSet>][]) =>
   steps.find(([line]) => !sent.includes(line))?.[1] ?? {};
 
 describe('what is left to do for a key goes out', () => {
-  test('in its order: finalizer, groups, pruning, status', async () => {
+  test('the writes for a key go out in order: finalizer, groups, pruning, status', async () => {
     const all = stage(
       inOrder([
         ['finalizers capstan.dev/web', { finalizer: 'add', groups: [group([applying('a')])], prune: [deleting('x')] }],
@@ -224,7 +224,7 @@ describe('what is left to do for a key goes out', () => {
     assert.deepEqual(all.written, ['finalizer', 'apply', 'apply', 'delete', 'status']);
   });
 
-  test('with bindings after the roles that they name: a server refuses one whose role it does not know', async () => {
+  test('bindings go out after the roles that they name: a server refuses one whose role it does not know', async () => {
     const binding: ChildWrite = { ...applying('binding'), kind: ClusterRoleBinding };
     const role: ChildWrite = { ...applying('role'), kind: ClusterRole };
     const all = stage((sent) => (sent.length > 0 ? {} : { groups: [group([binding, applying('other'), role])] }));
@@ -238,7 +238,7 @@ describe('what is left to do for a key goes out', () => {
     assert.deepEqual(all.reports.filter(Boolean), []);
   });
 
-  test('with the finalizer off last, after all that it was there for', async () => {
+  test('the finalizer goes last, after all children that it held', async () => {
     const held = {
       ...owner,
       metadata: { ...owner.metadata, finalizers: ['capstan.dev/web'], deletionTimestamp: 'now' },
@@ -254,7 +254,7 @@ describe('what is left to do for a key goes out', () => {
     assert.deepEqual(all.sent, ['delete x', 'finalizers ']);
   });
 
-  test('in a wave after every step, so that a crash in between loses nothing', async () => {
+  test('a wave follows every step, so that a crash in between loses nothing', async () => {
     const seen: number[] = [];
     const all = stage((sent, { waves }) => {
       seen.push(waves);
@@ -331,7 +331,7 @@ describe('what is left to do for a key goes out', () => {
     assert.deepEqual([await all.run(), all.sent], [{ type: 'done' }, ['apply a']]);
   });
 
-  test('in so many rounds and no more, when something writes against it', async () => {
+  test('the rounds of a key are bounded when something writes against it', async () => {
     let round = 0;
     const all = stage(() => ({ groups: [group([applying('a', true, { round: String(round++) })])] }));
     const outcome = await all.run();
@@ -443,7 +443,7 @@ describe('a quiet period', () => {
     assert.equal(value, 14, 'after ten quiet periods, as without the other group');
   });
 
-  test('of two groups that wait is one period, not two in a row', async () => {
+  test('two groups that wait have one quiet period, not two in a row', async () => {
     let value = '1';
     const all = stage((sent) => ({
       groups: [
@@ -511,7 +511,7 @@ describe('a quiet period', () => {
     assert.deepEqual(all.sent, ['status {"value":1}']);
   });
 
-  test('that ends before progress is due is looked at in time, and the other way round', async () => {
+  test('a quiet period that ends before progress is due is looked at in time, and the other way round', async () => {
     for (const [quietMs, ms] of [
       [400, 400],
       [5000, 1000],
@@ -555,7 +555,7 @@ describe('a pre-flight', () => {
     assert.deepEqual(all.sent, ['rehearse a', 'rehearse b', 'apply a', 'apply b']);
   });
 
-  test('that is refused sends nothing, is reported, and is tried again later', async () => {
+  test('a pre-flight that is refused sends nothing, is reported, and is tried again later', async () => {
     const all = stage(flight);
     all.answer = (line) => (line === 'rehearse b' ? refused(422, 'Invalid') : undefined);
     const outcome = await all.run();
@@ -565,7 +565,7 @@ describe('a pre-flight', () => {
     assert.match(all.reports[0]?.message ?? '', /^ConfigMap default\/b: /);
   });
 
-  test('that finds the ground shifted plans again', async () => {
+  test('a pre-flight that finds the ground shifted plans again', async () => {
     const all = stage(flight);
     let isFirst = true;
     all.answer = (line) => {
@@ -592,7 +592,7 @@ describe('pruning', () => {
     return (sent: readonly string[]) => (sent.length > 0 ? {} : { prune, inventory });
   };
 
-  test('of a small share goes at once', async () => {
+  test('pruning of a small share goes at once', async () => {
     for (const [count, inventory] of [
       [1, 1],
       [1, 2],
@@ -605,7 +605,7 @@ describe('pruning', () => {
     }
   });
 
-  test('of a large share at once needs a second look', async () => {
+  test('pruning of a large share at once needs a second check', async () => {
     for (const [count, inventory] of [
       [2, 2],
       [3, 5],
@@ -620,7 +620,7 @@ describe('pruning', () => {
     }
   });
 
-  test('that is no longer wanted at the second look does not happen', async () => {
+  test('pruning that is no longer wanted at the second check does not happen', async () => {
     let prune = [deleting('x'), deleting('y')];
     const all = stage(() => ({ prune, inventory: prune.length }));
     await all.run();
@@ -630,7 +630,7 @@ describe('pruning', () => {
     assert.deepEqual(all.sent, []);
   });
 
-  test('of other objects of the same names is not healthy of its own', async () => {
+  test('pruning leaves other objects of the same names alone', async () => {
     let uid = 'first';
     const all = stage(() => ({ prune: [deleting('x', uid), deleting('y', uid)], inventory: 2 }));
     await all.run();
@@ -640,7 +640,7 @@ describe('pruning', () => {
     assert.deepEqual(all.sent, []);
   });
 
-  test('with an owner that is being deleted goes at once', async () => {
+  test('pruning with an owner that is being deleted goes at once', async () => {
     const all = stage(pruning(3, 3));
     all.owner = { ...owner, metadata: { ...owner.metadata, deletionTimestamp: 'now' } };
     assert.deepEqual(await all.run(), { type: 'done' });
@@ -665,7 +665,7 @@ describe('pruning', () => {
 });
 
 describe('a status', () => {
-  test('that is urgent goes out at once, each time', async () => {
+  test('a status that is urgent goes out at once, each time', async () => {
     let value = 1;
     const all = stage((sent) => (sent.length === value ? {} : { status: status({ value }) }));
     await all.run();
@@ -674,7 +674,7 @@ describe('a status', () => {
     assert.deepEqual(all.sent, ['status {"value":1}', 'status {"value":2}']);
   });
 
-  test('of progress alone goes out once a second, the first and the last value always', async () => {
+  test('a status of progress alone goes out once a second, the first and the last value always', async () => {
     let value = 0;
     const all = stage((sent) =>
       sent.at(-1) === `status {"value":${value}}` ? {} : { status: status({ value }, false) },
@@ -700,21 +700,21 @@ describe('a status', () => {
     assert.deepEqual(all.sent, ['apply a', 'status {"failure":true}']);
   });
 
-  test('that the server does not keep is not written for ever', async () => {
+  test('a status that the server does not keep is not written for ever', async () => {
     const all = stage(() => ({ status: status({ unknown: 1 }) }));
     const outcome = await all.run();
     assert.match(String('error' in outcome && outcome.error), /did not keep the status .*\(unknown\)/);
     assert.equal(all.sent.length, 1);
   });
 
-  test('whose object moved on is planned again, and does not count as written', async () => {
+  test('a status whose object moved on is planned again, and does not count as written', async () => {
     const all = stage((sent) => (sent.length >= 2 ? {} : { status: status({ value: 1 }) }));
     all.answer = (line) => (all.sent.length === 1 ? (line === 'find' ? owner : refused(409, 'Conflict')) : undefined);
     assert.deepEqual(await all.run(), { type: 'done' });
     assert.deepEqual([all.sent.length, all.written], [2, ['status']]);
   });
 
-  test('that cannot be written is tried again later', async () => {
+  test('a status that cannot be written is tried again later', async () => {
     const all = stage(() => ({ status: status({ value: 1 }) }));
     all.answer = () => refused(500);
     assert.equal((await all.run()).type, 'retry');
@@ -731,7 +731,7 @@ describe('a write that fails', () => {
     return { all, outcome: await all.run() };
   };
 
-  test('that the server refuses is reported by what it says, and tried again later', async () => {
+  test('a write that the server refuses is reported with its message, and tried again later', async () => {
     const { all, outcome } = await trying(refused(403));
     assert.equal(outcome.type, 'retry');
     assert.deepEqual(
@@ -746,14 +746,14 @@ describe('a write that fails', () => {
     assert.deepEqual(all.sent, ['apply a', 'apply b']);
   });
 
-  test('that passes by itself is tried again, and not reported', async () => {
+  test('a write that passes by itself is tried again, and not reported', async () => {
     for (const error of [refused(500), refused(503), refused(429), new TransportError('timeout', 'test')]) {
       const { all, outcome } = await trying(error);
       assert.deepEqual([outcome, all.reports], [{ type: 'retry', error }, []]);
     }
   });
 
-  test('with our finalizer is reported too, and shown at once', async () => {
+  test('a write that fails with our finalizer is reported too, and shown at once', async () => {
     const all = stage((sent, { reports }) => ({
       finalizer: 'add',
       ...(reports.length > 0 && sent.length < 2 ? { status: status({ failure: true }) } : {}),
@@ -770,7 +770,7 @@ describe('a write that fails', () => {
     assert.deepEqual(all.reports, [undefined]);
   });
 
-  test('that was overcome does not count when the next one comes', async () => {
+  test('a write that was overcome does not count when the next one comes', async () => {
     let error: Error | undefined = refused(403);
     const all = stage((sent) => (sent.at(-1) === 'good' ? {} : { groups: [group([applying('a')])] }));
     all.answer = () => {
@@ -798,7 +798,7 @@ describe('a write that fails', () => {
     assert.deepEqual(all.reports, []);
   });
 
-  test('that another client has the fields is reported, and not tried again before the object changes', async () => {
+  test('a write whose fields another client has is reported, and not tried again before the object changes', async () => {
     const sharing: ChildWrite = {
       verb: 'share',
       may: granted('update'),
@@ -825,7 +825,7 @@ describe('a write that fails', () => {
     assert.match(all.reports[0]?.message ?? '', /\.data\.x of them/);
   });
 
-  test('that may pass counts more than one that does not', async () => {
+  test('a write that may pass counts more than one that does not', async () => {
     const sharing: ChildWrite = {
       verb: 'share',
       may: granted('update'),
@@ -863,7 +863,7 @@ describe('ground that has shifted', () => {
     assert.deepEqual([all.sent, all.written, all.reports], [['apply a', 'apply a'], ['apply'], [undefined]]);
   });
 
-  test('that leads to the very same write again is left to the back-off', async () => {
+  test('a shifted ground that leads to the very same write again is left to the back-off', async () => {
     const all = stage(() => ({ groups: [group([applying('a')])] }));
     all.answer = (line) => (line === 'find' ? moved : refused(409, 'Conflict'));
     const outcome = await all.run();
@@ -910,7 +910,7 @@ describe('events', () => {
     assert.deepEqual(all.reported, ['RolledOut']);
   });
 
-  test('of what became known while a status waited for its turn go with it', async () => {
+  test('events that came while a status waited for its turn go with it', async () => {
     let hasWaited = false;
     const all = stage(
       (sent) => ({
@@ -951,7 +951,7 @@ describe('events', () => {
     assert.deepEqual(all.reported, []);
   });
 
-  test('that are alerts are reported at once, with no write, once while the problem lasts', async () => {
+  test('events that are alerts are reported at once, with no write, once while the problem lasts', async () => {
     let alerts: EventInput[] = [{ type: 'Warning', reason: 'Conflict', note: 'no' }];
     const all = stage(() => ({ alerts }));
     await all.run();

@@ -57,7 +57,7 @@ describe('our finalizer', () => {
       assert.deepEqual(place.seen.get('Deployment default/d')?.metadata.finalizers, ['theirs.dev/f']);
     }));
 
-  test('of an object that is gone does nothing but update the cache', () =>
+  test('our finalizer of an object that is gone does nothing but update the cache', () =>
     onCluster(async (place) => {
       const before = await given(place);
       await place.client.delete(Deployment, ref);
@@ -65,7 +65,7 @@ describe('our finalizer', () => {
       assert.deepEqual(place.shown, [`- Deployment default/d ${before.metadata.uid}`]);
     }));
 
-  test('that is refused is an error', () =>
+  test('our finalizer that is refused is an error', () =>
     onCluster(async (place) => {
       const before = await given(place);
       const refusal = () => new ApiError({ code: 403, status: {}, method: 'PATCH', path: '/d', address: 'test' });
@@ -115,7 +115,7 @@ describe('a status', () => {
       assert.deepEqual([entry?.operation, entry?.subresource], ['Update', 'status']);
     }));
 
-  test('that is so already is not sent', () =>
+  test('a status that is in place already is not sent', () =>
     onCluster(async (place) => {
       const before = await given(place);
       const write = status({ gone: drop(), nothing: undefined }, []);

@@ -36,9 +36,9 @@ interface Stage extends Place {
   readonly performance: Performance;
   /** A child of the owner that the reconciler created. */
   own(name: string, metadata?: KubeObject['metadata']): Promise<ConfigMap>;
-  /** The write that is left for a child, given what is there. */
+  /** Returns the remaining write for a child, given the existing objects. */
   writeFor(child: Child, objects?: readonly KubeObject[]): ChildWrite;
-  /** The writes that are left for a plan, given what is there. */
+  /** Returns the remaining writes for a plan, given the existing objects. */
   writesFor(input: Parameters<typeof plan>[0], objects: readonly KubeObject[]): readonly ChildWrite[];
 }
 
@@ -197,7 +197,7 @@ describe('a merge', () => {
       assert.deepEqual(shown, ['+ ConfigMap default/a']);
     }));
 
-  test('of an object that moved on, or is gone, is not made: the caches learn of it', () =>
+  test('a merge of an object that moved on, or is gone, is not made: the caches learn of it', () =>
     staged(async ({ client, performance, shown }) => {
       const existing = await client.create(ConfigMap, configMap('a', { x: '1' }));
       await client.patch(ConfigMap, at('a'), 'merge', { data: { x: 'theirs' } });
@@ -324,7 +324,7 @@ describe('a share', () => {
       assert.equal((await client.get(ConfigMap, at('s'))).metadata.labels?.['lent'], 'theirs');
     }));
 
-  test('of two owners in one object does not undo the other’s', () =>
+  test('the shares of two owners in one object do not undo each other', () =>
     staged(async ({ client, performance, writeFor }) => {
       await client.create(ConfigMap, configMap('s'));
       await perform(writeFor(lent('x')), performance);
@@ -353,7 +353,7 @@ describe('a share', () => {
       assert.equal(await client.find(ConfigMap, at('s')), undefined);
     }));
 
-  test('without which the object could not be leaves its fields there, and gives up the claim', () =>
+  test('a share without which the object could not be leaves its fields there, and gives up the claim', () =>
     staged(async ({ client, performance, writeFor, writesFor }) => {
       const labels = { app: 's' };
       const template = { metadata: { labels }, spec: { containers: [{ name: 'm', image: 'i' }] } };
@@ -401,7 +401,7 @@ describe('a patch', () => {
       assert.deepEqual(metadata.annotations, { [CAUSE_ANNOTATION]: performance.cause });
     }));
 
-  test('of an object that moved on is not made: the caches get the newer one', () =>
+  test('a patch of an object that moved on is not made: the caches get the newer one', () =>
     staged(async ({ client, performance, writesFor, seen, shown }) => {
       const theirs = await client.create(ConfigMap, configMap('p', { x: '1' }));
       const [write] = writesFor(patches('2'), [theirs]);
@@ -413,7 +413,7 @@ describe('a patch', () => {
       assert.equal(shown.at(-1), `- ConfigMap default/p ${theirs.metadata.uid}`);
     }));
 
-  test('that the server refuses for what it says is an error', () =>
+  test('a patch that the server refuses for its content is an error', () =>
     staged(async ({ client, performance, writesFor }) => {
       const theirs = await client.create(ConfigMap, configMap('p', { x: '1' }));
       const fields = [{ path: '/metadata/labels', value: { 'not a label': 'x' } }];
@@ -421,7 +421,7 @@ describe('a patch', () => {
       await assert.rejects(perform(write as PatchWrite, performance), /not a label/);
     }));
 
-  test('without an answer is an error, and asks nothing further', () =>
+  test('a patch without an answer is an error, and asks nothing further', () =>
     staged(async ({ client, target, performance, writesFor, shown }) => {
       const theirs = await client.create(ConfigMap, configMap('p', { x: '1' }));
       const [write] = writesFor(patches('2'), [theirs]);
@@ -446,7 +446,7 @@ describe('a delete', () => {
       assert.deepEqual(shown, [tombstone, tombstone, '+ ConfigMap default/x']);
     }));
 
-  test('of one that is gone already is none', () =>
+  test('a delete of an object that is gone already does nothing', () =>
     staged(async ({ client, own, performance, writesFor, shown }) => {
       const seen = await own('x');
       const [write] = writesFor({ removals: [remove(ConfigMap, seen)] }, [seen]);
@@ -455,7 +455,7 @@ describe('a delete', () => {
       assert.deepEqual(shown, [`- ConfigMap default/x ${seen.metadata.uid}`]);
     }));
 
-  test('of one that lingers shows it as it goes', () =>
+  test('a delete of an object that lingers shows it as it goes', () =>
     staged(async ({ own, performance, writesFor, seen }) => {
       const held = await own('x', { finalizers: ['a.dev/b'] });
       const [write] = writesFor({ removals: [remove(ConfigMap, held)] }, [held]);
@@ -463,7 +463,7 @@ describe('a delete', () => {
       assert.ok(seen.get('ConfigMap default/x')?.metadata.deletionTimestamp);
     }));
 
-  test('of one that has changed since is judged again, and made while it is still ours', () =>
+  test('a delete of an object that has changed since is judged again, and made while it is still ours', () =>
     staged(async ({ client, own, performance, writesFor }) => {
       const seen = await own('x');
       const [write] = writesFor({ removals: [remove(ConfigMap, seen)] }, [seen]);
@@ -472,7 +472,7 @@ describe('a delete', () => {
       assert.equal(await client.find(ConfigMap, at('x')), undefined);
     }));
 
-  test('of one that another controller has taken since is none', () =>
+  test('a delete of an object that another controller has taken since does nothing', () =>
     staged(async ({ client, own, performance, writesFor }) => {
       const seen = await own('x');
       const [write] = writesFor({ removals: [remove(ConfigMap, seen)] }, [seen]);
@@ -500,7 +500,7 @@ describe('a hold', () => {
       assert.equal((await client.get(ConfigMap, at('h'))).metadata.annotations?.[HELD_ANNOTATION], 'v1.x');
     }));
 
-  test('of what is gone is none', () =>
+  test('a hold of an object that is gone does nothing', () =>
     staged(async ({ performance }) => assert.equal(await perform(hold, performance), false)));
 });
 
@@ -537,7 +537,7 @@ describe('a rehearsal', () => {
       assert.deepEqual(met, ['ConfigMap a']);
     }));
 
-  test('of a cluster-scoped child works as well', () =>
+  test('a rehearsal of a cluster-scoped child works as well', () =>
     staged(async ({ performance, writeFor }) => {
       assert.equal(await rehearse(writeFor(apply(Namespace, { metadata: { name: 'n' } })), performance), true);
     }));
@@ -602,7 +602,7 @@ describe('when the lease is lost while a write is being prepared', () => {
         assert.equal(await client.find(child.kind, at('a')), undefined);
       }));
 
-  test('what was minted meanwhile is not sent, neither a new object nor a renewed one', () =>
+  test('a minted object is not sent after the lease is lost, neither a new one nor a renewed one', () =>
     staged(async ({ client, performance, writeFor }) => {
       const { performance: leased, lose } = leading(performance);
       const losingMinter: typeof slow = {

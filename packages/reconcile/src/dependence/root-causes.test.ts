@@ -77,7 +77,7 @@ describe('root causes', () => {
     );
   });
 
-  it('of 10,000 problems without dependencies are 10,000', () => {
+  it('root causes of 10,000 problems without dependencies are 10,000', () => {
     const { roots } = rootCauses({
       problems: Array.from({ length: 10_000 }, (_, at) => String(at)),
       stateOf: () => 'broken',

@@ -130,7 +130,7 @@ describe('a pod template', () => {
     assert.equal(again?.[0], marks[2]);
   });
 
-  test('of other kinds is none of ours', () => {
+  test('a pod template of other kinds is not ours', () => {
     assert.equal(childBody(apply(ConfigMap, { metadata }), OWNED).template, undefined);
     // The template of a Job cannot be changed once it is there, not even to mark it.
     const Job = externalKind<KubeObject & { spec: object }>({
@@ -144,7 +144,7 @@ describe('a pod template', () => {
     assert.equal(childBody(job, OWNED).template, undefined);
   });
 
-  test('that was held is released by the next apply, which takes the mark over to remove it', () => {
+  test('a pod template that was held is released by the next apply, which takes the mark over to remove it', () => {
     const held = { apiVersion: '', kind: '', metadata: { annotations: { [HELD_ANNOTATION]: 'v1.x' } } };
     assert.equal(bodyToSend(bodyOf('a:1'), held).metadata.annotations?.[HELD_ANNOTATION], '');
     assert.equal(HELD_ANNOTATION in (bodyToSend(bodyOf('a:1'), undefined).metadata.annotations ?? {}), false);

@@ -57,7 +57,7 @@ const withEntry = <T extends KubeObject>(object: T, entry: ManagedFieldsEntry): 
 });
 
 describe('an applied child', () => {
-  test('that is not there is made, after a look for one of that name', () => {
+  test('an applied child that is not there is created, after the server was asked for one of that name', () => {
     const { write, note, waitsFor } = verdict(configMap());
     assert.deepEqual(
       [write?.verb, (write as ApplyWrite).exists, note, waitsFor],
@@ -65,14 +65,14 @@ describe('an applied child', () => {
     );
   });
 
-  test('that was applied as planned is settled, whatever the server made of its values', () => {
+  test('an applied child that was applied as planned is settled, whatever the server made of its values', () => {
     const there = applied(configMap());
     assert.deepEqual(verdict(configMap(), [there]), {});
     const normalised = { ...there, data: { x: 'normalised', defaulted: 'by the server' }, status: { phase: 'Odd' } };
     assert.deepEqual(verdict(configMap(), [normalised]), {});
   });
 
-  test('that another object controls names us as a plain owner, and stays ours without its label', () => {
+  test('an applied child that another object controls names us as a plain owner, and stays ours without its label', () => {
     const revision = { apiVersion: 'x/v1', kind: 'Revision', name: 'r', uid: 'uid-of-r', controller: true };
     const child = apply(ConfigMap, { metadata: { ...metadata, ownerReferences: [revision] } }, { controls: false });
     const body = bodyOf(child);
@@ -89,7 +89,7 @@ describe('an applied child', () => {
     assert.deepEqual(verdict(child, [unlabelled]), {});
   });
 
-  test('that adopts takes over what has no controller, and nothing else', () => {
+  test('an applied child that adopts takes over an object without a controller, and nothing else', () => {
     const foreign = theirs({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
     const adopting = apply(ConfigMap, { metadata, data: { x: '1' } }, { adopts: true });
     assert.equal(verdict(configMap(), [foreign]).note?.about, 'conflict');
@@ -99,7 +99,7 @@ describe('an applied child', () => {
     assert.equal(verdict(adopting, [controlled]).note?.about, 'conflict');
   });
 
-  test('that adopts what refers to its owner takes over what another operator made for it, and nothing else', () => {
+  test('an applied child that adopts references to its owner takes over the object of another operator for it, and nothing else', () => {
     const foreign = theirs({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
     const adopting = apply(ConfigMap, { metadata, data: { x: '1' } }, { adopts: 'referring' });
     assert.equal(verdict(adopting, [foreign]).note?.about, 'conflict');
@@ -113,7 +113,7 @@ describe('an applied child', () => {
     assert.equal(verdict(adopting, [referring({ uid: 'another' })]).note?.about, 'conflict');
   });
 
-  test('with a new plan is applied, under the uid that was seen', () => {
+  test('an applied child with a new plan is applied, under the uid that was seen', () => {
     const { write, note } = verdict(configMap({ x: '2' }), [applied(configMap())]);
     assert.deepEqual([write?.verb, (write as ApplyWrite).exists, note], ['apply', true, undefined]);
     assert.equal((write as ApplyWrite).body.metadata.uid, 'uid-of-a');
@@ -133,7 +133,7 @@ describe('an applied child', () => {
     assert.equal(waitsFor, undefined);
   });
 
-  test('that lost our label is found by its owner reference, and gets it back', () => {
+  test('an applied child that lost our label is found by its owner reference, and gets it back', () => {
     const { labels: _gone, ...rest } = applied(configMap()).metadata;
     const { write } = verdict(configMap(), [{ ...applied(configMap()), metadata: rest }]);
     assert.equal(write, undefined, 'our entry still has the label in this picture');
@@ -142,7 +142,7 @@ describe('an applied child', () => {
     assert.deepEqual((again.write as ApplyWrite).taken, ['metadata.labels']);
   });
 
-  test('that is being deleted is waited for, with all that comes after it', () => {
+  test('an applied child that is being deleted is waited for, with all that comes after it', () => {
     const leaving = live(bodyOf(configMap()), { deletionTimestamp: '2026-01-01T00:00:00Z' });
     assert.deepEqual(verdict(configMap({ x: '2' }), [leaving]), {
       waitsFor: 'ConfigMap default/a to be deleted',
@@ -150,7 +150,7 @@ describe('an applied child', () => {
     });
   });
 
-  test('that is paused is left alone, and that is reported', () => {
+  test('an applied child that is paused is left alone, and that is reported', () => {
     const there = annotated(applied(configMap()), { [PAUSED_ANNOTATION]: 'true' });
     const { write, note, waitsFor } = verdict(configMap({ x: '2' }), [there]);
     assert.deepEqual([write, note?.about, waitsFor], [undefined, 'paused', undefined]);
@@ -217,7 +217,7 @@ describe('a yielded field', () => {
     assert.equal((bodyOf(deployment('a:2', 3), [there]) as Deployment).spec?.replicas, 3);
   });
 
-  test('that a user took is neither taken back nor sent with other changes', () => {
+  test('a yielded field that a user took is neither taken back nor sent with other changes', () => {
     const scaled = withEntry(there, without(entry, 'f:spec/f:replicas'));
     assert.deepEqual(verdict(deployment('a:1', 1), [scaled]), {});
     const { spec } = bodyOf(deployment('a:2', 1), [scaled]) as Deployment;
@@ -259,7 +259,7 @@ describe('a pod template that a user rolled back', () => {
   const second = bodyOf(deployment('a:2'), [live(first)]);
   const template = (body: KubeObject) => (body as Deployment).spec?.template;
   const markOf = (body: KubeObject) => template(body)?.metadata?.annotations?.[TEMPLATE_ANNOTATION] ?? '';
-  /** What `kubectl rollout undo` leaves: the earlier template, its mark taken from us. */
+  /** The state after `kubectl rollout undo`: the earlier template, its mark taken from us. */
   const undone = withEntry(
     { ...live(second), spec: { ...(second as Deployment).spec, template: template(first) } } as Deployment,
     without(entryFor(second), `f:spec/f:template/f:metadata/f:annotations`),
@@ -319,7 +319,7 @@ describe('a child that is only created', () => {
     assert.equal('body' in write && write.body.metadata.labels?.[INVENTORY_LABEL], OWNED.inventory);
   });
 
-  test('without being ours carries no mark', () => {
+  test('a child that is only created without being ours carries no mark', () => {
     const { write } = verdict(createOnly(ConfigMap, { metadata }, { owned: false }));
     assert.deepEqual(write?.verb === 'create' && write.body.metadata, metadata);
   });
@@ -369,18 +369,18 @@ describe('a minted child', () => {
     }
   });
 
-  test('that a user brought along is used while it is valid, and never replaced', () => {
+  test('a minted child that a user brought along is used while it is valid, and never replaced', () => {
     assert.deepEqual(verdict(child(), [secret(1, {})]), {});
     const { write, note, waitsFor } = verdict(child(), [secret(2, {})]);
     assert.deepEqual([write, note?.about, waitsFor], [undefined, 'conflict', note?.message]);
   });
 
-  test('that carries our label and was not created by us is not replaced', () => {
+  test('a minted child that carries our label and was not created by us is not replaced', () => {
     const { write, note } = verdict(child(), [secret(2, { [INVENTORY_LABEL]: OWNED.inventory })]);
     assert.deepEqual([write, note?.about], [undefined, 'conflict']);
   });
 
-  test('of another owner is a conflict even while it is valid: it would go with that one', () => {
+  test('a minted child of another owner is a conflict even while it is valid: it would go with that one', () => {
     const { write, note } = verdict(child(), [secret(1, { [INVENTORY_LABEL]: ownershipOf('other').inventory })]);
     assert.deepEqual([write, note?.about], [undefined, 'conflict']);
   });
@@ -411,7 +411,7 @@ describe('a shared object', () => {
     assert.equal(note?.message, 'ConfigMap default/a: metadata.labels now set by another field manager');
   });
 
-  test('that was refused is asked for again when the object has changed, not when its status or version has', () => {
+  test('a shared object that was refused is asked for again when the object has changed, not when its status or version has', () => {
     const seen = (object: KubeObject) => (verdict(child(), [object]).write as ShareWrite).seen;
     const object = theirs(configMap().object);
     assert.equal(

@@ -53,7 +53,7 @@ describe('groups', () => {
     assert.deepEqual(notes, [{ about: 'waiting', message: 'the moon' }]);
   });
 
-  test('that are closed stay in the way even when nothing of them is left to do', () => {
+  test('groups that are closed stay in the way even when nothing of them is left to do', () => {
     const created = groups({ children: [child('a')], open: false });
     const { groups: left, prune } = writesOf({ plan: created, objects: [applied(child('a')), applied(child('old'))] });
     assert.deepEqual([left[0]?.open, left[0]?.writes, prune], [false, [], []]);
@@ -112,7 +112,7 @@ describe('removals', () => {
     assert.deepEqual(writesOf({ plan: removing }).groups, []);
   });
 
-  test('of an object that was not created by the operator are a conflict', () => {
+  test('removals of an object that was not created by the operator are a conflict', () => {
     const users = foreign('x');
     const { groups, notes } = writesOf({ plan: plan({ removals: [remove(ConfigMap, users)] }), objects: [users] });
     assert.deepEqual([groups.flatMap(({ writes }) => writes), notes[0]?.about], [[], 'conflict']);

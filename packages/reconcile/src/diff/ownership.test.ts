@@ -81,7 +81,7 @@ describe('a field that we sent is taken', () => {
     assert.deepEqual(takenFields(sent({ a: 1 }), { manager: 'us', operation: 'Apply' }), ['.']);
   });
 
-  test('as a label, but not as the name and namespace, which nothing owns', () => {
+  test('a field that we sent is taken as a label, but not as the name and namespace, which nothing owns', () => {
     const object = sent({ a: 1 }, { labels: { 'app.kubernetes.io/name': 'x' } });
     assert.deepEqual(
       takenFields(object, entry({ 'f:spec': { 'f:a': {} }, 'f:metadata': { 'f:labels': { 'f:z': {} } } })),

@@ -28,7 +28,7 @@ interface Scene {
   ownership?: typeof OWNED;
 }
 
-/** What is left to do about one route. */
+/** Returns the remaining writes for one route. */
 function writesFor(target: KubeObject | undefined, { patches = [], ownership = OWNED }: Scene): WriteSet {
   return diff(inputOf({ ownership, plan: plan({ patches }), objects: target === undefined ? [] : [target] }));
 }
@@ -98,12 +98,12 @@ describe('a patch', () => {
     assert.match(after.metadata.annotations?.[originalAnnotation(OWNED)] ?? '', /"before":100/);
   });
 
-  test('of what is so already is no write', () => {
+  test('a patch of a value in place is no write', () => {
     const target = route(services({ name: 'a', weight: 0 }));
     assert.deepEqual(writesFor(target, set(weight(0, 0))).groups, []);
   });
 
-  test('that is no longer planned gives back what was there, and leaves no trace', () => {
+  test('a patch that is no longer planned restores the former value, and leaves no trace', () => {
     const target = route({ a: { b: 1 } });
     const patched = carriedOut(target, set({ path: '/spec/a/b', value: 2 }, { path: '/spec/a/c', value: 3 }));
     assert.deepEqual(specOf(patched), { a: { b: 2, c: 3 } });
@@ -112,14 +112,14 @@ describe('a patch', () => {
     assert.deepEqual(back.metadata.annotations, {});
   });
 
-  test('with changing values remembers the first, and gives that back', () => {
+  test('a patch with changing values remembers the first, and gives that back', () => {
     let object = route({ a: 1 });
     for (const value of [2, 3, undefined, 4]) object = carriedOut(object, set({ path: '/spec/a', value }));
     assert.deepEqual(specOf(object), { a: 4 });
     assert.deepEqual(specOf(carriedOut(object, {})), { a: 1 });
   });
 
-  test('that drops one of its fields gives back that one', () => {
+  test('a patch that drops one of its fields gives back that one', () => {
     const patched = carriedOut(
       route({ a: 1, b: 1 }),
       set({ path: '/spec/a', value: 2 }, { path: '/spec/b', value: 2 }),
@@ -195,7 +195,7 @@ describe('a patch', () => {
     assert.deepEqual(carriedOut(patched, {}).metadata.annotations, {});
   });
 
-  test('that is the last of all takes the explanation off the object', () => {
+  test('a patch that is the last of all takes the explanation off the object', () => {
     const target = route({ a: 1 }, { annotations: { [CAUSE_ANNOTATION]: 'why', x: 'y' } });
     const patches = [patch(Route, ref, [{ path: '/spec/a', value: 2 }], { restore: false, explained: false })];
     const write = writesFor(target, { patches }).groups[0]?.writes[0] as PatchWrite | undefined;
@@ -204,7 +204,7 @@ describe('a patch', () => {
     assert.deepEqual([specOf(after), after.metadata.annotations], [{ a: 2 }, { x: 'y' }]);
   });
 
-  test('that stops to give back leaves what it has set', () => {
+  test('a patch that stops restoring leaves its values', () => {
     const patched = carriedOut(route({ a: 1, b: 1 }), set({ path: '/spec/a', value: 2 }));
     const patches = [patch(Route, ref, [{ path: '/spec/b', value: 2 }], { restore: false })];
     const after = carriedOut(patched, { patches });
@@ -235,7 +235,7 @@ describe('a patch', () => {
     assert.deepEqual(specOf(carriedOut(patched, {})), { a: 1, b: 2 });
   });
 
-  test('without restore keeps nothing', () => {
+  test('a patch without restore keeps nothing', () => {
     const patches = [patch(Route, ref, [{ path: '/spec/a', value: 2 }], { restore: false })];
     assert.equal(carriedOut(route({ a: 1 }), { patches }).metadata.annotations, undefined);
   });
@@ -261,13 +261,13 @@ describe('memory of a patch', () => {
     assert.equal(memoryAnnotation(OWNED) in (carriedOut(patched, {}).metadata.annotations ?? {}), false);
   });
 
-  test('of a patch that gives nothing back goes with it too', () => {
+  test('the memory of a patch without restore goes with it too', () => {
     const patches = [patch(Route, ref, [{ path: '/spec/a', value: 2 }], { memory: 1, restore: false })];
     const after = carriedOut(carriedOut(route({ a: 1 }), { patches }), {});
     assert.deepEqual([specOf(after), after.metadata.annotations], [{ a: 2 }, {}]);
   });
 
-  test('that a user has broken is no memory', () => {
+  test('the memory of a patch that a user has broken counts as none', () => {
     const broken = route({}, { annotations: { [memoryAnnotation(OWNED)]: '{' } });
     assert.equal(storedMemory(broken, OWNED), undefined);
   });
@@ -340,7 +340,7 @@ describe('an original follows its item', () => {
     assert.deepEqual(specOf(carriedOut(still, {})), services(...back));
   });
 
-  test('that has a twin only while it stays in its place', () => {
+  test('an original follows its item that has a twin only while it stays in its place', () => {
     const twins = services({ name: 'a', weight: 100 }, { name: 'a', weight: 50 });
     const object = carriedOut(route(twins), set(weight(0, 0), weight(1, 0)));
     assert.deepEqual(specOf(carriedOut(object, {})), twins);
@@ -349,7 +349,7 @@ describe('an original follows its item', () => {
     assert.deepEqual(specOf(carriedOut(edited(object, moved), {})), moved);
   });
 
-  test('without a name by what else is in it, and in place when that was edited', () => {
+  test('an original follows its item without a name by its other content, and by its place when that was edited', () => {
     const spec = (...rules: object[]) => ({ rules });
     const first = { match: '/a', backends: [{ name: 's', weight: 1 }] };
     const second = { match: '/b', backends: [{ name: 's', weight: 2 }] };

@@ -36,14 +36,14 @@ describe('a status', () => {
     );
   });
 
-  test('that is not there and is not wanted is not written', () => {
+  test('a status that is not there and is not wanted is not written', () => {
     for (const status of [undefined, {}, { gone: drop() }, { x: undefined }, { x: null }]) {
       const created = plan({ ...(status ? { status } : {}), conditions: [noCondition('Ready')] });
       assert.equal(statusOf({ plan: created, isPrimary: false }), undefined);
     }
   });
 
-  test('of a kind that has none is not written', () => {
+  test('a status of a kind that has none is not written', () => {
     assert.equal(statusOf({ plan: plan({ status: { x: 1 } }), hasStatus: false }), undefined);
   });
 
@@ -86,7 +86,7 @@ describe('progress', () => {
   });
 });
 
-test('what is to be remembered goes out at once, not with the progress that waits for its turn', () => {
+test('the memory goes out at once, not with the progress that waits for its turn', () => {
   const remembering = (values: string) => plan({ memory: { values }, progress: { percent: 5 } });
   const current = { ...detail, memory: { values: 'x' }, percent: 5 };
   assert.equal(statusOf({ plan: remembering('x'), status: current }), undefined);
@@ -113,7 +113,7 @@ describe('what the runtime has to say', () => {
     assert.equal(statusOf({ status: detail }), undefined);
   });
 
-  test('of a conflict is a condition too', () => {
+  test('a conflict is a condition of the runtime too', () => {
     const [found] = statusOf({ ...conflicted, status: detail })?.conditions ?? [];
     assert.deepEqual([found?.type, found?.reason], ['ReconcileError', 'Conflict']);
   });
@@ -127,7 +127,7 @@ describe('what the runtime has to say', () => {
     assert.equal(statusOf({ failure, status: { ...detail, conditions: [foreign] } }), undefined);
   });
 
-  test('by several reconcilers is one condition with a line of each, and the reason of the first', () => {
+  test('messages of several reconcilers are one condition with a line of each, and the reason of the first', () => {
     const reportedBy = (message: string, reason = 'Threw') => ({
       ...detail,
       conditions: [{ ...error, reason, message }],
@@ -147,7 +147,7 @@ describe('what the runtime has to say', () => {
     assert.equal(broken?.message, 'one two (test.web)');
   });
 
-  test('on a kind that is not ours is an event, and its status is left alone', () => {
+  test('a message on a kind that is not ours is an event, and its status is left alone', () => {
     const scene = { ...conflicted, isForeign: true, isPrimary: false };
     const { status, alerts } = writes(scene);
     assert.equal(status, undefined);
@@ -159,7 +159,7 @@ describe('what the runtime has to say', () => {
     assert.equal(writes({ ...conflicted, hasStatus: false }).alerts.length, 1);
   });
 
-  test('on a paused foreign object is an event', () => {
+  test('a message on a paused foreign object is an event', () => {
     const ownership = ownershipOf('owner', { annotations: { 'capstan.dev/paused': 'true' } });
     assert.deepEqual(
       writes({ ownership, hasStatus: false }).alerts.map(({ reason }) => reason),

@@ -12,7 +12,7 @@ function check(values: readonly number[]): void {
   if (values.filter((value) => value === 8).length > 1) throw new Error('two eights');
 }
 
-/** What is left when each member is left out with which those before it fail. */
+/** Returns the state without the members with which their predecessors fail. */
 function expected(values: ReadonlyMap<string, number>): Record<string, number> {
   const kept: [string, number][] = [];
   for (const entry of [...values].sort(([a], [b]) => (a < b ? -1 : 1))) {
@@ -76,7 +76,7 @@ const step = fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'), fc.option(f
 
 for (const isChunked of [false, true])
   describe(isChunked ? 'the chunk of a chunked join' : 'the result of a fold', () => {
-    test('that fails on some members leaves these out, in any order of events, and in a fork', () => {
+    test('a fold that fails on some members leaves these out, in any order of events, and in a fork', () => {
       fc.assert(
         fc.property(fc.array(step, { maxLength: 25 }), step, (steps, next) => {
           const { engine, numbers, all, faults } = setUp(isChunked);

@@ -36,7 +36,7 @@ describe('children known by label', () => {
       assert.deepEqual(await found(client), []);
     }));
 
-  it('that a user changes or deletes are corrected; what the user adds stays', () =>
+  it('children that a user changes or deletes are corrected; the additions of the user stay', () =>
     staged(async ({ client, clock, start }) => {
       const { clear, sent } = start({ said: { 'default/a': 'one' } });
       await clock.advance(1_000);
@@ -67,7 +67,7 @@ describe('children known by label', () => {
       assert.deepEqual(await found(client), ['default/b', 'default/c']);
     }));
 
-  it('of which the source knows nothing now stay as they are', () =>
+  it('children that the source cannot judge now stay as they are', () =>
     staged(async ({ client, clock, start }) => {
       const first = start({ said: { 'default/a': 'one' } });
       await clock.advance(1_000);
@@ -78,7 +78,7 @@ describe('children known by label', () => {
       assert.deepEqual(await found(client), ['default/a']);
     }));
 
-  it('whose name another has leave it alone, and come when it is free', () =>
+  it('children whose name another object has leave it alone, and come when the name is free', () =>
     staged(async ({ client, clock, start }) => {
       const taken = await client.create(ConfigMap, {
         apiVersion: 'v1',
@@ -98,7 +98,7 @@ describe('children known by label', () => {
       assert.equal(obstacles.size, 0);
     }));
 
-  it('that another object controls are neither changed nor removed', () =>
+  it('children that another object controls are neither changed nor removed', () =>
     staged(async ({ client, clock, start }) => {
       const owner = await client.create(ConfigMap, {
         apiVersion: 'v1',
@@ -141,7 +141,7 @@ describe('children known by label', () => {
       assert.deepEqual(await found(client), ['team/a', 'team/b']);
     }));
 
-  it('that the server refuses are tried for ever, at most five minutes apart', () =>
+  it('children that the server refuses are tried for ever, at most five minutes apart', () =>
     staged(async ({ client, clock, start }) => {
       let attempts = 0;
       let isBroken = true;
@@ -203,7 +203,7 @@ describe('removals of children known by label', () => {
       assert.deepEqual(await found(client), []);
     }));
 
-  it('by one process are not undone by another one that may not remove and learns of it a moment later', () =>
+  it('removals by one process are not undone by another one that may not remove and learns of it a moment later', () =>
     staged(async ({ client, clock, start }) => {
       const said = { 'default/a': 'one' };
       const first = start({ said });
@@ -218,7 +218,7 @@ describe('removals of children known by label', () => {
       assert.deepEqual(await found(client), []);
     }));
 
-  it('of most children are held until two further looks at the source confirm them', () =>
+  it('removals of most children are held until two further reads of the source confirm them', () =>
     staged(async ({ client, clock, start }) => {
       const said = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`default/s${index}`, 'one']));
       const { children, say } = start({ said });
@@ -256,7 +256,8 @@ it('over random objects, names and owners nothing that we did not create is dele
           data: { seed: String(seed) },
         };
         const created = await client.create(ConfigMap, object, { fieldManager: manager });
-        // Ours to remove is what our program marked. What carries our label under a name that is wanted is taken over, and marked then.
+        // Only objects with our program's mark are ours to remove. An object with our label under a wanted name is taken over, and marked
+        // then.
         if (label !== 'east' || !isMarked || manager !== MANAGER) foreign.set(name, created);
       }
       const everWanted = new Set<string>();

@@ -38,7 +38,7 @@ describe('conditions', () => {
     ]);
   });
 
-  test('of other owners stay, all in their places', () => {
+  test('conditions of other owners stay, all in their places', () => {
     const { conditions } = mergeConditions([before, theirs], [ready.isFalse('Broken')], 1, now);
     assert.deepEqual(
       conditions.map(({ type, status }) => [type, status]),
@@ -76,7 +76,7 @@ describe('conditions', () => {
     assert.equal(conditions[0]?.observedGeneration, 2);
   });
 
-  test('of a status that has none, or something else in their place, are none', () => {
+  test('a status without conditions, or with something else in their place, has none', () => {
     assert.deepEqual(conditionsOf(undefined), []);
     assert.deepEqual(conditionsOf({ conditions: 'odd' }), []);
   });

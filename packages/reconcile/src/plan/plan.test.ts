@@ -10,7 +10,7 @@ const metadata = { name: 'a', namespace: 'default' };
 const minter = { name: 'm', valid: () => true, make: () => Promise.reject(new Error('not called')) };
 
 describe('a plan', () => {
-  test('without anything wants nothing, and prunes', () => {
+  test('a plan without anything wants nothing, and prunes', () => {
     const { groups, prune, outcome, held } = plan();
     assert.deepEqual(
       { groups, prune, outcome, held },
@@ -43,14 +43,14 @@ describe('a plan', () => {
     assert.ok(!equal(make(drop()), make(undefined)));
   });
 
-  test('that names a child twice is refused, in whatever way it wants it', () => {
+  test('a plan that names a child twice is refused, in whatever way it wants it', () => {
     const child = apply(ConfigMap, { metadata });
     for (const other of [apply(ConfigMap, { metadata }), keep(ConfigMap, metadata), share(ConfigMap, { metadata })]) {
       assert.throws(() => plan({ groups: [{ children: [child] }, { children: [other] }] }), /ConfigMap default\/a/);
     }
   });
 
-  test('that is released holds nothing and prunes everything', () => {
+  test('a plan that is released holds nothing and prunes everything', () => {
     const { outcome, held, prune, groups } = released();
     assert.deepEqual([outcome, held, prune, groups], ['released', false, true, []]);
   });
@@ -78,7 +78,7 @@ describe('a child', () => {
     assert.deepEqual(apply(Namespace, { metadata: { name: 'a' } }).ref, { name: 'a' });
   });
 
-  test('that is only created is ours, unless the plan says otherwise', () => {
+  test('a child that is only created is ours, unless the plan says otherwise', () => {
     assert.equal(createOnly(ConfigMap, { metadata }).owned, true);
     assert.equal(createOnly(ConfigMap, { metadata }, { owned: false }).owned, false);
   });

@@ -62,7 +62,7 @@ const leaf = reconciler<Leaf>({
 
 const key: Minter<object, Secret> = {
   name: 'key',
-  // What a preview makes of it has no content.
+  // An object that a preview creates has no content.
   valid: ({ data }) => data?.['key'] !== undefined,
   make: () => Promise.resolve({ apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { key: 'c2VjcmV0' } }),
 };
@@ -214,7 +214,7 @@ describe('a preview', () => {
       assert.equal(transport.writes.length, writes.length);
     }));
 
-  test('of a change that nothing reads, or of none, is empty', () =>
+  test('a preview of a change that nothing reads, or of none, is empty', () =>
     staged(async ({ client, program }, changed) => {
       assert.deepEqual((await preview(program.runtime, [await changed({ value: '1' })])).writes, []);
       const labelled = await client.patch(
@@ -227,7 +227,7 @@ describe('a preview', () => {
       assert.deepEqual((await preview(program.runtime, [{ kind: Leaf, object: labelled }])).writes, []);
     }));
 
-  test('of a new object shows its children, and that minted content is not known', () =>
+  test('a preview of a new object shows its children, and that minted content is not known', () =>
     staged(async ({ client, program }) => {
       const added = await client.create(Tree, treeOf({ leaf: 'leaf', key: 'k' }, 'other'), { dryRun: true });
       const { writes, unknowns } = await preview(program.runtime, [{ kind: Tree, object: added }]);
@@ -282,7 +282,7 @@ describe('a preview', () => {
     }
   });
 
-  test('of a deletion shows what goes with it', () =>
+  test('a preview of a deletion shows the objects that go with it', () =>
     staged(async ({ program }) => {
       const { writes } = await preview(program.runtime, [{ kind: Tree, ref: ref('tree'), gone: true }]);
       assert.deepEqual(summary(writes).toSorted(), [

@@ -39,19 +39,19 @@ describe('an object as it would be', () => {
     assert.equal(wouldBe(cached, dry).metadata.generation, 9);
   });
 
-  test('of a kind without generation has none', () => {
+  test('an object of a kind without generation has none', () => {
     const { generation: _generation, ...without } = cached.metadata;
     const data = { apiVersion: 'v1', kind: 'ConfigMap', metadata: without, data: { a: '1' } };
     assert.equal(wouldBe(data, { ...data, data: { a: '2' } } as KubeObject).metadata.generation, undefined);
   });
 
-  test('that is not there gets a uid and the first generation', () => {
+  test('an absent object gets a uid and the first generation', () => {
     const { uid, generation } = wouldBe(undefined, manifest).metadata;
     assert.ok(uid);
     assert.equal(generation, 1);
   });
 
-  test('by a manifest keeps what the server and the runtime have noted, and drops what the manifest leaves out', () => {
+  test('a manifest keeps the notes of the server and the runtime, and drops the fields that it leaves out', () => {
     const next: Thing = wouldBe(cached, manifest);
     assert.deepEqual(next.metadata, {
       ...cached.metadata,
@@ -62,7 +62,7 @@ describe('an object as it would be', () => {
     assert.deepEqual(next.spec, { size: 2 });
   });
 
-  test('by a whole object drops finalizers that it leaves out', () => {
+  test('a whole object drops the finalizers that it leaves out', () => {
     const { finalizers: _finalizers, ...released } = cached.metadata;
     assert.equal(wouldBe(cached, { ...cached, metadata: released }).metadata.finalizers, undefined);
   });

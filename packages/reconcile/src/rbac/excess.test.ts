@@ -53,7 +53,7 @@ test('each write that RBAC cannot narrow is reported, and roles that only a boun
   );
 });
 
-test('what is needed in all namespaces is reported, unless namespaces are named', () => {
+test('a right in all namespaces is reported, unless namespaces are named', () => {
   assert.deepEqual(wide({ reads: [Pod] }), ['list,watch pods (everywhere): AnyNamespace']);
   assert.deepEqual(wide({ reads: [reading(Pod, 'inNamespace')] }), []);
 });

@@ -215,7 +215,7 @@ describe('an operator may', () => {
     assert.deepEqual(lines(rulesFor({ reads: [Service] }).system), LEASE);
   });
 
-  test('what any of its reconcilers needs, once', () => {
+  test('an operator has the rights of all its reconcilers, each once', () => {
     const one = named({ name: 'one', reads: [Service] });
     const two = named({ name: 'two', writes: [Service], reads: [Service, Deployment] });
     assert.deepEqual(lines(rulesOf(operatorOf(one, two)).everywhere), [

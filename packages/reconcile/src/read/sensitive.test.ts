@@ -22,7 +22,7 @@ describe('of a sensitive object is sensitive', () => {
     assert.deepEqual(collected(secret), ['aHVudGVyMg==', 'hunter2', 'in the open']);
   });
 
-  test('what is in its annotations, where a copy of all of it may be', () => {
+  test('annotations of a sensitive object are sensitive, because they may hold a copy of all of it', () => {
     const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{"data":{"password":"aHVudGVyMg=="}}' };
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'named', annotations } };
     assert.deepEqual(collected(secret), [annotations['kubectl.kubernetes.io/last-applied-configuration']]);
@@ -64,7 +64,7 @@ describe('a text is sensitive', () => {
 describe('a value is marked', () => {
   const sensitive = new Set(['hunter2', 'other secret']);
 
-  test('with the sensitive strings that are in it, and no others', () => {
+  test('a value is marked with exactly the sensitive strings in it', () => {
     const value = { a: ['x', 'hunter2'], b: 'p=hunter2' };
     assert.deepEqual(marked(value, sensitive), { $value: value, $sensitive: ['hunter2', 'p=hunter2'] });
   });

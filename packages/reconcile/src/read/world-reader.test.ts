@@ -39,7 +39,7 @@ const READS: Reconciler['reads'] = [
   reading(Namespace, 'everywhere'),
 ];
 
-/** What a reconciler sees that looks in this way, or how its run ended. */
+/** Returns the value that a reconciler reads in this way, or the end of its run. */
 function seen(check: (context: Context) => unknown, options: Partial<EvaluateOptions> = {}): unknown {
   let found: unknown;
   const reads = reconciler({
@@ -66,7 +66,7 @@ const nameOf = ({ metadata }: KubeObject) => metadata.name;
 describe('a read', () => {
   const objects = [service('b'), service('a', { app: 'x' }), service('c', { app: 'x' }, 'other')];
 
-  test('of one object gives it, through a projection if there is one', () => {
+  test('a read of one object gives it, through a projection if there is one', () => {
     assert.deepEqual(
       seen(({ read }) => read.get(Service, at('a')), { objects }),
       objects[1],
@@ -77,19 +77,19 @@ describe('a read', () => {
     );
   });
 
-  test('of one that is not there says so: absent is an answer', () => {
+  test('a read of an absent object returns that: absent is an answer', () => {
     assert.equal(
       seen(({ read }) => read.get(Service, at('z')) ?? 'absent', { objects }),
       'absent',
     );
   });
 
-  test('of what is not known yet suspends the run, and says what it waits for', () => {
+  test('a read of an unknown value suspends the run, and names the value', () => {
     const waiting = seen(({ read }) => read.get(Service, at('a')), { unknown: ['Service'] });
     assert.deepEqual(waiting, { state: 'suspended', waitingFor: ['Service/default/a'] });
   });
 
-  test('of many gives those selected, sorted', () => {
+  test('a read of many gives those selected, sorted', () => {
     const names = (where?: Parameters<Reader['list']>[1]) =>
       seen(({ read }) => read.list(Service, where ?? {}, nameOf), { objects });
     assert.deepEqual(names(), ['a', 'b', 'c']);
@@ -103,7 +103,7 @@ describe('a read', () => {
     );
   });
 
-  test('by content gives those that mention the key', () => {
+  test('a read by content gives those that mention the key', () => {
     const byApp = index(Service, 'app', ({ metadata }) => (metadata.labels?.['app'] ? [metadata.labels['app']] : []));
     assert.deepEqual(
       seen(({ read }) => read.by(byApp, 'x', nameOf), { objects }),
@@ -146,7 +146,7 @@ describe('a read', () => {
     }
   });
 
-  test('of a kind that is not declared is refused, before anything is said of it', () => {
+  test('a read of a kind that is not declared is refused, before it is answered', () => {
     const message = /test\.reads reads Deployment\.apps, which it does not declare.*add it/;
     assert.throws(() => seen(({ read }) => read.get(Deployment, at('a'))), message);
     assert.throws(() => seen(({ read }) => read.list(Deployment)), message);
@@ -163,7 +163,7 @@ describe('a read', () => {
     assert.throws(() => seen(({ read }) => read.access(Deployment)), message);
   });
 
-  test('of a kind that only another reconciler declares is refused too', () => {
+  test('a read of a kind that only another reconciler declares is refused too', () => {
     const one = reconciler({ name: 'one', resource: ConfigMap, reads: [Service], reconcile: () => plan() });
     for (const check of [
       (read: Reader) => read.list(Service),
@@ -190,7 +190,7 @@ describe('a read', () => {
     }
   });
 
-  test('without the namespace that a kind needs is refused: it cannot be known to be absent', () => {
+  test('a read without the namespace that a kind needs is refused: it cannot be known to be absent', () => {
     assert.throws(() => seen(({ read }) => read.get(Service, { name: 'a' })), /Service a without a namespace/);
     assert.equal(
       seen(({ read }) => read.get(Namespace, { name: 'n' }) ?? 'absent'),
@@ -198,7 +198,7 @@ describe('a read', () => {
     );
   });
 
-  test('of a cluster-scoped object takes no notice of a namespace', () => {
+  test('a read of a cluster-scoped object takes no notice of a namespace', () => {
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } };
     assert.equal(
       seen(({ read }) => read.get(Namespace, at('n'), nameOf), { objects: [namespace] }),
@@ -206,7 +206,7 @@ describe('a read', () => {
     );
   });
 
-  test('of a fact gives what is known of it, or suspends', () => {
+  test('a read of a fact gives its known state, or suspends', () => {
     const weather = fact({ name: 'weather', fetch: () => assert.fail('nothing is fetched here') });
     const state = { value: 'sunny', error: undefined };
     assert.deepEqual(
@@ -219,7 +219,7 @@ describe('a read', () => {
     );
   });
 
-  test('of a derivation gives its value, computed with reads of its own', () => {
+  test('a read of a derivation gives its value, computed with reads of its own', () => {
     const count = derivation({
       name: 'count',
       compute: ({ key, read }) => ({ many: read.list(Service, { namespace: key }).length }),
@@ -234,7 +234,7 @@ describe('a read', () => {
     );
   });
 
-  test('of the time is false before an instant and true from then on', () => {
+  test('a read of the time is false before an instant and true from then on', () => {
     const clock = createVirtualClock({ start: 1000 });
     assert.deepEqual(
       seen(({ read }) => [read.reached(999), read.reached(1000), read.reached(1001)], { clock }),
@@ -242,7 +242,7 @@ describe('a read', () => {
     );
   });
 
-  test('of what a server does not show returns that, and nothing else', () => {
+  test('a read of a kind that the server does not show returns that, and nothing else', () => {
     assert.equal(
       seen(({ read }) => read.access(Service)),
       'served',
@@ -274,7 +274,7 @@ describe('another world', () => {
     );
   });
 
-  test('that is not there is undefined, and all that are there are listed', () => {
+  test('another world that does not exist is undefined, and all existing ones are listed', () => {
     assert.equal(
       seen(({ read }) => read.in('nowhere') ?? 'none', { worlds }),
       'none',
@@ -285,7 +285,7 @@ describe('another world', () => {
     );
   });
 
-  test('that is not known yet suspends', () => {
+  test('another world that is not known yet suspends', () => {
     const waiting = seen(({ read }) => read.in('dark')?.get(Service, at('a')), { worlds });
     assert.deepEqual(waiting, { state: 'suspended', waitingFor: ['dark/Service/default/a'] });
   });
@@ -555,7 +555,7 @@ describe('an equal result stops the wave', () => {
     assert.equal(runsFor(about, keysOf, { ...secret('hunter2'), data: { password: '', user: base64('root') } }), 0);
   });
 
-  test('as a derivation itself says what is equal', () => {
+  test('a derivation that defines equality stops the wave by it', () => {
     const loose = derivation<unknown>({
       name: 'loose',
       compute: ({ read }) => read.get(Secret, at('s')),

@@ -35,7 +35,7 @@ describe('the key for digests of secrets', () => {
       assert.equal(new Set(keys.map(({ id }) => id)).size, 1);
     }));
 
-  test('that is damaged is reported by the name of its Secret, without its content', () =>
+  test('the key for digests of secrets that is damaged is reported by the name of its Secret, without its content', () =>
     withClient(async (client) => {
       const data = { id: Buffer.from('a.b').toString('base64'), key: Buffer.from('short').toString('base64') };
       await client.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata: ref, data });

@@ -25,7 +25,7 @@ test('a write that is refused after its object is gone leaves no report behind',
   });
 });
 
-test('what was reported of an object goes with it, and one that takes its name is served at once', async () => {
+test('the report about an object goes with it, and one that takes its name is served at once', async () => {
   let attempts = 0;
   const through = (client: Client) =>
     replacing(client, 'apply', () => {

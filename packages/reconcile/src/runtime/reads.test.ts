@@ -28,7 +28,7 @@ const configMap = (name: string, data: Record<string, string>): ConfigMap => ({
   data,
 });
 
-test('what a plan remembers wakes none of its readers', async () => {
+test('the memory of a plan wakes none of its readers', async () => {
   const Note = defineKind({
     group: 'test.capstan.dev',
     version: 'v1',
@@ -200,7 +200,7 @@ test('a request that is under way when the lease is lost is aborted', async () =
   });
 });
 
-test('of a cluster that is gone nothing is said to be absent', async () => {
+test('no object of a removed cluster is taken for absent', async () => {
   const seen: (number | undefined)[] = [];
   const far = reconciler<Thing>({
     name: 'far',

@@ -194,7 +194,7 @@ describe('a child in another cluster', () => {
       assert.equal((await exported(broker))?.data?.['text'], 'east');
     }));
 
-  test('of the same owner in two clusters is two children, each known by its own inventory', () =>
+  test('a child of the same owner in two clusters is two children, each known by its own inventory', () =>
     inPlace(async (place) => {
       const { runtime, local } = await place.program();
       const [broker, member] = [await place.cluster(), await place.cluster()];
@@ -263,7 +263,7 @@ describe('a cluster that is not there', () => {
       assert.ok((await exported(broker)) !== undefined, 'nothing is removed in a cluster that could not be reached');
     }));
 
-  test('that was connected logs the objects that are left in it when it is removed', () =>
+  test('a cluster that was connected logs the objects that are left in it when it is removed', () =>
     inPlace(async (place) => {
       const lines: string[] = [];
       const logger: Logger = {
@@ -325,7 +325,7 @@ describe('a role', () => {
     ],
   };
   for (const [what, [message, reconcile]] of Object.entries(undeclared)) {
-    test(`that is not declared for ${what} is refused on the resource, and everything else goes on`, () =>
+    test(`a role that is not declared for ${what} is refused on the resource, and everything else goes on`, () =>
       inPlace(async (place) => {
         const careless = reconciler<Policy>({
           name: 'careless',
@@ -345,7 +345,7 @@ describe('a role', () => {
       }));
   }
 
-  test('of a second cluster of one name is refused, and the first goes on', () =>
+  test('a second cluster of the same name in a role is refused, and the first continues', () =>
     inPlace(async (place) => {
       const { runtime, local } = await place.program();
       const [broker, other] = [await place.cluster(), await place.cluster()];

@@ -51,7 +51,7 @@ test('settling waits for the wave that holds what was put, not for keys that go 
   await all.waves.stop();
 });
 
-test('what is put while a wave runs is handed over when settling ends', async () => {
+test('a change that is put while a wave runs is handed over when settling ends', async () => {
   const all = stage(0);
   all.table.put('first', 1);
   const first = all.waves.settle();
@@ -105,7 +105,7 @@ test('catching up waits for the waves that evaluate new objects, and not for eve
   await waves.stop();
 });
 
-test('what is pending waits while there is more to gather; a caller that settles does not wait', async () => {
+test('a pending change waits while there is more to gather; a caller that settles does not wait', async () => {
   const clock = createVirtualClock();
   let isGathering = true;
   let count = 0;

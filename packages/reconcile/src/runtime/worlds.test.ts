@@ -124,7 +124,7 @@ describe('several worlds', () => {
     await there.close();
   });
 
-  test('that come and go leave nothing behind', async () => {
+  test('several worlds that come and go leave nothing behind', async () => {
     const stage = await createStage({
       operators,
       world: { name: 'here' },
@@ -156,7 +156,7 @@ describe('several worlds', () => {
     await there.close();
   });
 
-  test('that cannot be reached suspend what reads them, and nothing is pruned', async () => {
+  test('several worlds that cannot be reached suspend their readers, and nothing is pruned', async () => {
     const stage = await createStage({
       operators,
       world: { name: 'here' },

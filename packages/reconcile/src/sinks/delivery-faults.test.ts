@@ -68,7 +68,7 @@ describe('a delivery that failed', () => {
     assert.deepEqual(batches, [], 'the failed value is not sent again');
   });
 
-  test('of the snapshot leaves nothing to withdraw when the lease is lost', async () => {
+  test('a failed delivery of the snapshot leaves nothing to withdraw when the lease is lost', async () => {
     const { clock, delivery, batches, edit } = delivered(
       () => {
         throw new Error('refused');

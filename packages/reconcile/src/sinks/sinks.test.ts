@@ -52,7 +52,7 @@ const route = derivation<string>({
   },
 });
 
-/** What a test sees of a sink, and how it makes it fail. */
+/** A test's view of a sink, and its means to make it fail. */
 interface Seen {
   readonly batches: string[];
   context: SinkContext<string, string> | undefined;
@@ -186,7 +186,7 @@ describe('a sink', () => {
       assert.deepEqual(seen.batches.slice(2), ['a: 2 → 5']);
     }));
 
-  test('that throws gets the keys again with waits that grow, as they are by then', () =>
+  test('a sink that throws gets the keys again with waits that grow, as they are by then', () =>
     staged([site('a', '1')], async (stage, seen) => {
       seen.answer = () => {
         throw new Error('the peer is away');
@@ -213,7 +213,7 @@ describe('a sink', () => {
       assert.equal(seen.batches.at(-1), 'a: 1 → 1');
     }));
 
-  test('that never returns is given up with its session, and everything is delivered by the next one', () =>
+  test('a sink that never returns is given up with its session, and everything is delivered by the next one', () =>
     staged(
       [site('a', '1'), site('b', '1')],
       async (stage, seen) => {
@@ -292,7 +292,7 @@ describe('a sink', () => {
       assert.deepEqual(seen.batches, ['snapshot a: - → 1', 'snapshot a: - → 1']);
     }));
 
-  test('whose snapshot fails gets it again as a whole', () => {
+  test('a sink whose snapshot fails gets it again as a whole', () => {
     const { seen, operators } = recorded();
     seen.answer = () => {
       throw new Error('not yet');
@@ -510,7 +510,7 @@ describe('a sink with a lease', () => {
     assert.deepEqual(seen.batches.slice(2), ['snapshot a: - → 1', 'withdrawal a: 1 → -']);
   });
 
-  test('that is gained again during the withdrawal starts with a snapshot after it, never at the same time', async () => {
+  test('a sink that is gained again during the withdrawal starts with a snapshot after it, never at the same time', async () => {
     const { leadership, set } = lease();
     await staged(
       [site('a', '1')],

@@ -110,7 +110,7 @@ describe('a fact', () => {
     assert.equal(all.calls.length, 2);
   });
 
-  test('of many keys is fetched for a limited number of them at the same time, in the order in which they were read', async () => {
+  test('a fact of many keys is fetched for a limited number of them at the same time, in the order in which they were read', async () => {
     const all = stage({ concurrency: 3 });
     const answers = Array.from({ length: 10 }, later);
     all.answers.push(...answers.map(({ promise }) => promise));
@@ -135,7 +135,7 @@ describe('a fact', () => {
     assert.equal(all.calls.length, 32);
   });
 
-  test('that is not read any more gives up its place in the queue, and one that hangs gives it up after its time limit', async () => {
+  test('a fact that is not read any more gives up its place in the queue, and one that hangs gives it up after its time limit', async () => {
     const all = stage({ concurrency: 1, timeoutMs: 1000, retryMs: 60_000 });
     all.answers.push(later().promise);
     for (const key of ['hangs', 'leaves', 'waits']) await all.read(key);
@@ -153,7 +153,7 @@ describe('a fact', () => {
     assert.deepEqual(all.value('waits'), { value: 'answer 2', error: undefined });
   });
 
-  test('that fails is an answer too, and is tried again with waits that double, up to the longest', async () => {
+  test('a fact that fails is an answer too, and is tried again with waits that double, up to the longest', async () => {
     const all = stage({ retryMs: 1000, maxRetryMs: 4000 });
     all.answers.push(...Array.from({ length: 5 }, () => new Error('no\n  answer')));
     await all.read();
@@ -166,7 +166,7 @@ describe('a fact', () => {
     assert.deepEqual(all.value(), { value: 'answer 6', error: undefined });
   });
 
-  test('that failed together with others does not come back together with them, nor later than it may', async () => {
+  test('a fact that failed together with others does not come back together with them, nor later than it may', async () => {
     const waits = [];
     for (const random of [0, 0.5, 0.999]) {
       const all = stage({ retryMs: 1000 }, { random: () => random });
@@ -209,7 +209,7 @@ describe('a fact', () => {
     );
   });
 
-  test('that comes out the same wakes nothing', async () => {
+  test('a fact with an equal result wakes no reader', async () => {
     const all = stage({ refreshMs: 1000 });
     all.answers.push('same', 'same', 'same');
     await all.read();
@@ -219,7 +219,7 @@ describe('a fact', () => {
     assert.equal(all.runs, runs);
   });
 
-  test('that throws before it begins is one that failed', async () => {
+  test('a fact that throws before it begins is one that failed', async () => {
     const all = stage({
       fetch() {
         throw new Error('at once');
@@ -239,7 +239,7 @@ describe('a fact', () => {
     assert.deepEqual(all.value(), { value: 'answer 2', error: undefined });
   });
 
-  test('that takes too long is aborted and tried again', async () => {
+  test('a fact that takes too long is aborted and tried again', async () => {
     const all = stage({ timeoutMs: 5000, retryMs: 1000 });
     all.answers.push(later().promise);
     await all.read();

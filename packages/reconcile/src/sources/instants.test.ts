@@ -134,7 +134,7 @@ test('an instant that always or never is needs no timer', async () => {
   assert.deepEqual([all.answer('a'), all.answer('b'), all.pendingTimers], [false, true, 0]);
 });
 
-test('what is no instant is an error, and not a time that never comes', async () => {
+test('a text that is no instant is an error, and not a time that never comes', async () => {
   const all = stage();
   await all.ask('a', Number.NaN);
   await all.ask('b', 'tomorrow');

@@ -149,7 +149,7 @@ describe('a source', () => {
     assert.equal(all.value(), 'b=down');
   });
 
-  test('that closes keeps its rows as stale and is opened again with waits that double', async () => {
+  test('a source that closes keeps its rows as stale and is opened again with waits that double', async () => {
     const all = staged();
     await all.read();
     await all.put(['a', 'up']);
@@ -199,7 +199,7 @@ describe('a source', () => {
     const all = staged();
     await all.read();
     const table = all.openings[0]?.context.table;
-    // oxlint-disable-next-line typescript/no-misused-promises -- what is refused
+    // oxlint-disable-next-line typescript/no-misused-promises -- the refusal is tested
     assert.throws(() => table?.batch(async () => {}), /returned a promise/);
   });
 

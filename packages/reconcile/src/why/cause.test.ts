@@ -98,13 +98,13 @@ describe('the annotation', () => {
     assert.match(huge.changes[0]?.object ?? '', /^fact image k+…$/);
   });
 
-  test('of what was so at the start is empty', () => {
+  test('the annotation about the state at the start is empty', () => {
     assert.deepEqual([recordOf([]).changes, recordOf([]).more], [[], undefined]);
   });
 });
 
 describe('causes of several waves before one write', () => {
-  test('what was fetched on the way and changed then counts from its fetching on', () => {
+  test('an object that was fetched on the way and changed then counts from its fetching on', () => {
     const fetched = changed('default/a', { before: 'unknown', after: 'one' });
     const [merged] = mergeCauses([fetched], [changed('default/a')]);
     assert.deepEqual([merged?.before, merged?.after], ['one', 'two']);
@@ -125,7 +125,7 @@ describe('causes of several waves before one write', () => {
     );
   });
 
-  test('of objects of one name and different kinds are distinguished', () => {
+  test('causes of objects of one name and different kinds are distinguished', () => {
     const other = changed('default/a', { source: { table: 'Secret', key: 'default/a' } });
     assert.equal(mergeCauses([changed('default/a')], [other]).length, 2);
   });

@@ -28,26 +28,26 @@ const named = (before: Inputs, now: Inputs) =>
 describe('inputs after a restart', () => {
   const before = inputs([input('n/a', 'aa'), input('n/b', 'bb'), input('n/a', 'cc', { table: 'ConfigMap' })]);
 
-  test('that differ are named, with both digests, and no others', () => {
+  test('inputs after a restart that differ are named, with both digests, and no others', () => {
     const now = inputs([input('n/a', 'xx'), input('n/b', 'bb'), input('n/a', 'cc', { table: 'ConfigMap' })]);
     assert.deepEqual(named(before, now), ['Secret n/a: aa → xx']);
     const both = inputs([input('n/a', 'xx'), input('n/b', 'yy'), input('n/a', 'cc', { table: 'ConfigMap' })]);
     assert.deepEqual(named(before, both), ['Secret n/a: aa → xx', 'Secret n/b: bb → yy']);
   });
 
-  test('of one name and different kinds are distinguished', () => {
+  test('inputs of one name and different kinds are distinguished after a restart', () => {
     const now = inputs([input('n/a', 'aa'), input('n/b', 'bb'), input('n/a', 'xx', { table: 'ConfigMap' })]);
     assert.deepEqual(named(before, now), ['ConfigMap n/a: cc → xx']);
   });
 
-  test('that were not read before are named only where no other differs', () => {
+  test('inputs after a restart that were not read before are named only where no other differs', () => {
     assert.deepEqual(named(before, inputs([...before.values.slice(1), input('n/a', 'xx'), input('n/new', 'nn')])), [
       'Secret n/a: aa → xx',
     ]);
     assert.deepEqual(named(before, inputs([...before.values, input('n/new', 'nn')])), ['Secret n/new: unknown → nn']);
   });
 
-  test('that joined a list are named, created or only selected since', () => {
+  test('inputs after a restart that joined a list are named, created or only selected since', () => {
     const list = { list: 'abcd' };
     const [first, second] = [
       input('n/a', 'aa', list),
@@ -58,12 +58,12 @@ describe('inputs after a restart', () => {
     assert.deepEqual(named(inputs([first]), inputs([first, older])), ['Secret n/b:  → bb']);
     const none = inputs([input('n/x', 'xx')], { lists: ['abcd'] });
     assert.deepEqual(named(none, inputs([...none.values, second])), ['Secret n/b: absent → bb']);
-    // What a new member refers to is read because of it.
+    // The object that a new member refers to is read because of the member.
     const referred = input('n/used', 'uu');
     assert.deepEqual(named(inputs([first]), inputs([first, second, referred])), ['Secret n/b: absent → bb']);
   });
 
-  test('that left a list are named, removed or no longer selected', () => {
+  test('inputs after a restart that left a list are named, removed or no longer selected', () => {
     const list = { list: 'abcd' };
     const both = inputs([input('n/a', 'aa', list), input('n/b', 'bb', list), input('n/used', 'uu')]);
     const one = [input('n/a', 'aa', list)];
@@ -75,7 +75,7 @@ describe('inputs after a restart', () => {
     assert.deepEqual(named(both, none), ['Secret n/a: aa → absent', 'Secret n/b: bb → absent']);
   });
 
-  test('that another reader looks at otherwise are not named', () => {
+  test('inputs after a restart that another reader looks at otherwise are not named', () => {
     const projected = (whole: string, ...digests: string[]) => inputs([input('n/a', '', { whole, digests })]);
     assert.deepEqual(named(projected('w1', 'p1'), projected('w1', 'p1', 'p2')), []);
     assert.deepEqual(named(projected('w1', 'p1', 'p2'), projected('w1', 'p1')), []);
@@ -85,7 +85,7 @@ describe('inputs after a restart', () => {
     assert.deepEqual(named(projected('w1', 'p1'), projected('w2', 'p2')), ['Secret n/a: p1 → p2']);
   });
 
-  test('that are all as before name nothing', () => {
+  test('inputs after a restart that are all as before name nothing', () => {
     assert.deepEqual(named(before, before), []);
   });
 

@@ -39,7 +39,7 @@ function informerOf() {
   };
 }
 
-test('of a kind that several informers bring, nothing is absent before the last of them has listed', async () => {
+test('no object of a kind with several informers is absent before the last of them has listed', async () => {
   const engine = createEngine({ clock: createVirtualClock() });
   const table = engine.table<KubeObject>({ name: 'ConfigMap' });
   const [first, second] = [informerOf(), informerOf()];

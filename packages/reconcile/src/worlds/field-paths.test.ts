@@ -99,7 +99,7 @@ describe('a cache keeps', () => {
   });
 });
 
-test('in tests, reading a field that no reader declares throws, and copies do without it', () => {
+test('reading a field that no reader declares throws in tests, and copies do without it', () => {
   const guarded = createFieldFilter([{ paths: ['status.phase', 'spec.containers.image'] }], { guard: true })(pod);
   const { status, spec } = guarded as unknown as {
     status: { phase: string; conditions: unknown };

@@ -129,7 +129,7 @@ function stage({ isSynced = true, isListRefused = false } = {}) {
       publish({ type: 'upsert', key: KEY, object, old });
       await engine.flush();
     },
-    /** The watch brings the deletion of what it brought last. */
+    /** The watch delivers the deletion of the last object. */
     async remove() {
       const object = held.get(KEY);
       assert.ok(object);
@@ -218,7 +218,7 @@ test('content that is not read any more is dropped, and fetched again when it is
   assert.equal(all.value, '5');
 });
 
-test('of many objects that are read at once some are fetched at a time, and each gets its turn', async () => {
+test('a limited number of many read objects is fetched at a time, and each gets its turn', async () => {
   const all = stage();
   await all.readMany(200);
   assert.equal(all.gets.length, 64);

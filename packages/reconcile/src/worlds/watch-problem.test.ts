@@ -7,7 +7,7 @@ import { derivation, type WatchProblem } from '../read/index.ts';
 import { createRuntime } from '../runtime/index.ts';
 import { sink } from '../sinks/index.ts';
 
-test('what a watch suffers from is read while it lasts, and what was cached stays', async () => {
+test('the problem of a watch is read while it lasts, and the cache stays', async () => {
   const clock = createVirtualClock();
   const random = createRandom(1);
   const cluster = await createTestCluster({ clock, random });

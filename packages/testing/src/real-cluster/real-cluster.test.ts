@@ -45,7 +45,7 @@ test('a real API server answers, enforces RBAC by the names in certificates, and
   for (const pid of Object.values(pids)) assert.equal(isAlive(pid), false);
 });
 
-test('with controllers and simulated nodes a Deployment becomes available, and its pods go when it goes', {
+test('a Deployment becomes available with controllers and simulated nodes, and its pods go when it goes', {
   skip: skip || (hasControllers ? false : 'kube-controller-manager is not there'),
 }, async () => {
   const cluster = await startRealCluster({ controllers: true, nodes: 2 });

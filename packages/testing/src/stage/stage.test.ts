@@ -44,7 +44,7 @@ test('a stage settles on what the program writes under its own role, and the nex
 });
 
 for (const propagationPolicy of ['Background', 'Foreground'] as const)
-  test(`what belonged to a deleted object is gone once the server has collected it (${propagationPolicy})`, async () => {
+  test(`the dependents of a deleted object are gone once the server has collected them (${propagationPolicy})`, async () => {
     const stage = await createStage({ operators });
     await stage.client.create(Note, note);
     await stage.settle();

@@ -50,7 +50,7 @@ test('a stage waits for keys that are made by worker threads, and no time passes
   }
 });
 
-test('who stays busy waits for the clock, and is waited for once', async () => {
+test('a worker that stays busy waits for the clock, and is waited for once', async () => {
   let isBusy = true;
   const rest = createWorkerRest(() => isBusy);
   assert.equal(await rest(), false);

@@ -23,7 +23,7 @@ describe('a layer', () => {
     ['plain', text],
     ['gzip in two members', Buffer.concat([gzipSync(text.subarray(0, 100)), gzipSync(text.subarray(100))])],
   ] as const) {
-    test(`that is ${name} is unpacked, in chunks of any size`, async () => {
+    test(`a layer that is ${name} is unpacked, in chunks of any size`, async () => {
       for (const size of [1, 7, packed.length]) {
         if (size === 1 && packed.length > 10_000) continue;
         const chunks: Buffer[] = [];
@@ -36,19 +36,19 @@ describe('a layer', () => {
     });
   }
 
-  test('of nothing is nothing', async () => assert.equal(await sizeOf(decompress(once())), 0));
+  test('a layer of nothing is nothing', async () => assert.equal(await sizeOf(decompress(once())), 0));
 
   for (const [name, packed] of [
     ['gzip', gzipSync(text)],
     ['zstd', zstdCompressSync(text)],
   ] as const)
-    test(`of ${name} that is cut off or damaged is refused`, async () => {
+    test(`a layer of ${name} that is cut off or damaged is refused`, async () => {
       await assert.rejects(sizeOf(decompress(once(packed.subarray(0, packed.length - 9)))), /truncated/);
       const damaged = Buffer.concat([packed.subarray(0, 12), Buffer.alloc(40, 0xff), packed.subarray(52)]);
       await assert.rejects(sizeOf(decompress(once(damaged))), (error) => error instanceof PackageError);
     });
 
-  test('that is a bomb is given up when the ratio shows, and one that is just too large at the limit', async () => {
+  test('a layer that is a bomb is given up when the ratio shows, and one that is just too large at the limit', async () => {
     const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024));
     await assert.rejects(sizeOf(decompress(once(bomb))), /unpack to more than 200 times/);
     const zstdBomb = zstdCompressSync(Buffer.alloc(100 * 1024 * 1024));
@@ -56,7 +56,7 @@ describe('a layer', () => {
     await assert.rejects(sizeOf(decompress(once(gzipSync(text)), { maxBytes: 1000 })), /limit of 1000 bytes/);
   });
 
-  test('whose source fails says what the source said, not what became of the archive', async () => {
+  test('a layer whose source fails reports the error of the source, not that of the archive', async () => {
     async function* failing() {
       yield gzipSync(text).subarray(0, 50);
       throw new Error('wrong digest');
@@ -64,7 +64,7 @@ describe('a layer', () => {
     await assert.rejects(sizeOf(decompress(failing())), /^Error: wrong digest$/);
   });
 
-  test('that is left early lets its source go', async () => {
+  test('a layer that is left early lets its source go', async () => {
     let isLetGo = false;
     const big = gzipSync(Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 7919) % 251)));
     async function* source() {

@@ -54,7 +54,7 @@ const END = Buffer.alloc(1024);
 const padded = (text: string) => Buffer.concat([Buffer.from(text), Buffer.alloc((512 - (text.length % 512)) % 512)]);
 
 describe('an archive', () => {
-  test('that was written is read again, whatever its names and however it is cut into chunks', async () => {
+  test('an archive that was written is read again, whatever its names and however it is cut into chunks', async () => {
     const name = fc
       .array(fc.stringMatching(/^[a-zA-Z0-9_ äß-]{1,80}$/), { minLength: 1, maxLength: 4 })
       .map((segments) => segments.join('/'));
@@ -86,7 +86,7 @@ describe('an archive', () => {
   });
 
   for (const format of ['ustar', 'gnu', 'pax', 'v7', 'oldgnu'])
-    test(`of GNU tar in the format ${format} is read, with links distinguished`, async (t) => {
+    test(`an archive of GNU tar in the format ${format} is read, with links distinguished`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'capstan-tar-'));
       t.after(() => rmSync(folder, { recursive: true }));
       const long =
@@ -110,7 +110,7 @@ describe('an archive', () => {
       );
     });
 
-  test('whose content nothing reads is passed over to the next entry', async () => {
+  test('an archive whose content nothing reads is passed over to the next entry', async () => {
     const archive = await bytesOf(writeTar([tarFile('big', Buffer.alloc(100_000)), tarFile('small', 'x')]));
     const names: string[] = [];
     for await (const { name } of readTar(chunked(archive, 333))) names.push(name);
@@ -134,7 +134,7 @@ describe('an archive', () => {
       assert.equal(archive.toString('utf8', offset, offset + size), text);
   });
 
-  test('that is left early lets its source go', async () => {
+  test('an archive that is left early lets its source go', async () => {
     let isLetGo = false;
     async function* source() {
       try {
@@ -177,7 +177,7 @@ describe('a hostile archive', () => {
     ['a pax header that ends early', header({ type: 'x', size: '00000000020' }), /truncated/],
   ];
   for (const [what, archive, problem] of cases)
-    test(`with ${what} is refused`, async () => {
+    test(`a hostile archive with ${what} is refused`, async () => {
       await assert.rejects(entriesOf(archive), (error: unknown) => {
         assert.ok(error instanceof PackageError, String(error));
         assert.match(error.message, problem);
@@ -185,7 +185,7 @@ describe('a hostile archive', () => {
       });
     });
 
-  test('with entries without end is given up', async () => {
+  test('a hostile archive with entries without end is given up', async () => {
     async function* endless() {
       for (;;) yield header({ name: 'a' });
     }
@@ -194,12 +194,12 @@ describe('a hostile archive', () => {
     }, /more than 1000 entries/);
   });
 
-  test('with a size of eight gigabytes costs nothing before it ends', async () => {
+  test('a hostile archive with a size of eight gigabytes costs nothing before it ends', async () => {
     const huge = header({ size: Buffer.from([0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0]) });
     await assert.rejects(entriesOf(Buffer.concat([huge, END])), /truncated/);
   });
 
-  test('of any bytes is read or refused, and nothing else happens', async () => {
+  test('a hostile archive of any bytes is read or refused, and nothing else happens', async () => {
     const good = await bytesOf(
       writeTar([tarFile('package.yaml', 'a: 1\n'.repeat(300)), tarFile('x'.repeat(120), 'y')]),
     );

@@ -21,7 +21,7 @@ describe('documents', () => {
     });
   });
 
-  test('that are large do not stop other work', async () => {
+  test('documents that are large do not stop other work', async () => {
     let turns = 0;
     await createSharedParser().use(async (parse) => {
       // The thread is there before it counts.
@@ -47,7 +47,9 @@ describe('documents', () => {
     assert.equal(await parser.use(async (parse) => ((await parse(large('z'), 'z')) as { a: string }).a), 'z');
   });
 
-  test('that take memory without end end the thread, and no other document with it', { timeout: 60_000 }, async () => {
+  test('documents that take memory without end end the thread, and no other document with it', {
+    timeout: 60_000,
+  }, async () => {
     const parser = createSharedParser(16);
     await parser.use(async (parse) => {
       const greedy = `a:\n${'- [[[[[[[[[[1,2,3,4,5,6,7,8,9]]]]]]]]]]\n'.repeat(40_000)}`;

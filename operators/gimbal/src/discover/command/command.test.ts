@@ -73,7 +73,7 @@ describe('the flags of a discoverer', () => {
     assert.throws(() => given('--resync-interval=-1s'), /use a duration such as 30s, 500ms or 0/);
   });
 
-  it('that cannot be parsed are reported with what to do', () => {
+  it('the flags of a discoverer that cannot be parsed are reported with what to do', () => {
     const flags = (...argv: string[]) => checkFlags('kubernetes', parseFlags('kubernetes', argv));
     assert.throws(() => flags('--nonsense'), /has no flag --nonsense; see gimbal discover kubernetes --help/);
     assert.throws(() => flags('--reconciliation-period=30s'), /has no flag --reconciliation-period/);

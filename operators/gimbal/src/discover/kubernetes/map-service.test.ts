@@ -163,7 +163,7 @@ describe('a service of a remote cluster', () => {
     assert.equal(map({ service: service({}, { clusterIP: 'None', ports: [] }), slices: [] }).state, 'present');
   });
 
-  it('of type ExternalName is reported and not mirrored', () => {
+  it('a service of a remote cluster of type ExternalName is reported and not mirrored', () => {
     const remote = service({}, { type: 'ExternalName', externalName: 'db.example.com', ports: [] });
     const finding = map({ service: remote, slices: [] });
     assert.equal(finding.state, 'invalid');
@@ -216,7 +216,7 @@ describe('Endpoints', () => {
     ],
   };
 
-  it('of a cluster without slices become slices by ports and family', () => {
+  it('Endpoints of a cluster without slices become slices by ports and family', () => {
     const { mirror, upstreamEndpoints } = present(map({ service: service(), endpoints }));
     assert.equal(upstreamEndpoints, 3, 'those that are ready');
     assert.deepEqual(

@@ -19,7 +19,7 @@ function read(files: Record<string, string>, more: { endpoint?: string; env?: Re
 const password = { username: 'u', password: 'p\n', 'auth-url': 'http://cloud:5000', 'tenant-name': 'admin' };
 
 describe('credentials of a cloud', () => {
-  it('that are no secrets may come from variables; the Secret counts first, and a password is never taken from there', async () => {
+  it('credentials of a cloud that are no secrets may come from variables; the Secret counts first, and a password is never taken from there', async () => {
     const env = {
       OS_AUTH_URL: 'http://cloud:5000',
       OS_USERNAME: 'u',
@@ -70,7 +70,7 @@ describe('credentials of a cloud', () => {
     await assert.rejects(read({ 'application-credential-id': 'i' }), /without application-credential-secret/);
   });
 
-  it('that are incomplete are reported with the missing key', async () => {
+  it('credentials of a cloud that are incomplete are reported with the missing key', async () => {
     await assert.rejects(read({ ...password, password: '' }), /has none of the keys password, OS_PASSWORD/);
     await assert.rejects(read({}), /has none of the keys username/);
     await assert.rejects(read({ ...password, 'auth-url': 'cloud' }), /auth-url of the Secret cannot be used/);

@@ -144,7 +144,7 @@ describe('a load balancer', () => {
     assert.equal(finding.invalidEndpoints, 1);
   });
 
-  it('in ERROR stays and is reported; one that is being deleted is gone', () => {
+  it('a load balancer in ERROR stays and is reported; one that is being deleted is gone', () => {
     const { finding } = present({ balancer: { provisioning: 'ERROR' }, members: [member('10.0.0.1')] });
     assert.deepEqual(
       finding.problems.map(({ type }) => type),
@@ -155,7 +155,7 @@ describe('a load balancer', () => {
     }
   });
 
-  it('with two listeners on one port is invalid', () => {
+  it('a load balancer with two listeners on one port is invalid', () => {
     assert.equal(map({ listeners: [listener(80), listener(80, { id: 'other' })] }).state, 'invalid');
   });
 });

@@ -40,7 +40,7 @@ suite('versions of the Gateway API', () => {
     );
   });
 
-  test('without the group, or an answer, it is v1', async () => {
+  test('the version of the Gateway API is v1 without the group, or without an answer', async () => {
     assert.equal((await servedGatewayKinds(serverWith({}))).TLSRoute.version, 'v1');
     const silent = { request: () => Promise.reject(new Error('no answer')) } as unknown as Client;
     assert.equal((await servedGatewayKinds(silent)).Gateway.version, 'v1');

@@ -75,7 +75,7 @@ suite('listeners of a Gateway', () => {
     assert.deepEqual(problems(across, granted), { https: [] });
   });
 
-  test('what cannot be distinguished on a port is in conflict; HTTPS and TLS share one by name', async () => {
+  test('listeners that cannot be distinguished on a port are in conflict; HTTPS and TLS share one by name', async () => {
     const { secret } = await certificate('good');
     const fixture = { secrets: [secret] };
     const conflict = (reason: string) => [`Accepted=${reason}`, 'Programmed=Invalid', `Conflicted=${reason}`];

@@ -23,7 +23,7 @@ suite('the parts of a composed resource', () => {
     assert.deepEqual(namesOf(content), names.toSorted());
   });
 
-  test('that were handed out stay as they were, and a change of one requires its clusters only', () => {
+  test('the parts of a composed resource that were handed out stay as they were, and a change of one requires its clusters only', () => {
     const parts = new SharedParts<typeof VIRTUAL_HOST>();
     for (let index = 0; index < 300; index++) parts.put(`k${index}`, part(`host-${index}`));
     const before = parts.take();

@@ -55,11 +55,11 @@ for (const [text, place, message] of SYNTAX) {
   });
 }
 
-test('a long chain of conditions is no deep one', () => {
+test('a long chain of conditions does not exceed the depth limit', () => {
   assert.equal(issuesOf(Array.from({ length: 5000 }, () => 'true').join(' && ')), '');
 });
 
-test('an expression that is too long is not read', () => {
+test('an expression that is too long is refused', () => {
   const message = 'expression code point size exceeds limit: size: 100001, limit 100000';
   assert.deepEqual(parseCel(' '.repeat(100_001)).issues, [{ at: 0, message }]);
 });

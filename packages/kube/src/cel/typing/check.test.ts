@@ -82,7 +82,7 @@ for (const [rule, place, message] of REFUSED) {
   });
 }
 
-test('a rule is a question, and a message is a text', () => {
+test('a rule must return a bool, and a message a string', () => {
   assert.equal(errorOf('self.count'), 'cel expression must evaluate to a bool');
   const message = (messageExpression: string) => compileRule({ rule: 'true', messageExpression }, schema).messageError;
   assert.equal(message('1'), 'messageExpression must evaluate to a string');
@@ -96,7 +96,7 @@ test('a rule is a question, and a message is a text', () => {
   );
 });
 
-test('a root has its names, whatever its schema says', () => {
+test('a root has apiVersion, kind and metadata regardless of its schema', () => {
   const rule =
     "self.metadata.name == 'a' && self.metadata.generateName == '' && self.kind == 'K' && self.apiVersion == 'v1'";
   assert.equal(compileRule({ rule }, schema, { isResource: true }).error, undefined);
@@ -104,7 +104,7 @@ test('a root has its names, whatever its schema says', () => {
   assert.match(labels.error ?? '', /undefined field 'labels'/);
 });
 
-test('oldSelf has the type of self, or may be missing', () => {
+test('oldSelf has the type of self, or an optional of it', () => {
   assert.equal(compileRule({ rule: 'oldSelf.count == 1' }, schema).usesOldSelf, true);
   assert.equal(compileRule({ rule: 'self.count == 1' }, schema).usesOldSelf, false);
   const rule = { rule: 'oldSelf.hasValue() && oldSelf.value().count == 1', optionalOldSelf: true };

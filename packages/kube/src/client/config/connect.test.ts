@@ -63,7 +63,7 @@ const echoLogin: Handler = (request, response) => {
   answer(response, { authorization, user, group, extra: request.headers['impersonate-extra-reason'] });
 };
 
-test('the order is --kubeconfig, KUBECONFIG, the pod, the default path', async (t) => {
+test('the kubeconfig is taken from --kubeconfig, KUBECONFIG, the pod, or the default path, in this order', async (t) => {
   const pod = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
   const ca = await createCa({ commonName: 'ca', notBefore: 0, notAfter: Date.UTC(2090, 0, 1) });
   const folder = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -91,7 +91,7 @@ test('the order is --kubeconfig, KUBECONFIG, the pod, the default path', async (
   assert.deepEqual([...(await loadKubeconfig({ ...edge, env })).contexts.keys()].sort(), ['env', 'later']);
 });
 
-test('every login reaches the server', async (t) => {
+test('the credentials of every login method reach the server', async (t) => {
   const { address: server } = await serve(t, echoLogin);
   const as = { as: 'jane', 'as-groups': ['a', 'b'], 'as-user-extra': { Reason: ['x'] } };
   const cases: [user: Record<string, unknown>, expected: Record<string, unknown>][] = [
@@ -132,7 +132,7 @@ test('a token file is read again every ten seconds, and at once after a 401', as
     seen,
     ['one', 'one', 'two', 'two', 'three'].map((token) => `Bearer ${token}`),
   );
-  // A file that is away for a moment, as during a rotation, does no harm.
+  // A file that is absent for a moment, as during a rotation, does no harm.
   delete edge.contents['/token'];
   await clock.advance(10_000);
   assert.equal(await ask(), 200);
@@ -154,7 +154,7 @@ async function clientCertificates() {
   return { ca, good, other, expired, early };
 }
 
-test('unusable configuration is reported before the first request: one sentence with the file and what to do', async () => {
+test('an unusable configuration is reported before the first request, with the file and the remedy', async () => {
   const { ca, good, other, expired, early } = await clientCertificates();
   const pair = ({ certificate, key }: CertificateAndKey) => ({
     'client-certificate-data': data(certificate),
@@ -219,7 +219,7 @@ test('unusable configuration is reported before the first request: one sentence 
   await connection.close();
 });
 
-test('files that are not there are distinguished', async () => {
+test('missing files are reported with different messages', async () => {
   await assert.rejects(
     connect({ ...files({}), kubeconfig: '/nope' }),
     /^ConfigError: cannot read \/nope: ENOENT.*; check the path/,
@@ -234,7 +234,7 @@ test('files that are not there are distinguished', async () => {
   await assert.rejects(connect({ ...files({}), env: pod }), /no usable service account.*automountServiceAccountToken/);
 });
 
-test('a client certificate that is renewed on disk is used for new connections; half a renewal changes nothing', async (t) => {
+test('a client certificate that is renewed on disk is used for new connections, and half a renewal changes nothing', async (t) => {
   const clock = createVirtualClock({ start: now });
   const { ca, good, other } = await clientCertificates();
   const leaf = await issueCertificate({
@@ -280,7 +280,7 @@ test('a client certificate that is renewed on disk is used for new connections; 
   });
 });
 
-/** An exec plugin in a folder of its own, beside a kubeconfig that names it by a relative path. */
+/** Creates an exec plugin in its own folder, with a kubeconfig that names it by a relative path. */
 async function plugin(t: TestContext, script: string, exec: Record<string, unknown> = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'exec-plugin-'));
   t.after(() => rm(folder, { recursive: true }));
@@ -301,7 +301,7 @@ async function plugin(t: TestContext, script: string, exec: Record<string, unkno
   return { path, folder, server };
 }
 
-// Counts its runs in a file beside it, and prints `token-N` with the tail and the expiry given.
+// The plugin counts its runs in a file beside it, and prints `token-N` with the given tail and expiry.
 const counting = (tail: string, status = '{}') => `
 const file = __dirname + '/count';
 const count = 1 + Number(fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : 0);
@@ -326,13 +326,13 @@ test('an exec plugin is run once for many requests, again when its credentials e
   assert.deepEqual(await ask(), { login: 'Bearer token-2' });
 });
 
-test('an exec plugin is run again when the server refuses what it gave', async (t) => {
+test('an exec plugin is run again if the server refuses its credentials', async (t) => {
   const { path } = await plugin(t, counting('-refused'));
   const connection = await open(t, { kubeconfig: path });
   assert.deepEqual((await connection.request(get)).body, { login: 'Bearer token-2' });
 });
 
-test('an exec plugin gets its arguments, its environment and, if it wants, the cluster', async (t) => {
+test('an exec plugin gets its arguments, its environment and, on request, the cluster', async (t) => {
   const script = `
 const { spec } = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
 const token = [process.argv.slice(2).join('+'), process.env.REGION, spec.interactive, spec.cluster.server].join(',');
@@ -377,7 +377,7 @@ test('an exec plugin that is missing, fails or prints nonsense is reported in on
   }
 });
 
-test('closing ends a plugin that hangs', async (t) => {
+test('closing the connection ends a hanging exec plugin', async (t) => {
   const { path } = await plugin(t, 'setInterval(() => {}, 1000)');
   const connection = await connect({ kubeconfig: path });
   const call = assert.rejects(connection.request(get), { kind: 'closed' });
@@ -385,7 +385,7 @@ test('closing ends a plugin that hangs', async (t) => {
   await call;
 });
 
-test('a kubeconfig that came as data may not run programs or read files', async (t) => {
+test('a kubeconfig that is given as data may not run programs or read files', async (t) => {
   const { address: server } = await serve(t, echoLogin);
   const open = (entry: Entry) => connectKubeconfig(kubeconfig(entry), { name: 'Secret shop/remote' });
   const connection = await open({ server, user: { token: 'x' } });
@@ -400,7 +400,7 @@ test('a kubeconfig that came as data may not run programs or read files', async 
   await assert.rejects(open({ server, cluster: { 'certificate-authority': 'x' } }), /a file \(certificate-authority\)/);
 });
 
-test('the address in a kubeconfig that came as data can be replaced', async (t) => {
+test('the address in a kubeconfig that is given as data can be replaced', async (t) => {
   const { address: server } = await serve(t, echoLogin);
   const text = kubeconfig({ server: 'http://127.0.0.1:1', user: { token: 'x' } });
   const connection = await connectKubeconfig(text, { name: 'Secret shop/remote', server });

@@ -21,7 +21,7 @@ async function setup(t: TestContext, handler: Handler, options: Partial<HttpTran
   return { server, transport };
 }
 
-/** A handler whose requests the test answers by hand. */
+/** Creates a handler whose requests the test answers by hand. */
 function byHand() {
   const waiting: ((exchange: [IncomingMessage, ServerResponse]) => void)[] = [];
   const arrived: [IncomingMessage, ServerResponse][] = [];
@@ -50,7 +50,7 @@ const lineOf = (name: string) => `${JSON.stringify(event(name))}\n`;
 const get = { method: 'GET', path: '/x' } as const;
 const watch = { method: 'GET', path: '/pods', query: { watch: 'true' } } as const;
 
-test('method, path, query, headers and body arrive as given, and the answer comes back parsed with its sizes', async (t) => {
+test('method, path, query, headers and body arrive unchanged, and the answer is returned parsed with its sizes', async (t) => {
   const { transport, server } = await setup(t, async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString();
     const { method, url, headers } = request;
@@ -81,7 +81,7 @@ test('method, path, query, headers and body arrive as given, and the answer come
   assert.equal(transport.address, server.address);
 });
 
-test('a path in the address goes before every path, and a login in it is dropped', async (t) => {
+test('a path in the address precedes every path, and credentials in it are dropped', async (t) => {
   const server = await startServer((request, response) =>
     answer(response, [request.url, request.headers.authorization]),
   );
@@ -95,7 +95,7 @@ test('a path in the address goes before every path, and a login in it is dropped
   assert.equal(transport.address, `${server.address}/k8s/clusters/c-1`);
 });
 
-test('text is given as text, nothing as undefined, and broken JSON is an error unless the status is one', async (t) => {
+test('text is returned as text, an empty body as undefined, and broken JSON is an error unless the status is one', async (t) => {
   const { transport } = await setup(t, (request, response) => {
     if (request.url === '/text') response.writeHead(200, { 'content-type': 'text/plain' }).end('ok');
     else if (request.url === '/none') response.writeHead(204).end();
@@ -108,9 +108,9 @@ test('text is given as text, nothing as undefined, and broken JSON is an error u
   await assert.rejects(ask('/bad'), { name: 'TransportError', kind: 'malformed' });
 });
 
-// undici rests a connection for one turn of the event loop after each answer, so requests in a tight loop alternate
-// between two of them.
-test('requests one after the other share connections, watches have their own', async (t) => {
+// undici does not reuse a connection for one turn of the event loop after each answer, so requests in a tight loop alternate between two
+// connections.
+test('sequential requests share connections, and watches have their own', async (t) => {
   const { transport, server } = await setup(t, (request, response) => {
     if (request.url?.includes('watch')) response.writeHead(200).write(lineOf('a'));
     else answer(response, {});
@@ -125,7 +125,7 @@ test('requests one after the other share connections, watches have their own', a
   await server.whenOpen(shared);
 });
 
-test('no more requests run at once than there are connections', async (t) => {
+test('the number of connections limits the concurrent requests', async (t) => {
   const hand = byHand();
   const { transport, server } = await setup(t, hand.handler, { connections: 2 });
   const all = Promise.all([1, 2, 3, 4, 5].map(() => transport.request(get)));
@@ -137,7 +137,7 @@ test('no more requests run at once than there are connections', async (t) => {
   assert.equal(server.accepted, 2);
 });
 
-test('a server that does not listen is reported as such, and nothing was sent', async (t) => {
+test('a refused connection is reported as one, and nothing was sent', async (t) => {
   const server = await startServer(() => {});
   await server.close();
   const transport = createHttpTransport({ server: server.address });
@@ -151,7 +151,7 @@ test('a server that does not listen is reported as such, and nothing was sent', 
   });
 });
 
-test('headers that do not come in time end the request, and the connection with it', async (t) => {
+test('headers that do not arrive in time end the request and its connection', async (t) => {
   const clock = createVirtualClock();
   const hand = byHand();
   const { transport, server } = await setup(t, hand.handler, { clock });
@@ -179,7 +179,7 @@ test('a body that does not end in time ends the request too', async (t) => {
   await call;
 });
 
-test('a connection that is cut before the answer may have carried the request out', async (t) => {
+test('a request whose connection is cut before the answer may have been executed', async (t) => {
   const hand = byHand();
   const { transport, server } = await setup(t, hand.handler);
   const call = assert.rejects(transport.request({ method: 'POST', path: '/x', body: {} }), {
@@ -192,7 +192,7 @@ test('a connection that is cut before the answer may have carried the request ou
   await call;
 });
 
-test('an abort ends a request at once, and one that is aborted already is not sent', async (t) => {
+test('an abort ends a request at once, and an aborted request is not sent', async (t) => {
   const hand = byHand();
   const { transport, server } = await setup(t, hand.handler);
   const controller = new AbortController();
@@ -205,7 +205,7 @@ test('an abort ends a request at once, and one that is aborted already is not se
   assert.equal(server.accepted, 1);
 });
 
-test('closing rejects what runs, ends watches, closes every connection and refuses what comes later', async (t) => {
+test('closing the transport rejects open requests, ends watches, closes every connection and refuses later requests', async (t) => {
   const hand = byHand();
   const { transport, server } = await setup(t, hand.handler);
   const call = assert.rejects(transport.request(get), { kind: 'closed' });
@@ -227,7 +227,7 @@ test('an answer beyond the limit is refused', async (t) => {
   await assert.rejects(transport.request(get), { kind: 'too-large', message: /ask for smaller pages/ });
 });
 
-test('events arrive in batches as their lines are completed, characters cut in two included', async (t) => {
+test('events arrive in batches as their lines are completed, including characters split between chunks', async (t) => {
   const hand = byHand();
   const { transport } = await setup(t, hand.handler);
   const opening = transport.watch(watch);
@@ -243,7 +243,7 @@ test('events arrive in batches as their lines are completed, characters cut in t
   assert.equal((await stream.next()).done, true);
 });
 
-test('a watch that is not iterated is not read any further, and loses nothing', async (t) => {
+test('a watch that is not iterated is not read any further and loses nothing', async (t) => {
   const hand = byHand();
   const { transport } = await setup(t, hand.handler);
   const opening = transport.watch(watch);
@@ -260,7 +260,7 @@ test('a watch that is not iterated is not read any further, and loses nothing', 
     }
     response.end();
   })();
-  // As many turns as it would take to send everything several times over.
+  // These are enough turns to send all events several times.
   for (let turn = 0; turn < 2000; turn++) await new Promise((resolve) => setImmediate(resolve));
   assert.ok(written < count, `the server could write ${written} events of ${count}`);
   const names: string[] = [];
@@ -274,7 +274,7 @@ test('a watch that is not iterated is not read any further, and loses nothing', 
   );
 });
 
-test('a time-out ends the opening of a watch, and never the open watch', async (t) => {
+test('a time-out ends the opening of a watch but never an open watch', async (t) => {
   const clock = createVirtualClock();
   const hand = byHand();
   const { transport } = await setup(t, hand.handler, { clock });
@@ -292,7 +292,7 @@ test('a time-out ends the opening of a watch, and never the open watch', async (
   assert.deepEqual((await stream.next()).value, [event('late')]);
 });
 
-test('a watch that is cut throws after the events that arrived whole', async (t) => {
+test('a watch that is cut throws after all events that arrived completely', async (t) => {
   const hand = byHand();
   const { transport, server } = await setup(t, hand.handler);
   const opening = transport.watch(watch);
@@ -305,14 +305,14 @@ test('a watch that is cut throws after the events that arrived whole', async (t)
   await cut;
 });
 
-test('a watch that ends cleanly within an event throws too', async (t) => {
+test('a watch that ends cleanly within an event throws', async (t) => {
   const { transport } = await setup(t, (_request, response) => response.writeHead(200).end(`${lineOf('a')}{"type":`));
   const stream = streamOf(await transport.watch(watch));
   assert.deepEqual((await stream.next()).value, [event('a')]);
   await assert.rejects(stream.next(), { kind: 'reset', message: /in the middle of an event/ });
 });
 
-test('a line that is no event, or larger than allowed, ends the watch after the events before it', async (t) => {
+test('an invalid or too long line ends the watch after the events before it', async (t) => {
   const bodies: Record<string, string> = {
     '/no-json': 'oops\n',
     '/no-event': '{"kind":"Status"}\n',
@@ -360,7 +360,7 @@ test('leaving the loop and aborting close the connection of a watch', async (t) 
   await server.whenOpen(0);
 });
 
-test('a watch that the server refuses is an answer, and its connection is used again', async (t) => {
+test('a refused watch is an answer, and its connection is reused', async (t) => {
   const { transport, server } = await setup(t, (_request, response) => answer(response, { kind: 'Status' }, 410));
   for (let index = 0; index < 10; index++) {
     const result = await transport.watch(watch);
@@ -370,7 +370,7 @@ test('a watch that the server refuses is an answer, and its connection is used a
   assert.ok(server.accepted <= 2);
 });
 
-test('after a 401 the request is made once more with new credentials, and only once', async (t) => {
+test('after a 401, the request is sent exactly once more with new credentials', async (t) => {
   const seen: (string | undefined)[] = [];
   const { server } = await setup(t, (request, response) => {
     seen.push(request.headers.authorization);
@@ -396,7 +396,7 @@ test('after a 401 the request is made once more with new credentials, and only o
   assert.deepEqual(seen.slice(2), ['Bearer 7', 'Bearer 8']);
 });
 
-test('credentials that do not come in time count as time of the request', async (t) => {
+test('the time-out of a request covers waiting for credentials', async (t) => {
   const clock = createVirtualClock();
   const credentials: Credentials = {
     current: () => new Promise(() => {}),
@@ -451,11 +451,11 @@ test('TLS: the authority is verified, client certificates are sent, and new mate
   const before = server.accepted;
   identity = { headers: {}, tls: materialOf(second) };
   assert.deepEqual([await ask(), await ask()], [{ user: 'second' }, { user: 'second' }]);
-  // The connections of the first user close once they rest.
+  // The idle connections of the first identity close.
   await server.whenOpen(server.accepted - before);
 });
 
-test('TLS: each way to fail has its own sentence', async (t) => {
+test('TLS: each failure has its own message', async (t) => {
   const { ca, leaf, server: base } = await certificates();
   const other = await createCa({ commonName: 'other', notBefore: Date.now() - DAY, notAfter: Date.now() + DAY });
   const ips = { ipAddresses: ['127.0.0.1'] };
@@ -486,7 +486,7 @@ test('TLS: each way to fail has its own sentence', async (t) => {
   assert.equal((await ask(expired, { insecure: true })).status, 200);
 });
 
-test('TLS spoken to a plain server is recognised', async (t) => {
+test('TLS to a plain server is recognised', async (t) => {
   const { server } = await setup(t, (_request, response) => answer(response, {}));
   const transport = createHttpTransport({ server: server.address.replace('http:', 'https:') });
   t.after(() => transport.close());
@@ -507,7 +507,7 @@ test('every connection sends keep-alive probes after 15 s of silence', async (t)
   );
 });
 
-test('a proxy is used where one is given, and its refusal is distinguished from a refusal of the server', async (t) => {
+test('a configured proxy is used, and its refusal is distinguished from a refusal of the server', async (t) => {
   const { ca, leaf } = await certificates();
   const server = await startServer((_request, response) => answer(response, 'through'), {
     cert: leaf.certificate,

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { createLineSplitter } from './line-splitter.ts';
 
-test('however the bytes are cut into chunks, the same lines come out', () => {
+test('the lines do not depend on the division of the bytes into chunks', () => {
   const line = fc.string({ unit: 'binary', maxLength: 20 }).map((text) => text.replace(/[\r\n]/g, 'é'));
   fc.assert(
     fc.property(fc.array(line, { maxLength: 10 }), fc.array(fc.nat(400), { maxLength: 10 }), (lines, cuts) => {
@@ -36,6 +36,6 @@ test('a line of exactly the limit passes, one byte more does not, and lines befo
   assert.equal(unended.isOverflown, true);
 });
 
-test('empty lines and carriage returns alone are passed over', () => {
+test('empty lines and single carriage returns are skipped', () => {
   assert.deepEqual(createLineSplitter(100).push(Buffer.from('\n\r\n{"a":1}\r\n\n')), ['{"a":1}\r']);
 });

@@ -222,7 +222,7 @@ describe('an admission check', () => {
     ['returns a promise', () => Promise.resolve({ errors: [] }), /the admission check of .* returned a promise/],
     ['returns something else', () => ({ errors: 'no' }), /the admission check of .* returned something else/],
   ] as const)
-    test(`that ${how} is an error that names it`, () => {
+    test(`an admission check that ${how} is an error that names it`, () => {
       const declared = admissionCheck({ kind: Thing, check: check as never });
       assert.throws(() => checkAdmission(declared, thing('a'), { list: () => [] }), message);
     });
@@ -286,7 +286,7 @@ test('metrics of an operator that throw are a log line; the operator and the oth
 });
 
 describe('a flag of an operator', () => {
-  test('whose parse throws or returns a promise is refused with the reason', () => {
+  test('a flag of an operator whose parse throws or returns a promise is refused with the reason', () => {
     const refusal = (parse: (text: string) => unknown) => {
       let remedy = '';
       const flags = { level: { type: 'string', help: 'A level.', parse } } as const;
@@ -304,7 +304,7 @@ describe('a flag of an operator', () => {
     );
   });
 
-  test('whose withFlags or runFlags throws is an error that names the operator; a refusal for the user passes', () => {
+  test('a flag of an operator whose withFlags or runFlags throws is an error that names the operator; a refusal for the user passes', () => {
     const flags = { level: { type: 'string', help: 'A level.' } } as const;
     const make = (withFlags: () => Operator) =>
       operator({ name: 'test', kinds: [], reconcilers: [], flags, withFlags, program: { runFlags: fails } });

@@ -8,7 +8,7 @@ import { apply, type Child, createOnly, keep, plan } from '../../plan/index.ts';
 import { reconciler, writing } from '../../reconciler.ts';
 import { parseCause } from '../../why/index.ts';
 
-/** Owners are ConfigMaps that say what they want in their data. */
+/** Owners are ConfigMaps whose data describes the wanted children. */
 const web = reconciler<ConfigMap>({
   name: 'web',
   resource: ConfigMap,
@@ -71,7 +71,7 @@ function found<V>(value: V | undefined): V {
 }
 
 describe('an applied child', () => {
-  // Only what was listed before the first evaluation can be shared: on a real server it is chance which list comes first.
+  // Only objects that were listed before the first evaluation can be shared: on a real server the order of lists is random.
   const isChance = process.env['CAPSTAN_TEST_SERVER'] === 'real';
 
   test('is kept once after a restart, in the plan and in the cache', { skip: isChance }, () =>
@@ -153,7 +153,7 @@ describe('an applied child', () => {
       assert.equal(imageOf(found), 'a:2');
     }));
 
-  test('that another client made is a conflict, not a write', () =>
+  test('an applied child that another client made is a conflict, not a write', () =>
     staged({}, async ({ client, clock, settle, transport, reported }) => {
       await client.create(Deployment, {
         apiVersion: 'apps/v1',
@@ -205,7 +205,7 @@ describe('a paused object', () => {
       assert.equal(imageOf(await client.get(Deployment, child)), 'a:2');
     }));
 
-  test('as a child is left alone too', () =>
+  test('a paused object as a child is left alone too', () =>
     staged({ image: 'a:1' }, async ({ client, settle, transport }) => {
       await client.patch(Deployment, child, 'merge', { metadata: { annotations: { 'capstan.dev/paused': 'true' } } });
       await client.patch(ConfigMap, child, 'merge', { data: { image: 'a:2' } });
@@ -223,7 +223,7 @@ describe('a rolled-back pod template', () => {
       await client.patch(ConfigMap, child, 'merge', { data: { image: 'a:2' } });
       await stage.settle();
       assert.equal(imageOf(await client.get(Deployment, child)), 'a:2');
-      // What `kubectl rollout undo` does: the template of the earlier revision, as a whole.
+      // The write of `kubectl rollout undo`: the template of the earlier revision, as a whole.
       const undo = [{ op: 'replace', path: '/spec/template', value: before.spec?.template }];
       await client.patch(Deployment, child, 'json', undo, { fieldManager: 'kubectl-rollout' });
       await stage.settle();

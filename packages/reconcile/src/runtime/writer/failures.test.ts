@@ -30,7 +30,7 @@ describe('a write that fails', () => {
     [429, 'TooManyRequests'],
     [403, 'Forbidden'],
   ] as const)
-    test(`with ${code} is on the resource after two attempts at most, in the words of the server`, async () => {
+    test(`a write that fails with ${code} is on the resource after two attempts at most, in the words of the server`, async () => {
       const { at, through } = refusing('a', () => refusal(code, reason, 'webhook "guard" says no'));
       await onRuntime({ through }, async ({ client, clock }) => {
         await client.create(Thing, thing('a'));
@@ -42,7 +42,7 @@ describe('a write that fails', () => {
       });
     });
 
-  test('for a moment only is retried, and never on the resource', async () => {
+  test('a write that fails for a moment only is retried, and never on the resource', async () => {
     let failures = 1;
     const statuses: string[] = [];
     const through = (client: Client) => {
@@ -65,7 +65,7 @@ describe('a write that fails', () => {
     });
   });
 
-  test('in other words each time is tried less and less often, and others go on', async () => {
+  test('a write that fails in other words each time is tried less and less often, and others go on', async () => {
     const { at, through } = refusing('a', (attempt) => refusal(422, 'Invalid', `refused, request ${attempt}`));
     await onRuntime({ through }, async ({ client, clock }) => {
       await client.create(Thing, thing('a'));
@@ -118,7 +118,7 @@ describe('a write that fails', () => {
 });
 
 describe('an error', () => {
-  test('that is thrown while writes are computed is on the resource, and other objects go on', async () => {
+  test('an error that is thrown while writes are computed is on the resource, and other objects go on', async () => {
     const broken: Minter<string, Secret> = {
       name: 'broken',
       valid() {
@@ -160,7 +160,7 @@ describe('an error', () => {
     });
   });
 
-  test('of each of two reconcilers of one object is on it, and goes when it is over', async () => {
+  test('the errors of two reconcilers of one object are on it, and go when they are over', async () => {
     const throwing = (name: string) =>
       reconciler<Thing>({
         name,
@@ -189,7 +189,7 @@ describe('an error', () => {
     });
   });
 
-  test('that a reconciler throws in other words each time is tried less and less often', async () => {
+  test('an error that a reconciler throws in other words each time is tried less and less often', async () => {
     let runs = 0;
     const throwing = reconciler<Thing>({
       name: 'throwing',

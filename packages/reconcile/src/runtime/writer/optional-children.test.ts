@@ -44,7 +44,7 @@ async function installGadgets(client: Client): Promise<void> {
   });
 }
 
-test('without an optional kind other children are made and pruned, and with it that kind too', async (t) => {
+test('other children are created and pruned without an optional kind, and with it that kind too', async (t) => {
   const stage = await createStage({
     operators: [operator({ name: 'test', kinds: [], reconcilers: [web] })],
     given: async (client) => {

@@ -53,7 +53,7 @@ const certificate: Minter<{ until: string }, Secret> = {
     }),
 };
 
-/** Another program of the operator, and the label by which what it created is known. */
+/** Another program of the operator, and the label of the objects that it created. */
 const LENDER = 'lender';
 const LENT = { label: 'lent', managers: [LENDER] };
 
@@ -221,7 +221,7 @@ describe('a minted child', () => {
       assert.equal(await serial(), '2');
     }));
 
-  test('that is due again as soon as it is made is reported, and not made over and over', () =>
+  test('a minted child that is due again as soon as it is created is reported, and not created over and over', () =>
     staged({}, async ({ client, clock, edit, transport }) => {
       transport.clear();
       await edit({ minted: 'stale', validUntil: new Date(clock.now() - 1000).toISOString() });
@@ -236,7 +236,7 @@ describe('a minted child', () => {
       assert.ok(created.length > 0 && created.length < 30, `${created.length} times`);
     }));
 
-  test('that is due again at once is not made over and over because another one is made beside it', () =>
+  test('a minted child that is due again at once is not made over and over because another one is made beside it', () =>
     staged({}, async ({ clock, edit, transport }) => {
       const past = new Date(clock.now() - 1000).toISOString();
       transport.clear();
@@ -249,7 +249,7 @@ describe('a minted child', () => {
       assert.ok(both <= 2 * alone, `${both} times, and one alone ${alone} times`);
     }));
 
-  test('that a user brought along is never replaced', () =>
+  test('a minted child that a user brought along is never replaced', () =>
     staged({}, async ({ client, clock, edit }) => {
       await client.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata: ref('own'), data: { until: 'bm8=' } });
       await edit({ minted: 'own', validUntil: new Date(clock.now() + 3600_000).toISOString() });

@@ -182,7 +182,7 @@ describe('a reconciler that throws', () => {
     }));
 });
 
-test('what the server refused is no longer reported once nothing wants it', async () => {
+test('a refusal of the server is no longer reported once nothing wants the write', async () => {
   const wishful = reconciler<Probe>({
     name: 'wishful',
     resource: Probe,
@@ -212,7 +212,7 @@ test('what the server refused is no longer reported once nothing wants it', asyn
   }
 });
 
-test('what several reconcilers say in one status goes out one after the other: a write each, and none is refused', async () => {
+test('messages of several reconcilers in one status go out one after the other: a write each, and none is refused', async () => {
   const parts = ['One', 'Two', 'Three', 'Four'].map((type) =>
     reconciler<Probe>({
       name: type.toLowerCase(),
