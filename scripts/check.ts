@@ -1,12 +1,15 @@
-// Everything a machine can say about the code without running it: format, types, lint. `--fix` corrects what can be corrected.
+// Checks format, types, lint and the language of comments, without running the code. `--fix` corrects as much as the tools can.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
+import { checkComments } from './comment-patterns.ts';
 
 const root = dirname(import.meta.dirname);
 const fix = process.argv.includes('--fix');
 const steps: [title: string, command: string, ...args: string[]][] = [
   ['format', 'biome', 'check', ...(fix ? ['--write'] : []), '.'],
   ['types', 'tsc', '--noEmit', '-p', 'tsconfig.json'],
+  // The page has the types of the browser, which the programs must not see.
+  ['types of the page', 'tsc', '--noEmit', '-p', 'packages/console/src/client/tsconfig.json'],
   ['lint', 'oxlint', '--type-aware', '--deny-warnings', ...(fix ? ['--fix'] : [])],
 ];
 let failed = false;
@@ -17,4 +20,6 @@ for (const [title, command, ...args] of steps) {
   console.log(`${title}: ${result.status === 0 ? 'ok' : 'not ok'} (${seconds} s)`);
   failed ||= result.status !== 0;
 }
-process.exit(failed ? 1 : 0);
+const commentsPass = checkComments(fix);
+console.log(`comments: ${commentsPass ? 'ok' : 'not ok'}`);
+process.exit(failed || !commentsPass ? 1 : 0);

@@ -1,7 +1,8 @@
 // Lines while a script is silent: packing and compressing block its thread for many seconds, so another one writes them.
 import { Worker } from 'node:worker_threads';
 
-const LONGEST_SILENCE_MS = 1800;
+/** It is well below two seconds, because a busy machine writes late. */
+const LONGEST_SILENCE_MS = 1300;
 
 const PROGRAM = `
   const { parentPort, workerData } = require('node:worker_threads');

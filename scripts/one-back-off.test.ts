@@ -23,7 +23,9 @@ const SPREADS = [/\([\d.]+ [-+] [^()]*\brandom\(\)/, /(?:_MS|Ms) \* random\(\)/]
 const ALLOWED: Readonly<Record<string, string>> = {
   'packages/apiserver/src/http/list-pieces.ts': 'a number of items, not a wait',
   'packages/apiserver/src/watch/watch.ts': 'the length of a watch, as a kube-apiserver draws it',
+  'packages/console/src/client/logic/event-source.ts': 'it runs in a browser, which does not load the libraries',
   'packages/node/src/replica-set/replica-set-controller.ts': 'a number of pods, not a wait',
+  'packages/testing/src/fuzz/run-target.ts': 'a number of inputs, not a wait',
   'packages/reconcile/src/events/recorder.ts': 'the first retry of an Event at random within its period, as client-go',
   'packages/reconcile/src/leadership/leader-election.ts':
     'the period in which candidates look at a lease, as client-go',

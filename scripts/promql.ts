@@ -2,7 +2,7 @@
 // names. https://prometheus.io/docs/prometheus/latest/querying/basics/
 export interface Query {
   readonly metrics: readonly string[];
-  /** Of selectors and of `by`. */
+  /** The labels of selectors and of `by`. */
   readonly labels: readonly string[];
 }
 
@@ -104,6 +104,7 @@ const FUNCTIONS = new Set([
   'rate',
   'irate',
   'increase',
+  'changes',
   'histogram_quantile',
   'abs',
   'absent',

@@ -1,5 +1,5 @@
-// Runs a program of this workspace on the locked Node.js, after installing what is missing. It is plain JavaScript so that any
-// Node.js from 20 on can start it: everything else here is TypeScript, which Node.js runs by itself from 24 on.
+// Runs a program of this workspace on the locked Node.js, after installing missing packages. It is plain JavaScript so that any Node.js from
+// 20 on can start it: all other programs here are TypeScript, which Node.js runs by itself from 24 on.
 // Usage: node scripts/run.mjs [node options] FILE [arguments]
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -64,7 +64,7 @@ async function install() {
   console.error(title);
   const began = Date.now();
   // npm prints nothing while it waits for a registry, and it waits for minutes.
-  const timer = setInterval(() => console.error(`${title} (${Math.round((Date.now() - began) / 1000)} s)`), 1800);
+  const timer = setInterval(() => console.error(`${title} (${Math.round((Date.now() - began) / 1000)} s)`), 1300);
   // Not `npm ci`: it fails where a registry lacks the package of a platform that is not even this one.
   const args = ['install', '--no-save', '--no-fund', '--no-audit', '--loglevel=error'];
   const retries = ['--fetch-retries=2', '--fetch-retry-mintimeout=2000', '--fetch-retry-maxtimeout=8000'];

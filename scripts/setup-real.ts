@@ -2,6 +2,7 @@
 // `capstan up` runs are fetched by `capstan setup` too.
 // Usage: npm run setup:real -- NAME…   npm run -s setup:real -- --list   npm run -s setup:real -- --where NAME
 import { listPeers, type Peers, RUN_TIME_PEERS, setUpPeers, wherePeer } from '@capstan/cli/setup';
+import { realBrowser } from './setup-real/browser.ts';
 import { certManager } from './setup-real/cert-manager.ts';
 import { clients } from './setup-real/clients.ts';
 import { contour } from './setup-real/contour.ts';
@@ -18,6 +19,7 @@ import { realShells } from './setup-real/shells.ts';
 /** One line a peer: another is added here, with a file of its own in setup-real/. */
 const PEERS: Peers = {
   ...RUN_TIME_PEERS,
+  browser: realBrowser,
   'cert-manager': certManager,
   contour,
   'controller-runtime': controllerRuntime,

@@ -1,13 +1,12 @@
 // Runs every test of the workspace with Node's own runner. Arguments: folders or file globs (default all), --full (all seeds of long
-// simulations, kills and generated sequences), --peer=NAME (only the tests that a peer of `npm run setup:real` lets run; with
-// `kubernetes` also those on a stage, on the real server), --repeat-failures (a file that fails beside the others is run once
-// more, alone, and is reported as unsteady when it passes then; also in the file that CAPSTAN_UNSTEADY names), --share=N (on the real
-// server, every Nth of the files on a stage runs, and others at the next commit: after N commits all have run), or node --test options.
-// Tests that play on a stage (createStage) name no server: they run on the embedded one, and a second time on a real
-// kube-apiserver where there is one. CAPSTAN_TEST_SERVER=embedded or =real chooses one of the two. Files whose comment says
-// `On the embedded server only: WHY.` are left out of the second run, which reports them.
-// Stages record the rights that programs use. When all tests of an operator on stages ran and none failed, a right of its generated
-// role that none of them used fails the run (scripts/rights.ts).
+// simulations, kills and generated sequences), --peer=NAME (only the tests that a peer of `npm run setup:real` lets run; with `kubernetes`
+// also those on a stage, on the real server), --repeat-failures (a file that fails beside the others is run once more, alone, and is
+// reported as unsteady when it passes then; also in the file that CAPSTAN_UNSTEADY names), --share=N (on the real server, every Nth of the
+// files on a stage runs, and others at the next commit: after N commits all have run), or node --test options. Tests that play on a stage
+// (createStage) name no server: they run on the embedded one, and a second time on a real kube-apiserver where there is one.
+// CAPSTAN_TEST_SERVER=embedded or =real chooses one of the two. Files with the comment `On the embedded server only: WHY.` are left out of
+// the second run, which reports them. Stages record the rights that programs use. When all tests of an operator on stages ran and none
+// failed, a right of its generated role that none of them used fails the run (scripts/rights.ts).
 import { spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -49,8 +48,8 @@ const STAGE = /import \{[^}]*\b(?:createStage|createLives)\b[^}]*\} from '(?:@ca
 const EMBEDDED_ONLY = /^\/\/ .*On the embedded server only: /m;
 const WAITING_FILES = 2;
 /**
- * What has not ended after five minutes fails, and the others go on: the longest file takes little more than one. What a test left open
- * (a stage, a server under it) does not keep its file from ending.
+ * A test that has not ended after five minutes fails, and the others continue: the longest file takes little more than one. Resources that
+ * a test left open (a stage, a server under it) do not keep its file from ending.
  */
 const LIMITS = ['--test-force-exit', '--test-timeout=300000'];
 /** More failing files than this are no matter of load. */
@@ -89,7 +88,7 @@ if (chosen !== 'embedded' && staged.length > 0 && (peer ?? 'kubernetes') === 'ku
   }
 }
 console.log(`\nTests ran on: ${servers.join('; ')}.`);
-for (const line of unsteady) console.log(`Unsteady: ${line}`);
+for (const line of unsteady) console.log(`Unsteady, failed beside other tests and passed alone: ${line}`);
 const unsteadyFile = process.env['CAPSTAN_UNSTEADY'];
 if (unsteadyFile !== undefined) appendFileSync(unsteadyFile, unsteady.map((line) => `${line}\n`).join(''));
 process.exit(failed);
@@ -130,7 +129,8 @@ async function run(server: Server, tests: readonly string[], more: readonly stri
   console.log(`\nRunning again, alone: ${failing.join(', ')}`);
   const again = await runOnce(server, failing, more, 1);
   if (again.code !== 0) return again.code;
-  unsteady.push(...failing.map((file) => `${file} failed beside other tests and passed alone (${server} server)`));
+  const today = new Date().toISOString().slice(0, 10);
+  unsteady.push(...failing.map((file) => `| ${today} | ${file} | ${server} | REASON |`));
   return 0;
 }
 
@@ -174,13 +174,13 @@ async function runOnce(
   return { code, failing: failing.map((file) => relative(root, resolve(root, file))) };
 }
 
-/** Whether a test file, or what it imports from its own folder, plays on the stage that can stand on both servers. */
+/** Returns whether a test file, or an import from its own folder, plays on the stage that can stand on both servers. */
 function playsOnStage(file: string): boolean {
   const text = readFileSync(join(root, file), 'utf8');
   if (STAGE.test(text)) return true;
   const beside = [...text.matchAll(/from '(\.\.?\/[^']+\.ts)'/g)].map(([, path = '']) =>
     join(root, dirname(file), path),
   );
-  // What looks like an import may be a text in a test.
+  // A text in a test may look like an import.
   return beside.some((path) => existsSync(path) && STAGE.test(readFileSync(path, 'utf8')));
 }

@@ -18,6 +18,8 @@ async function command(...args: string[]) {
       err += text;
     },
     now: () => new Date('2026-01-01T00:00:00Z'),
+    save: () => assert.fail('a run in tiny size is saved'),
+    report: () => 'written',
   });
   return { code, out, err };
 }
@@ -114,7 +116,7 @@ describe('a result', () => {
     assert.equal(result({ ...figure, atLeast: 3 }).target, '>= 3');
   });
 
-  test('that must be exact is judged by every round', () => {
+  test('a result that must be exact is judged by every round', () => {
     assert.equal(result({ ...figure, exactly: 2 }).ok, false);
     assert.equal(result({ ...figure, rounds: [2, 2], exactly: 2 }).ok, true);
   });

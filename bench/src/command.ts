@@ -5,16 +5,24 @@ import { benches } from './benches.ts';
 import { machine } from './measure/machine.ts';
 import type { Result } from './measure/result.ts';
 import { runInProcess } from './part-process.ts';
-import { formatTable } from './table.ts';
+import { formatTable, type Report } from './table.ts';
 
 export interface Io {
   out(text: string): void;
   err(text: string): void;
   now(): Date;
+  /** Keeps the report of a run in full size. */
+  save(report: Report): void;
+  /** Writes the page of all saved results, and returns a line about it. */
+  report(): string;
 }
 
 /** The exit code: 0 when everything was measured, reached or not; 1 when something could not be; 2 for a wrong call. */
 export async function runCommand(args: readonly string[], io: Io): Promise<number> {
+  if (args.length === 1 && args[0] === 'report') {
+    io.out(`${io.report()}\n`);
+    return 0;
+  }
   const call = parse(args);
   if (typeof call === 'string') {
     io.err(`${call}\n\n${USAGE}`);
@@ -25,6 +33,7 @@ export async function runCommand(args: readonly string[], io: Io): Promise<numbe
     return 0;
   }
   const { bench, parts, json, scale, here, isPeer } = call;
+  const before = machine(io.now());
   const results: Result[] = [];
   let failed = false;
   for (const part of parts) {
@@ -42,12 +51,15 @@ export async function runCommand(args: readonly string[], io: Io): Promise<numbe
       io.err(`${bench.name}: ${part.name} could not be measured: ${describe(error)}\n`);
     }
   }
-  const report = { bench: bench.name, machine: machine(io.now()), results };
+  const report = { bench: bench.name, machine: before, results };
+  // A part in a process of its own reports to the process that started it, which saves the whole.
+  if (scale === 'full' && !here) io.save(report);
   io.out(json ? `${JSON.stringify(report)}\n` : formatTable(report));
   return failed ? 1 : 0;
 }
 
 const USAGE = `Usage: npm run bench -- NAME [--peer] [--only PART,...] [--tiny] [--json]
+       npm run bench -- report   writes docs/benchmarks.md and its plots from the last results
   --peer   the parts beside a real peer (npm run setup:real) instead of the others
   --only   some parts only
   --tiny   small sizes, to see that it works; the figures mean nothing
@@ -64,7 +76,7 @@ interface Call {
   here: boolean;
 }
 
-/** What is asked for; undefined for the list of benches, a sentence for what cannot be understood. */
+/** Parses the call; undefined for the list of benches, a sentence for arguments that cannot be understood. */
 function parse(args: readonly string[]): Call | string | undefined {
   let parsed: ReturnType<typeof parseCall>;
   try {

@@ -7,7 +7,7 @@ export interface Report {
   readonly results: readonly Result[];
 }
 
-/** The report for people: a line a figure, what was missed marked and counted. */
+/** The report for people: a line for each figure, with missed targets marked and counted. */
 export function formatTable({ bench, machine, results }: Report): string {
   const rows = [['figure', 'value', 'unit', 'target', '', 'rounds (low-high)', 'peer', 'ratio'], ...results.map(rowOf)];
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
@@ -23,7 +23,7 @@ export function formatTable({ bench, machine, results }: Report): string {
   const judged = results.filter(({ target }) => target !== null);
   const missed = judged.filter(({ ok }) => !ok).length;
   return [
-    `${bench} on Node ${machine.node}, ${machine.platform}, ${machine.cpu}, ${machine.cores} cores, ${machine.memory} GiB, load ${machine.load}, ${machine.date}`,
+    `${bench} on Node ${machine.node}, ${machine.platform}, ${machine.cpu}, ${machine.cores} cores, ${machine.memory} GiB, load before ${machine.load}${machine.isBusy ? ' (BUSY: no measurement)' : ''}, commit ${machine.commit}, ${machine.date}`,
     '',
     ...lines,
     ...(notes.length > 0 ? ['', 'Notes:', ...notes] : []),

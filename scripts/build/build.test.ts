@@ -1,10 +1,19 @@
-// The package as npm would unpack it: the programs start from it, on the Node.js that is there, and find what they need.
+// The package as npm would unpack it: the programs start from it, on the installed Node.js, and find all their files.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -12,6 +21,13 @@ import { buildProgramPackage } from './program-package.ts';
 
 const root = dirname(dirname(import.meta.dirname));
 const run = promisify(execFile);
+
+/** A Node.js of this machine that does not run TypeScript by itself. */
+const OLD_NODE = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .map((path) => join(path, 'node'))
+  .find((file) => existsSync(file) && /^v2[0-3]\./.test(execFileSync(file, ['--version'], { encoding: 'utf8' })));
+const NO_OLD_NODE = 'needs Node.js 20, 22 or 23 on the PATH';
 
 describe('the built package', () => {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-build-'));
@@ -41,6 +57,58 @@ describe('the built package', () => {
     }
   });
 
+  test('runs on an older Node.js by the one that comes with it', {
+    skip: OLD_NODE === undefined && NO_OLD_NODE,
+  }, async () => {
+    const modules = join(folder, 'node_modules');
+    const own = ['node', 'node-bin'].map((prefix) => `${prefix}-${process.platform}-${process.arch}`);
+    const locked = own.find((name) => existsSync(join(root, 'node_modules', name, 'bin/node')));
+    const launch = (...args: string[]) => run(OLD_NODE ?? '', [program('capstan'), ...args], { cwd: folder });
+    await assert.rejects(launch('version'), /Capstan needs Node\.js \d+ and found v2\d\..*Install Node\.js/s);
+    symlinkSync(join(root, 'node_modules', locked ?? ''), join(modules, locked ?? ''));
+    try {
+      assert.equal(
+        (await launch('version')).stdout,
+        (await run(process.execPath, [program('capstan'), 'version'])).stdout,
+      );
+      assert.match((await launch('--help')).stdout, /^Usage: capstan/m);
+      await assert.rejects(launch('versoin'), { code: 2 });
+    } finally {
+      rmSync(join(modules, locked ?? ''));
+    }
+  });
+
+  test('serves the page of the console without a build', async () => {
+    const up = spawn(
+      process.execPath,
+      [program('capstan'), 'up', '-o', 'json', '--listen', '127.0.0.1:0', '--operators', 'gimbal'].concat([
+        '--fetch',
+        'none',
+        '--data',
+        join(folder, 'data'),
+        '--kubeconfig-out',
+        join(folder, 'kubeconfig'),
+      ]),
+      { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] },
+    );
+    try {
+      for await (const line of createInterface(up.stdout)) {
+        const event = JSON.parse(line) as { event: string; console?: string };
+        if (event.event !== 'ready') continue;
+        const answer = await fetch(new URL('/', event.console));
+        assert.equal(answer.status, 200);
+        const [, script = ''] = /<script type="module" src="([^"]+)"/.exec(await answer.text()) ?? [];
+        assert.match(script, /^\/assets\/main\./);
+        assert.equal((await fetch(new URL(script, event.console))).status, 200);
+        return;
+      }
+      assert.fail('the cluster was not ready');
+    } finally {
+      up.kill('SIGTERM');
+      if (up.exitCode === null) await once(up, 'exit');
+    }
+  });
+
   test('has the licence of every module that is bundled', () => {
     const text = readFileSync(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
     const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
@@ -49,7 +117,7 @@ describe('the built package', () => {
         { version?: string; license?: string; dev?: boolean; optional?: boolean; link?: boolean }
       >;
     };
-    const direct = ['undici', 'yaml', 'ws', 'js-yaml', '@sigstore/verify'];
+    const direct = ['undici', 'yaml', 'ws', 'js-yaml', '@sigstore/verify', 'preact', '@codemirror/view'];
     for (const name of direct) {
       const { version, license } = packages[`node_modules/${name}`] ?? {};
       assert.ok(text.includes(`\n${name} ${version} (${license})\n`), name);

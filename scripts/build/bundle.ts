@@ -1,5 +1,4 @@
-// The programs as JavaScript: one module for each, and what several of them need in chunks that they share, so that a command
-// loads what it uses and no more.
+// The programs as JavaScript: one module for each, and shared chunks, so that a command loads only the code that it uses.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
@@ -39,6 +38,8 @@ export async function bundle({ entries, folder, folderAt, constants }: Bundle): 
       minifySyntax: true,
       minifyWhitespace: true,
       legalComments: 'none',
+      // Only a checkout builds the page of the console; a package has it built.
+      external: ['esbuild'],
       // See packages/kube/src/crd/define-kind.ts.
       define: {
         CAPSTAN_KINDS_ARE_CHECKED: 'true',
@@ -53,18 +54,18 @@ export async function bundle({ entries, folder, folderAt, constants }: Bundle): 
       logLevel: 'warning',
     });
     outputs = built.outputFiles;
-    // What was read and left out as unused does not count.
+    // Inputs that were left out as unused do not count.
     inputs = Object.values(built.metafile.outputs).flatMap((output) => Object.keys(output.inputs));
   }
   for (const { path, contents } of outputs) writeFileSync(path, contents);
   return [...new Set(inputs)];
 }
 
-/** Without it, what a source requires by name is bundled. */
+/** Without it, modules that a source requires by name are bundled. */
 const REQUIRE = /^const require = createRequire\(import\.meta\.url\);$/m;
 const BESIDE = /new URL\('([^']+)', import\.meta\.url\)/g;
 
-/** What sources find beside themselves by `new URL(…, import.meta.url)`: data is copied, programs and workers are bundled too. */
+/** The files that sources find beside themselves by `new URL(…, import.meta.url)`: data is copied, programs and workers are bundled too. */
 function filesBesideSources(
   options: Pick<Bundle, 'folder' | 'folderAt'> & { programs: Map<string, string>; named: Map<string, string> },
 ): Plugin {

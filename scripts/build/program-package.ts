@@ -1,7 +1,8 @@
 // The npm package `capstan`: the programs, their launchers, the demonstrations.
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { BUILT_IN_OPERATORS, type StatusOperator, statusOperator } from '@capstan/cli/install';
+import { buildPage } from '@capstan/console/page';
 import { isPrimary } from '@capstan/reconcile';
 import { bundle } from './bundle.ts';
 import { installedForm } from './installed-docs.ts';
@@ -17,6 +18,8 @@ interface Manifest {
 }
 
 const LICENCES = 'THIRD-PARTY-LICENSES.txt';
+/** The folder in which the console finds its page. */
+const PAGE = 'packages/console/page';
 
 /** Writes the package into a folder, which is emptied first. */
 export async function buildProgramPackage(root: string, folder: string): Promise<void> {
@@ -66,8 +69,14 @@ export async function buildProgramPackage(root: string, folder: string): Promise
   );
   for (const file of ['LICENSE', 'NOTICE', 'SECURITY.md', 'CHANGELOG.md'])
     if (existsSync(join(root, file))) cpSync(join(root, file), join(folder, file));
+  const page = await buildPage();
+  for (const { path, bytes } of page.files) {
+    const to = join(folder, PAGE, path);
+    mkdirSync(dirname(to), { recursive: true });
+    writeFileSync(to, bytes);
+  }
   // Paths are relative to where the build was started.
-  const bundled = sources.map((file) => relative(root, resolve(file)));
+  const bundled = [...sources, ...page.inputs].map((file) => relative(root, resolve(file)));
   writeFileSync(join(folder, LICENCES), licenceFile(modulesOf(root, bundled)));
   const manifest = {
     name: 'capstan',
@@ -82,7 +91,7 @@ export async function buildProgramPackage(root: string, folder: string): Promise
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-/** What `capstan status` needs to know of the operators, so that it need not load them. */
+/** The facts about the operators that `capstan status` needs, so that it need not load them. */
 async function statusOperators(): Promise<readonly StatusOperator[]> {
   const operators = await Promise.all(BUILT_IN_OPERATORS.map(async ({ load }) => (await load()).default));
   return operators.map((operator) => statusOperator(operator, isPrimary));

@@ -281,9 +281,16 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     name: 'fields of other managers are kept',
     file: `${KUBE}/informer/ingest.ts`,
-    from: 'const own = ownManagers.length === 0 ? [] : entries.filter((entry) => isOwn(entry, ownManagers));',
+    from: 'const own = managers.length === 0 ? [] : entries.filter((entry) => isOwn(entry, managers));',
     to: 'const own = entries;',
     tests: [`${KUBE}/informer/informer.test.ts`, `${KUBE}/informer/embedded.test.ts`],
+  },
+  {
+    name: 'a fight over fields of an exact child has no end',
+    file: `${RECONCILE}/diff/exactness.ts`,
+    from: '(removals[manager]?.count ?? 0) >= MAX_REMOVALS',
+    to: 'false',
+    tests: [`${RECONCILE}/diff/exactness.test.ts`],
   },
   {
     name: '410 is an invalid request',

@@ -12,7 +12,7 @@ const SUM = 'h1:Aewh+Yt5DY005CGvdxtpquZWmc6/6IsDTs1ze8CvtZk=';
 const env = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' };
 
 export const contour: Peer = {
-  what: 'Contour, which npm run bench -- xds --peer measures Sesame beside',
+  what: 'Contour, which Sesame is compared with, and measured beside by npm run bench -- xds --peer',
   size: 60,
   version: `contour ${VERSION}`,
   lacks: () =>

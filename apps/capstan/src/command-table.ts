@@ -7,6 +7,13 @@ export const COMMANDS: Commands = {
   why: { summary: 'Show why an object was changed', load: () => import('./commands/why.ts') },
   status: { summary: 'List what is not healthy, and why', load: () => import('./commands/status.ts') },
   tree: { summary: 'Show what an object depends on, and what needs it', load: () => import('./tree/tree-command.ts') },
+  record: { summary: 'Record a cluster from outside, for a replay', load: () => import('./commands/record.ts') },
+  capture: { summary: 'Write one file from a recording', load: () => import('./commands/capture.ts') },
+  replay: { summary: 'Run the operators over a recording', load: () => import('./commands/replay.ts') },
+  console: {
+    summary: 'Show a cluster in the browser: causes, plans, changes',
+    load: () => import('./console/console-command.ts'),
+  },
   check: { summary: 'Check a cluster and an installation', load: () => import('./commands/check.ts') },
   crds: { summary: 'Print the CustomResourceDefinitions of operators', load: () => import('./commands/crds.ts') },
   rbac: { summary: 'Print the permissions that operators need', load: () => import('./commands/rbac.ts') },

@@ -1,5 +1,5 @@
-// What the operators of one cluster need together while they watch 10,000 objects: as an installation runs them, a process each, and
-// as one program that runs them all.
+// The memory of the operators of one cluster while they watch 10,000 objects: as an installation runs them, a process each, and as one
+// program that runs them all.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { packProgram, ROOT } from './built.ts';
 const OBJECTS = { full: 10_000, tiny: 100 };
 const OPERATORS = ['kroxylicious', 'crossplane', 'gimbal', 'submariner', 'sesame'];
 const AT_ONCE = 50;
-/** Caches are full then, statuses written, and what the start left behind is collected. */
+/** By then caches are full, statuses are written, and the garbage of the start is collected. */
 const QUIET_MS = { full: 60_000, tiny: 2_000 };
 
 export const memory: Part = {
@@ -42,14 +42,12 @@ export const memory: Part = {
       const shared = Math.max(...each.map((child) => memoryMb(child, 'RssFile')));
       const once = shared + each.reduce((sum, child) => sum + memoryMb(child, 'RssAnon'), 0);
       await Promise.all(each.map(stop));
-      const status = await statusSeconds(program, kubeconfig);
       const one = await start();
       await sleep(systemClock, QUIET_MS[scale]);
       const together = residentMb(one);
       await stop(one);
       const note = names.map((name, index) => `${name} ${apart[index]?.toFixed(0)}`).join(', ');
       return [
-        result({ name: `capstan status at ${OBJECTS[scale]} objects`, unit: 's', rounds: status, below: 1 }),
         result({
           name: `one program with all operators at ${OBJECTS[scale]} objects`,
           unit: 'MB',
@@ -71,21 +69,6 @@ export const memory: Part = {
     }
   },
 };
-
-/** Its first run fills the compile cache, and does not count. */
-async function statusSeconds(program: string, kubeconfig: string): Promise<number[]> {
-  const rounds: number[] = [];
-  for (let round = 0; round < 4; round++) {
-    const began = performance.now();
-    const child = spawn(process.execPath, [program, 'status'], {
-      env: { ...process.env, KUBECONFIG: kubeconfig },
-      stdio: 'ignore',
-    });
-    await once(child, 'exit');
-    rounds.push((performance.now() - began) / 1000);
-  }
-  return rounds.slice(1);
-}
 
 async function fill(client: Client, count: number): Promise<void> {
   const { apiVersion, kind } = KafkaProtocolFilter;

@@ -3,7 +3,7 @@ import { median } from './percentiles.ts';
 /** One figure, as `--json` prints it. */
 export interface Result {
   readonly name: string;
-  /** Of the median round. */
+  /** The value of the median round. */
   readonly value: number;
   readonly unit: string;
   /** In words; null where the figure is for information only. */
@@ -18,6 +18,21 @@ export interface Result {
   /** The lowest and the highest round. */
   readonly spread: readonly [number, number];
   readonly note?: string;
+  /** The cost that this figure is, and the size of the world at which it was measured. */
+  readonly growth?: Growth;
+  /** The values of one run over time, in the unit of the figure. */
+  readonly curve?: readonly TimedValue[];
+}
+
+export interface Growth {
+  /** The same text at all sizes. */
+  readonly of: string;
+  readonly size: number;
+}
+
+export interface TimedValue {
+  readonly minute: number;
+  readonly value: number;
 }
 
 export interface Peer {
@@ -37,15 +52,27 @@ export interface Figure {
   exactly?: number;
   /** True judges each round by the target, and not only the median one; default false. */
   everyRound?: boolean;
-  /** Of the median to the peer's; not judged without a peer. */
+  /** The ratio of the median to the peer's; not judged without a peer. */
   ratioAtLeast?: number;
   ratioAtMost?: number;
   peer?: { name: string; rounds: readonly number[] };
   note?: string;
+  growth?: Growth;
+  curve?: readonly TimedValue[];
 }
 
 /** Judges the median round of a figure, or each, by its target. */
-export function result({ name, unit, rounds, peer, note, everyRound = false, ...target }: Figure): Result {
+export function result({
+  name,
+  unit,
+  rounds,
+  peer,
+  note,
+  growth,
+  curve,
+  everyRound = false,
+  ...target
+}: Figure): Result {
   const value = median(rounds);
   const peerValue = peer === undefined ? undefined : median(peer.rounds);
   return {
@@ -62,6 +89,8 @@ export function result({ name, unit, rounds, peer, note, everyRound = false, ...
     rounds: rounds.length,
     spread: [rounded(Math.min(...rounds)), rounded(Math.max(...rounds))],
     ...(note === undefined ? {} : { note }),
+    ...(growth === undefined ? {} : { growth }),
+    ...(curve === undefined ? {} : { curve }),
   };
 }
 

@@ -120,6 +120,7 @@ function figuresOf(objects: number, measured: readonly Measured[], isLargest: bo
       name: `${at}: ${MEANING[edit]}, p50`,
       unit: 'ms',
       rounds: of((each) => each.edits[edit].p50),
+      growth: { of: `ingress graph: ${MEANING[edit]}, p50`, size: objects },
       ...(edit === 'listener'
         ? { peer: { name: 'one derivation over all, ms', rounds: of((each) => each.wide) } }
         : isBound
@@ -159,7 +160,7 @@ function figuresOf(objects: number, measured: readonly Measured[], isLargest: bo
       name: `${at}: a node with its value`,
       unit: 'bytes',
       rounds: of((each) => each.bytes / each.nodes),
-      // At small sizes what is there once counts more than the nodes.
+      // At small sizes the fixed cost exceeds that of the nodes.
       ...(isLargest
         ? {
             atMost: 1536,

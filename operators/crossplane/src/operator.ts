@@ -30,6 +30,7 @@ import { createRevisionReconciler } from './reconcilers/revision.ts';
 import { createRuntimeReconciler } from './reconcilers/runtime.ts';
 import { createRuntimeConfigReconciler } from './reconcilers/runtime-config.ts';
 import { createServiceAccountReconciler } from './reconcilers/service-accounts.ts';
+import { createPackagesReport } from './reports/packages-report.ts';
 import { isBuiltIn } from './runtime/index.ts';
 import { defaultSettings, type Settings, settingsOf } from './settings.ts';
 import { createAccountsInUse } from './workload/accounts.ts';
@@ -49,7 +50,7 @@ export const CROSSPLANE_KINDS = [
   ImageConfig,
 ];
 
-/** Packages: pulled from registries, installed, and run as their runtime configuration says. */
+/** Packages: pulled from registries, installed, and run according to their runtime configuration. */
 export function createCrossplane(given: Partial<Settings> = {}): Operator {
   const settings = { ...defaultSettings(), ...given };
   const facts = createRegistryFacts(settings.source, settings.pollMs);
@@ -89,6 +90,7 @@ export function createCrossplane(given: Partial<Settings> = {}): Operator {
     flags: FLAGS,
     withFlags: (values, env) =>
       createCrossplane({ source: registrySourceOf(values, env), ...given, ...settingsOf(values) }),
+    reports: [createPackagesReport(runtimes)],
     commands: COMMANDS,
     program: PROGRAM,
   });

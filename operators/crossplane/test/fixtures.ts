@@ -27,7 +27,7 @@ import { type ParsedPackage, parsePackage } from '../src/xpkg/package.ts';
 export const SYSTEM = 'crossplane-system';
 export const REGISTRY = 'registry.example';
 
-/** A registry in memory, which counts what it is asked. */
+/** A registry in memory, which counts its requests. */
 export interface FakeRegistry extends PackageSource {
   /** Puts a package there; its digest. */
   push(image: string, documents: readonly object[]): string;
@@ -228,7 +228,7 @@ export function unlessBrought({ kind }: Kind): (error: unknown) => void {
   };
 }
 
-/** Keys are created in the thread pool, which no virtual clock sees: what is under way is waited for. */
+/** Keys are created in the thread pool, which no virtual clock sees: wait for the running work. */
 function patientStage(stage: Stage): Stage {
   const settle: Stage['settle'] = async (maxMs) => {
     await stage.settle(maxMs);
@@ -237,8 +237,8 @@ function patientStage(stage: Stage): Stage {
       await stage.settle(maxMs);
     }
   };
-  const restart: Stage['restart'] = async () => {
-    await stage.restart();
+  const restart: Stage['restart'] = async (changes) => {
+    await stage.restart(changes);
     await settle();
   };
   return Object.assign(Object.create(stage) as Stage, { settle, restart });
@@ -309,7 +309,7 @@ export const using = (name: string) => provider('example', { package: EXAMPLE, r
 export const patch = (stage: Stage, kind: Kind, name: string, body: object, namespace?: string) =>
   stage.client.patch(kind, namespace === undefined ? { name } : { namespace, name }, 'merge', body);
 
-/** What the package says about a condition, for assertions that show all of it when they fail. */
+/** Returns the condition of a package, for assertions that show all of it when they fail. */
 export async function detail(stage: Stage, kind: Kind, name: string, type: string) {
   return condition(await stage.client.get(kind, { name }), type);
 }
@@ -321,3 +321,11 @@ export async function names(stage: Stage, kind: Kind, namespace?: string): Promi
 
 export const revisionName = (packageName: string, digest: string) =>
   friendlyId(packageName, digest.slice('sha256:'.length));
+
+/** A Deployment that a user has created; another selector than that of a package cannot be taken over. */
+export function deploymentOfUser(name: string): [Kind, KubeObject] {
+  const labels = { app: name };
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'nginx:1' }] } };
+  const own = object(Deployment, name, { spec: { selector: { matchLabels: labels }, template } });
+  return [Deployment, { ...own, metadata: { name, namespace: SYSTEM } }];
+}

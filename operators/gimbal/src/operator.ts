@@ -1,4 +1,5 @@
-import { type Operator, operator } from '@capstan/reconcile';
+import { kindId } from '@capstan/kube';
+import { type InstancesContext, type Operator, operator } from '@capstan/reconcile';
 import { ADMISSION } from './backend/admission.ts';
 import { FLAGS } from './commands/flags.ts';
 import { COMMANDS } from './commands/index.ts';
@@ -10,6 +11,7 @@ import { createCredentialsReconciler } from './reconcilers/credentials.ts';
 import { createDiscovererReconciler, isDiscovererGone } from './reconcilers/discoverer.ts';
 import { hiddenBackends } from './reconcilers/hidden-backend.ts';
 import { createMaintenance, type MaintenanceOptions } from './reconcilers/maintenance-parts.ts';
+import { createDiscoveryReport } from './reports/discovery-report.ts';
 import { defaultSettings, type Settings, settingsOf } from './settings.ts';
 
 export interface GimbalOptions extends Partial<Settings> {
@@ -33,11 +35,23 @@ export function createGimbal({ maintenance: options, ...given }: GimbalOptions =
       createDiscovererReconciler(settings, maintenance),
       ...maintenance.reconcilers,
     ],
+    instances: ({ given: changes }) => Promise.resolve({ operators: [], notes: changes.flatMap(mirroredBy) }),
     metrics: registerBackendMetrics,
+    reports: [createDiscoveryReport(maintenance.routes)],
     flags: FLAGS,
     withFlags: (values) => createGimbal({ ...given, ...settingsOf(values), ...(options && { maintenance: options }) }),
     commands: COMMANDS,
   });
+}
+
+/** Its discoverer reads the other cluster, which a plan does not ask. A deletion is shown: it leaves nothing. */
+function mirroredBy({ kind, after }: InstancesContext['given'][number]): string[] {
+  const isBackend = [DiscoveryBackend, Discoverer, Discovery].some((one) => kindId(one) === kindId(kind));
+  if (after === undefined || !isBackend) return [];
+  const { kind: name, metadata } = after;
+  return [
+    `${name} ${metadata.namespace}/${metadata.name}: the Services and EndpointSlices that its discoverer then mirrors follow from the other cluster and are not shown`,
+  ];
 }
 
 export default createGimbal();

@@ -1,7 +1,8 @@
 // Random edits of backends, their credentials and the routes to them: each is previewed, made and compared.
 // On the embedded server only: minutes pass at once there.
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Kind, type KubeObject, Secret, Service } from '@capstan/kube';
+import { type Client, type Kind, type KubeObject, Secret, Service, systemClock } from '@capstan/kube';
 import {
   assertForetold,
   createRandom,
@@ -75,8 +76,8 @@ function backendSpec(random: SeededRandom): object {
 
 const kindFor = (object: KubeObject): Kind => (object.kind === 'Secret' ? Secret : kindOf(object));
 
-for (const { seed, edits } of foretoldRuns(15))
-  test(`${edits} random edits of backends and routes do what their previews show (seed ${seed})`, async () => {
+for (const { seed, edits, variety } of foretoldRuns(15))
+  test(`${edits} random edits of backends and routes do what their previews show (seed ${seed})`, async (t) => {
     const random = createRandom(seed);
     const next = (): RandomEdit => {
       const object = random.pick(OBJECTS)(random);
@@ -101,8 +102,23 @@ for (const { seed, edits } of foretoldRuns(15))
     try {
       await stage.settle();
       await toRest(stage);
-      await assertForetold({ stage, edits, next });
+      await assertForetold({ stage, edits, next, variety, report: (line) => t.diagnostic(line) });
     } finally {
       await stage.end();
     }
   });
+
+test('a plan of a backend notes that it does not show the objects which the discoverer mirrors', async () => {
+  const context = { clock: systemClock, signal: new AbortController().signal };
+  const notesOf = async (kind: Kind, after: KubeObject | undefined) =>
+    (await createGimbal().instances?.({ client: {} as Client, ...context, given: [{ kind, after }] }))?.notes;
+  const changed = backend('x', { clusterStatus: 'Ready' });
+  const [note, ...others] = (await notesOf(kindOf(changed), changed)) ?? [];
+  assert.match(
+    note ?? '',
+    /^DiscoveryBackend default\/x: the Services and EndpointSlices that its discoverer then mirrors/,
+  );
+  assert.deepEqual(others, []);
+  assert.deepEqual(await notesOf(kindOf(changed), undefined), []);
+  assert.deepEqual(await notesOf(Service, service('x-a')), []);
+});

@@ -17,11 +17,12 @@ import { kafkaService } from './reconcilers/kafka-service.ts';
 import { createSidecarConfigReconciler } from './reconcilers/sidecar-config.ts';
 import { createSidecarWebhookReconciler } from './reconcilers/sidecar-webhook.ts';
 import { createVirtualKafkaClusterReconciler } from './reconcilers/virtual-kafka-cluster.ts';
+import { createKafkaReport } from './reports/kafka-report.ts';
 import { DEFAULT_SETTINGS, type Settings, settingsOf } from './settings.ts';
 import { createBrokenClusters } from './tree/broken-clusters.ts';
 import { createClusterNode } from './tree/cluster-node.ts';
 
-/** Kafka proxies: a hash tree of everything that a proxy's configuration was built from rolls its pods, and nothing else does. */
+/** Creates the operator for Kafka proxies. A hash tree over all inputs of a proxy's configuration rolls its pods, and nothing else does. */
 export function createKroxylicious(given: Partial<Settings> = {}): Operator {
   const settings = { ...DEFAULT_SETTINGS, ...given };
   const clusterNode = createClusterNode(settings);
@@ -44,11 +45,12 @@ export function createKroxylicious(given: Partial<Settings> = {}): Operator {
       kafkaProxyIngress,
       createVirtualKafkaClusterReconciler(settings, clusterNode, brokenClusters),
       createKafkaProxyReconciler(settings, clusterNode, brokenClusters),
-      // Where another program runs the webhook, the status of configs is its own to write.
+      // If another program runs the webhook, that program writes the status of configs.
       ...(settings.sidecarWebhook
         ? [createSidecarConfigReconciler(settings), createSidecarWebhookReconciler(settings)]
         : []),
     ],
+    reports: [createKafkaReport(clusterNode)],
     commands: COMMANDS,
     flags: FLAGS,
     withFlags: (values) => createKroxylicious({ ...given, ...settingsOf(values) }),

@@ -7,6 +7,7 @@ import { broker } from './reconcilers/broker.ts';
 import { cablePolicies } from './reconcilers/cable-policies.ts';
 import { cluster } from './reconcilers/cluster.ts';
 import { createSubmarinerReconciler } from './reconcilers/submariner.ts';
+import { cablesReport } from './reports/cables-report.ts';
 import { DEFAULT_SETTINGS, type Settings, settingsOf } from './settings.ts';
 import { EXPORT_FINALIZER, SYNC_FINALIZER } from './sync/content.ts';
 
@@ -23,6 +24,7 @@ export function createSubmariner(given: Partial<Settings> = {}, connect?: Connec
     admission: ADMISSION,
     reconcilers: [createSubmarinerReconciler(settings, departures), broker, cablePolicies, cluster],
     sinks: [departures],
+    reports: [cablesReport],
     commands: {
       gateway: { summary: 'Run the gateway of a cluster', load: () => import('./commands/gateway.ts') },
     },

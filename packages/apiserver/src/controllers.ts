@@ -1,5 +1,5 @@
-// What runs inside the server after a write: each piece of work once, in order, by microtasks alone. What an admission refused
-// is tried again later, because nothing else may ever happen that would bring it back.
+// The work of the server after a write: each piece of work once, in order, by microtasks alone. Work that an admission refused is retried
+// later, because no other event may ever bring it back.
 import { backOff, type Timer, type UnknownObject } from '@capstan/kube';
 import { ADMIN, type Core } from './core.ts';
 import type { Conversions } from './crd/conversion.ts';
@@ -66,7 +66,7 @@ export function createWorkQueue(core: Pick<Core, 'logger' | 'clock'>): WorkQueue
   };
 }
 
-/** What the controllers inside the server may do with objects. Each does nothing when another client was faster. */
+/** The operations of the controllers inside the server on objects. Each does nothing when another client was faster. */
 export interface ObjectOperations {
   /** Deletes the object; with a uid, only that one. */
   remove(storageKey: string, key: string, uid?: string, policy?: 'Background' | 'Foreground'): Promise<void>;
@@ -75,7 +75,7 @@ export interface ObjectOperations {
     key: string,
     edit: (object: UnknownObject) => UnknownObject,
     subresource?: string,
-    /** Who is said to have done it; default the controller manager. */
+    /** The field manager of the change; default the controller manager. */
     manager?: string,
   ): Promise<void>;
   /** Takes a finalizer away, which may end the object. */
@@ -92,7 +92,7 @@ export function objectOperations(core: Core, settle: Conversions['settle']): Obj
     return { resource, version, namespace, name, subresource: '' };
   };
   const context = { user: ADMIN, userAgent: 'kube-controller-manager' };
-  // Another client was faster: what we wanted to change is gone or different, and its event will tell.
+  // Another client was faster: the object is gone or different, and its event will wake the controller.
   const tolerant = async (work: () => Promise<unknown>) => {
     try {
       await settle(work);
@@ -125,7 +125,7 @@ export function objectOperations(core: Core, settle: Conversions['settle']): Obj
     await tolerant(() =>
       changeObject(core, { ...target, subresource }, { dryRun: false, context, conditional: false }, (live) => ({
         object: edit(live),
-        track: (object) => core.fields.update({ target: { ...target, subresource }, live, object, manager }),
+        track: (object) => core.fields.updating({ target: { ...target, subresource }, live, object, manager }),
       })),
     );
   };

@@ -30,7 +30,7 @@ export interface Status {
 /** A refusal: it carries the Status that the client gets. */
 export class StatusError extends Error {
   readonly status: Status;
-  /** What goes out in its place, where Kubernetes has no Status to say it; default none. */
+  /** The body in its place, where Kubernetes sends no Status; default none. */
   readonly page: string | undefined;
 
   constructor(status: Status, page?: string) {
@@ -104,7 +104,7 @@ export const notFound = (resource: ResourceName, name: string) =>
 /** For a path that names nothing that is served. */
 export const notServed = () => failure('NotFound', 'the server could not find the requested resource', {});
 
-/** Of what a proxy is asked for. */
+/** For the target of a proxy. */
 export const serviceUnavailable = (message: string) => failure('ServiceUnavailable', message);
 
 export const notImplemented = (message: string) => failure(501, message);
@@ -149,7 +149,7 @@ export function policyDenied(resource: ResourceName, name: string, message: stri
   return new StatusError({ ...status, reason, code: isKnown ? CODES[reason] : 422 });
 }
 
-/** For what is no resource: discovery, health. */
+/** For paths that are no resources: discovery, health. */
 export const forbiddenPath = (why: string) => failure('Forbidden', `forbidden: ${why}`, {});
 
 export const unauthorized = () => failure('Unauthorized', 'Unauthorized');
@@ -175,7 +175,7 @@ export const tooManyValues = (limit: number) =>
 export const notAcceptable = (accepted: readonly string[]) =>
   failure('NotAcceptable', `only the following media types are accepted: ${accepted.join(', ')}`);
 
-/** In the words of Kubernetes' framework, or of what it makes of an answer. */
+/** In the words of Kubernetes' framework, or of its handling of answers. */
 export const notAcceptableForm = (message: string) =>
   failure('NotAcceptable', message, message.startsWith('406') ? {} : undefined);
 
@@ -200,10 +200,10 @@ export const unreadableRevision = (version: string, field = '') => {
   return badRequest(field === '' ? problem : `${field}Invalid value: ${JSON.stringify(version)}: ${problem}`);
 };
 
-/** Of a patch of Kubernetes' own kinds, whose framework is terse. */
+/** For a patch of Kubernetes' own kinds, whose framework is terse. */
 export const unsupportedPatchType = () => failure('UnsupportedMediaType', '415: Unsupported Media Type', {});
 
-/** The revision is older than what the server still remembers. */
+/** The revision is older than the server's history. */
 export const expired = (message: string, continueToken?: string) =>
   failure('Expired', message, undefined, continueToken === undefined ? {} : { metadata: { continue: continueToken } });
 
@@ -222,7 +222,7 @@ export const tooLargeResourceVersion = (asked: number, current: number) =>
 export const internalError = (message: string) =>
   failure('InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] });
 
-/** A webhook said no; the words are its own, the code never one of success. */
+/** A webhook refused the request. The message is its own, and the code is never one of success. */
 export function webhookDenied(webhook: string, given: Partial<Status> = {}): StatusError {
   const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`;
   const { message = '', reason = '', code = 0, details } = given;
@@ -284,15 +284,32 @@ export function invalid(
   name: string,
   errors: readonly FieldError[],
 ): StatusError {
-  const lines = errors.map((error) => `${error.field}: ${error.message}`);
+  const listed = listedErrors(errors);
+  const lines = listed.map((error) => `${error.field}: ${error.message}`);
+  if (listed.length < errors.length) lines.push('and more errors');
   const summary = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`;
   const subject = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`;
   return failure('Invalid', `${subject} "${name}" is invalid: ${summary}`, {
     ...(name !== '' && { name }),
     ...(kind.group !== '' && { group: kind.group }),
     ...(kind.kind !== '' && { kind: kind.kind }),
-    causes: errors.map(({ reason, message, field }) => ({ reason, message, field })),
+    causes: listed.map(({ reason, message, field }) => ({ reason, message, field })),
   });
+}
+
+/** An answer lists the first of them: a body of 3 MiB could have an answer of 70 MiB, whose text took seconds. */
+const MAX_ERRORS = 1_000;
+const MAX_ERROR_TEXT = 1024 * 1024;
+
+function listedErrors(errors: readonly FieldError[]): readonly FieldError[] {
+  let size = 0;
+  let count = 0;
+  for (const { field, message } of errors) {
+    size += field.length + message.length;
+    if (count > 0 && (count >= MAX_ERRORS || size > MAX_ERROR_TEXT)) break;
+    count += 1;
+  }
+  return count === errors.length ? errors : errors.slice(0, count);
 }
 
 /** Bugs of the embedding program, not of a client. */
@@ -302,10 +319,7 @@ export const ApiServerErrors = {
     new Error(`cannot compact to revision ${asked}: the store is at ${current}; pass a revision that exists`),
 };
 
-/**
- * What keeps an embedded cluster from starting or from storing what it received: one sentence each, for the user that started
- * it.
- */
+/** The errors that keep an embedded cluster from starting or from storing its data: one sentence each, for the user that started it. */
 export const ClusterErrors = catalogue('apiserver', {
   Locked: (path: string, pid: string | undefined) => ({
     message: `cannot open ${path}: another process${pid === undefined ? '' : ` (pid ${pid})`} is using it`,

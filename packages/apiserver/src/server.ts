@@ -9,6 +9,7 @@ import {
   reasonOf,
   silentLogger,
   type Transport,
+  type UnknownObject,
   type WatchStream,
 } from '@capstan/kube';
 import { createAdmissionPolicies } from './admission/admission-policies.ts';
@@ -62,6 +63,7 @@ import {
   serviceUnavailable,
   unsupportedMediaType,
 } from './errors.ts';
+import { createLargeSteps } from './fairness/large-steps.ts';
 import { createProtobufDecoder } from './protobuf/decode.ts';
 import { createRegistry } from './resources/registry.ts';
 import type { Strategy } from './resources/resource.ts';
@@ -74,6 +76,7 @@ import { existing } from './rest/target.ts';
 import { createSeedObjects } from './seed-objects.ts';
 import { memoryStorage, type Storage } from './store/storage.ts';
 import { createStore } from './store/store.ts';
+import { weightOf } from './store/weight.ts';
 import { connectToPod, type PodConnection, STREAMS } from './streams/pod-connection.ts';
 import type { PodStreams } from './streams/pod-streams.ts';
 import { findProxyTarget, type ProxyPath, type ProxyTarget } from './streams/proxy-target.ts';
@@ -97,7 +100,7 @@ export interface ApiServerOptions {
   storage?: Storage;
   /** Looks at every write, before the webhooks do; default none. */
   admission?: Admission;
-  /** Who may do what: everybody everything (the default, for tests), or as the roles and bindings in the store say. */
+  /** The rights of users: all rights for all users (the default, for tests), or by the roles and bindings in the store. */
   authorization?: 'AlwaysAllow' | 'RBAC';
   /** Signs the tokens of service accounts (ECDSA P-256); without it there are none. */
   serviceAccountKey?: KeyObject;
@@ -105,13 +108,13 @@ export interface ApiServerOptions {
   staticTokens?: readonly StaticToken[];
   /** Every namespace gets a `default` service account and this certificate (PEM); default neither. */
   namespaceDefaults?: { rootCa: string };
-  /** Reads what containers write, for `kubectl logs`; without it there are no logs. */
+  /** Reads the output of containers, for `kubectl logs`; without it there are no logs. */
   readLogs?: ReadLogs;
   /** Connects to pods, for `kubectl exec`, `attach` and `port-forward`; without it they are refused. */
   podStreams?: PodStreams;
   /** Evaluates the CEL rules of custom resources; without it they are not enforced. */
   evaluateRule?: EvaluateRule;
-  /** Tables and schemas of the built-in kinds; they never change, so several servers may share what loadBuiltins() gave. */
+  /** Tables and schemas of the built-in kinds; they never change, so several servers may share the result of loadBuiltins(). */
   builtins?: BuiltinTypes;
 }
 
@@ -138,8 +141,8 @@ export interface ApiServer {
   /** Answers a request; a watch is answered with a stream, everything else (refusals too) with a response. */
   handle(request: ApiRequest, context: RequestContext): Promise<ApiResponse | WatchStream>;
   /**
-   * Checks a request for one of the connections to a pod and gives what serves it; throws a StatusError. A WebSocket is opened with GET:
-   * who opens one needs the right to create too, as with POST.
+   * Checks a request for one of the connections to a pod and returns the function that serves it; throws a StatusError. A WebSocket is
+   * opened with GET: its user needs the right to create too, as with POST.
    */
   connect(
     request: Pick<ApiRequest, 'method' | 'path'>,
@@ -147,7 +150,7 @@ export interface ApiServer {
     context: RequestContext,
     isWebSocket: boolean,
   ): Promise<PodConnection>;
-  /** Checks a request for the proxy subresource and finds what it leads to; throws a StatusError. */
+  /** Checks a request for the proxy subresource and finds its target; throws a StatusError. */
   proxy(method: ApiRequest['method'], path: ProxyPath, context: RequestContext): Promise<ProxyTarget>;
   /** The JSON of an object that has just been stored, until its answer and its events are written; undefined for any other. */
   jsonOf(object: unknown): string | undefined;
@@ -161,8 +164,10 @@ export interface ApiServer {
 
 /** While writes go on failing, a read meets one of them again only by chance. */
 const READ_ATTEMPTS = 10;
-/** Of the text: smaller ones take some milliseconds. */
+/** The size of the text: smaller ones take some milliseconds. */
 const LARGE_BODY = 128 * 1024;
+/** The weight: the names of fields do not count, and each value counts for some additional bytes. */
+const LARGE_OBJECT = 256 * 1024;
 
 /** A Kubernetes API server in this process. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
@@ -198,7 +203,13 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   }
   const isRbac = options.authorization === 'RBAC';
   const authorizer = isRbac ? createRbac(store) : allowEverything;
-  const pause = ({ source }: RequestContext) => ((source?.text.length ?? 0) > LARGE_BODY ? clock.yield() : undefined);
+  const steps = createLargeSteps();
+  const isLarge = ({ source, bodyBytes = source?.text.length ?? 0 }: RequestContext, live?: UnknownObject) =>
+    bodyBytes > LARGE_BODY || (live !== undefined && weightOf(live) > LARGE_OBJECT);
+  const pause = (context: RequestContext, live?: UnknownObject) =>
+    isLarge(context, live)
+      ? clock.yield().then(() => steps.next({ user: context.user.name, connection: context }))
+      : undefined;
   const mutating = inTurn(options.admission, webhooks.mutate);
   const admission: Admission = (request) => pause(request.context)?.then(() => mutating(request)) ?? mutating(request);
   const policies = createAdmissionPolicies({ store, random, registry });
@@ -215,6 +226,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       if (isRbac) authorizeCreation(request);
       return policies(request) ?? webhooks.validate(request);
     },
+    isLarge,
     pause,
     checkNamespaces: options.checkNamespaces ?? true,
     watchBufferLimit: options.watchBufferLimit ?? 10_000,
@@ -293,6 +305,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       if (request.body instanceof Uint8Array) {
         if (!registry.find(path.group, path.version, path.plural)) throw notServed();
         read = { ...request, body: protobuf.decode(request.body) };
+        context.bodyBytes ??= request.body.length;
       }
       return review(read, path, context) ?? (await conversions.settle(() => dispatch(read, path, context)));
     } catch (error) {
@@ -368,7 +381,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   return server;
 }
 
-/** One admission after the other, each asked about what the one before made of the object. */
+/** Runs one admission after the other, each with the object as the one before changed it. */
 function inTurn(first: Admission | undefined, second: Admission): Admission {
   if (!first) return second;
   return (request) => {
@@ -380,7 +393,7 @@ function inTurn(first: Admission | undefined, second: Admission): Admission {
   };
 }
 
-/** What is no StatusError is a bug: it is logged, and the client gets an internal error. */
+/** An error that is not a StatusError is a bug: it is logged, and the client gets an internal error. */
 export function refusal(
   error: unknown,
   { method, path }: { method: string; path: string },

@@ -1,12 +1,13 @@
-// What a program needs that only talks to clusters: objects and kinds by name, the client, informers. Schemas and the
-// languages of their rules (CEL, regular expressions) are not here: they are half of the code, and a program of which many
-// run on a machine, or a command that should start at once, imports this file instead of the whole package.
+// The entry point for programs that only talk to clusters: objects and kinds by name, the client, informers. Schemas and the languages of
+// their rules (CEL, regular expressions) are half of the code and are not exported here. A program that runs many times on a machine, or a
+// command that must start fast, imports this file instead of the whole package.
 export * from './builtin/index.ts';
 export * from './child-name.ts';
 export * from './client/index.ts';
 export * from './clock.ts';
 export * from './conditions.ts';
 export * from './duration.ts';
+export * from './errors/trailing.ts';
 export * from './errors.ts';
 export * from './informer/index.ts';
 export * from './json/index.ts';

@@ -1,30 +1,32 @@
-// resource.Quantity: `500m`, `1.5Gi`, `12e6`. A quantity is a fixed-point number with nine decimal places, and remembers in
-// which of three notations it was written; finer values are rounded away from zero, so that asking for a little never means
-// asking for nothing. The canonical text has no fraction and the largest suffix that loses nothing.
+// resource.Quantity: `500m`, `1.5Gi`, `12e6`. A quantity is a fixed-point number with nine decimal places, and records in which of three
+// notations it was written. Finer values are rounded away from zero, so that a small request never becomes zero. The canonical text has no
+// fraction and the largest suffix that loses nothing.
 import { ValueErrors } from './errors.ts';
 
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
 
 export interface ParsedQuantity {
-  /** Billionths. */
+  /** The value in billionths. */
   readonly nanos: bigint;
   readonly format: QuantityFormat;
 }
 
 const NANO = 1_000_000_000n;
 const MAX_BINARY = (2n ** 63n - 1n) * NANO;
-/** Far beyond any resource; without a limit `1e999999999` would take all memory. */
+/** The limit is far beyond any resource. Without it, `1e999999999` would use all memory. */
 const MAX_EXPONENT = 1000;
 const DECIMAL_SUFFIXES = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'];
 const BINARY_SUFFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
-/** Reads a quantity; objects may also hold a plain number. */
+/** Parses a quantity. Objects may also hold a plain number. */
 export function parseQuantity(quantity: string | number): ParsedQuantity {
   const text = String(quantity);
+  // Before the pattern, which takes quadratic time for digits that something else follows.
+  if (text.length > MAX_EXPONENT)
+    throw ValueErrors.Quantity(text, FORMLIKE.test(text) ? 'it has too many digits' : FORM);
   const match = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/.exec(text);
   const [, sign, whole = '', fraction = '', suffix = ''] = match ?? [];
   if (!match || whole + fraction === '') throw ValueErrors.Quantity(text, FORM);
-  if (text.length > MAX_EXPONENT) throw ValueErrors.Quantity(text, 'it has too many digits');
   const { base, exponent, format } = readSuffix(text, suffix);
   const digits = BigInt(whole + fraction);
   const size =
@@ -35,21 +37,21 @@ export function parseQuantity(quantity: string | number): ParsedQuantity {
   return { nanos: sign === '-' ? -capped : capped, format };
 }
 
-/** Negative, zero or positive as `a` is less than, equal to or more than `b`, however they are written. */
+/** Returns a negative number, zero or a positive number if `a` is less than, equal to or greater than `b`, in any notation. */
 export function compareQuantities(a: string | number, b: string | number): number {
   const left = parseQuantity(a).nanos;
   const right = parseQuantity(b).nanos;
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** The canonical text. A server may keep another that it takes for canonical: see storedQuantity. */
+/** Returns the canonical text. A server may store another text that it considers canonical: see storedQuantity. */
 export function canonicalQuantity(quantity: string | number): string {
   return formatQuantity(parseQuantity(quantity));
 }
 
 /**
- * What a server gives back for a quantity that it was sent: mostly the canonical text. Texts that look canonical to its fast
- * path stay as they are, though (`1.500`, `+5`, `1E3`), and comparing with the canonical one would show a difference for ever.
+ * Returns the text that a server stores for a quantity. It is mostly the canonical text. Texts that look canonical to the server's fast
+ * path stay unchanged (`1.500`, `+5`, `1E3`), and a comparison with the canonical text would show a difference for ever.
  */
 export function storedQuantity(quantity: string | number): string {
   const text = String(quantity);
@@ -66,7 +68,7 @@ export function storedQuantity(quantity: string | number): string {
   return isFast && scale % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0') ? text : canonical;
 }
 
-/** The nearest double: for metrics and comparisons that may be off in the sixteenth digit. */
+/** Returns the nearest double, for metrics and comparisons that tolerate an error in the sixteenth digit. */
 export function quantityToNumber(quantity: string | number): number {
   const { nanos } = parseQuantity(quantity);
   return Number(nanos / NANO) + Number(nanos % NANO) / 1e9;
@@ -75,11 +77,13 @@ export function quantityToNumber(quantity: string | number): number {
 export function formatQuantity({ nanos, format }: ParsedQuantity): string {
   if (nanos === 0n) return '0';
   const size = nanos < 0n ? -nanos : nanos;
-  // What is below 1 Ki, or not whole, would lose something in a binary notation.
+  // Values below 1 Ki and fractions would lose digits in a binary notation.
   if (format === 'BinarySI' && size >= 1024n * NANO && nanos % NANO === 0n) return binary(nanos / NANO);
   return decimal(nanos, format === 'DecimalExponent');
 }
 
+/** Characters of quantities alone. */
+const FORMLIKE = /^[-+.0-9eEinumkKMGTP]+$/;
 const FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 function readSuffix(text: string, suffix: string): { base: 2 | 10; exponent: number; format: QuantityFormat } {
@@ -103,7 +107,7 @@ function binary(value: bigint): string {
   return `${rest}${BINARY_SUFFIXES[power]}`;
 }
 
-/** Exponents are multiples of three, from n (-9) on; beyond E (18) there is no suffix, so E has to do. */
+/** Exponents are multiples of three, starting with n (-9). No suffix exists beyond E (18), so E is used for all larger values. */
 function decimal(nanos: bigint, asExponent: boolean): string {
   const last = asExponent ? Number.POSITIVE_INFINITY : DECIMAL_SUFFIXES.length - 1;
   let rest = nanos;

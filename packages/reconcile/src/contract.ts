@@ -1,7 +1,8 @@
-// What a program needs that is small and runs many times: the definitions of an operator's parts and the runtime. The manager,
-// health, metrics and previews are not here.
+// The parts for a small program that runs many times: the definitions of an operator's parts and the runtime. The manager, health, metrics
+// and previews are not here.
 export {
   createLabelledChildren,
+  createStatusReport,
   type LabelledAction,
   type LabelledChild,
   type LabelledChildren,

@@ -1,4 +1,5 @@
 export * from './admission-check.ts';
+export * from './capture/index.ts';
 export * from './dependence/index.ts';
 export { type TemplateOrigin, templateOrigin } from './diff/template-origin.ts';
 export * from './digest.ts';
@@ -58,6 +59,7 @@ export * from './queue/index.ts';
 export * from './rbac/index.ts';
 export * from './read/index.ts';
 export * from './reconciler.ts';
+export * from './reports/index.ts';
 export * from './runtime/index.ts';
 export {
   type EachKeys,

@@ -36,6 +36,10 @@ export const TestingErrors = catalogue('testing', {
     message: `the program removed or replaced objects that it did not create: ${lines.join(', ')}`,
     remedy: 'leave objects of others alone, or name the ruling with the option `ruled` of the stage',
   }),
+  SecretWritten: (places: readonly string[]) => ({
+    message: `the program wrote values of Secrets where others may read them: ${places.join(', ')}`,
+    remedy: 'name the Secret and its key instead of the value, or use a keyed digest',
+  }),
   Denied: (requests: readonly string[]) => ({
     message: `the server denied what the program did under its own account: ${requests.join('; ')}`,
     remedy: "declare it in the reconciler's reads and writes, from which its role is generated",

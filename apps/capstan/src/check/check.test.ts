@@ -38,7 +38,7 @@ async function staged(
   }
 }
 
-/** Nothing runs pods here: the test says that they are ready, and that one of them leads. */
+/** No pods run here: the test reports that they are ready, and that one of them leads. */
 async function installed(client: Client): Promise<void> {
   const installation = installationOf(operators, { flags: {}, operatorFlags: {} }, undefined);
   const options = { client, clock: systemClock, installation, timeoutMs: 1, report() {}, signal };
@@ -64,9 +64,22 @@ describe('capstan check', () => {
     staged(async (_client, found) => {
       const lines = await found();
       has(lines, /^connection ok: the API server answers: Kubernetes v1\./);
-      has(lines, /^definitions problem: the cluster does not serve KafkaProxy\.kroxylicious\.io/);
+      has(lines, /^definitions warning: none of the \d kinds is installed yet/);
       has(lines, /^installation warning: no operator is installed/);
       has(lines, /^rights ok: you may install Capstan/);
+    }));
+
+  test('names the instances that run without an installation, as those of capstan up do', () =>
+    staged(async (client, found) => {
+      await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+      const metadata = { namespace: NAMESPACE, name: 'capstan-kroxylicious' };
+      const now = new Date().toISOString().replace('Z', '000Z');
+      const spec = { holderIdentity: 'capstan-up', renewTime: now, acquireTime: now, leaseDurationSeconds: 3600 };
+      await client.create(Lease, { apiVersion: Lease.apiVersion, kind: Lease.kind, metadata, spec });
+      has(
+        await found(),
+        /^installation ok: .*started otherwise \(capstan up, capstan run\): kroxylicious \(capstan-up\)/,
+      );
     }));
 
   test('finds nothing wrong with an installation that works', () =>
@@ -163,6 +176,8 @@ describe('capstan check', () => {
   test('ends with 1 for a problem, prints the verdict first, and claims nothing about what it may not see', () =>
     staged(async (client, _found, transport) => {
       await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+      // Some definitions without the others are a problem, whether an operator is installed or not.
+      await client.create(CustomResourceDefinition, KafkaProxy.crd());
       const real = transport();
       const body = {
         kind: 'Status',

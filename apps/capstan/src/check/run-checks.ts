@@ -1,4 +1,4 @@
-// Looks at a cluster before and after an installation: what would stop Capstan from working, and what is about to. It writes nothing.
+// Checks a cluster before and after an installation, and finds present and imminent problems for Capstan. It writes nothing.
 import {
   type Client,
   CustomResourceDefinition,
@@ -31,7 +31,7 @@ export interface CheckOptions {
 }
 
 export interface CheckReport {
-  /** No problem; what is not known does not count. */
+  /** True if there is no problem. Unknown results do not count. */
   readonly passed: boolean;
   readonly findings: readonly Finding[];
 }
@@ -42,8 +42,8 @@ export async function runChecks(options: CheckOptions): Promise<CheckReport> {
   const installed = await installedIn(options);
   const running = runningOperators(options.operators, installed);
   const checks: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
-    definitions: () => definitions(options),
-    installation: () => Promise.resolve(installation(installed, running)),
+    definitions: () => definitions(options, installed),
+    installation: () => installation(options, installed, running),
     skew: () => Promise.resolve(skew(installed)),
     leases: () => leases(options, running),
     rights: () => rights({ ...options, running }),
@@ -73,10 +73,18 @@ async function connection({ client, signal }: CheckOptions): Promise<readonly Fi
   }
 }
 
-async function definitions({ client, operators, signal }: CheckOptions): Promise<readonly Finding[]> {
+async function definitions(
+  { client, operators, signal }: CheckOptions,
+  installed: readonly Deployment[],
+): Promise<readonly Finding[]> {
   const kinds = operators.flatMap((operator) => operator.kinds);
   const served = await discover(client, { signal });
   const missing = kinds.filter(({ apiVersion, kind }) => served.kindOf(apiVersion, kind) === undefined);
+  // Before an installation nothing is wrong with a cluster that lacks all of them.
+  if (installed.length === 0 && missing.length === kinds.length && kinds.length > 0)
+    return [
+      warning('definitions', `none of the ${kinds.length} kinds is installed yet`, 'capstan install applies them'),
+    ];
   const remedy = 'capstan install applies them; without it: capstan crds | kubectl apply --server-side -f -';
   const others: string[] = [];
   for (const kind of kinds.filter((one) => !missing.includes(one)))
@@ -143,8 +151,16 @@ function runningOperators(operators: readonly Operator[], installed: readonly De
   return operators.filter(({ name }) => names.has(name));
 }
 
-function installation(installed: readonly Deployment[], running: readonly Operator[]): readonly Finding[] {
-  if (installed.length === 0)
+async function installation(
+  { client, operators, now, signal }: CheckOptions,
+  installed: readonly Deployment[],
+  running: readonly Operator[],
+): Promise<readonly Finding[]> {
+  if (installed.length === 0) {
+    const leaders = await Promise.all(operators.map((operator) => leaderOf(client, operator, now, signal)));
+    const led = leaders.filter(({ holder }) => holder !== undefined);
+    const message = `no Deployments are in this namespace; started otherwise (capstan up, capstan run): ${some(led.map(({ operator, holder }) => `${operator} (${holder})`))}`;
+    if (led.length > 0) return [ok('installation', message)];
     return [
       warning(
         'installation',
@@ -152,6 +168,7 @@ function installation(installed: readonly Deployment[], running: readonly Operat
         'capstan install; -n names another namespace',
       ),
     ];
+  }
   const waiting = installed.flatMap((deployment) => {
     const { isComplete, available, wanted, problem: reported } = rolloutProgress(deployment);
     const what = `${deployment.metadata.name}: ${available} of ${wanted} pods are ready`;

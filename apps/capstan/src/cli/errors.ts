@@ -11,10 +11,10 @@ export const CliErrors = errorMakers(
       message: `cannot load the operator ${file}: there is no such file`,
       remedy: 'check the path',
     }),
-    OperatorBroken: (file: string, problem: string, cause: unknown) => ({
+    OperatorBroken: (file: string, problem: string, cause: unknown, remedy = 'correct the module') => ({
       cause,
       message: `cannot load the operator ${file}: ${problem}`,
-      remedy: 'correct the module',
+      remedy,
     }),
     NotAnOperator: (file: string) => ({
       message: `the module ${file} exports no operator`,
@@ -36,9 +36,25 @@ export const CliErrors = errorMakers(
       message: `there is no namespace "${name}" in this cluster`,
       remedy: 'check the name (kubectl get namespaces), and the context',
     }),
+    NoReplay: (path: string, problem: string) => ({
+      message: `${path} cannot replay the recording: ${problem}`,
+      remedy: 'give a checkout or a package of a version that has capstan replay',
+    }),
     Unreadable: (path: string, problem: string) => ({
       message: `cannot read ${path}: ${problem}`,
       remedy: 'check the path and its permissions',
+    }),
+    OpenCodeFolder: (folder: string) => ({
+      message: `the folder ${folder}, for sockets of consoles, is not only yours`,
+      remedy: 'remove it, or set XDG_RUNTIME_DIR to a folder of your own',
+    }),
+    NoSuchAction: (verb: string, object: string) => ({
+      message: `there is no action ${verb} of ${object}`,
+      remedy: 'only a DiscoveryBackend is drained and resumed',
+    }),
+    NoConsole: (context: string | undefined) => ({
+      message: `no console${context === undefined ? '' : ` of the context "${context}"`} runs for this user`,
+      remedy: 'start one with capstan console, or with capstan up',
     }),
     NoManifests: (place: string) => ({
       message: `${place} holds no manifest`,
@@ -59,6 +75,10 @@ export const CliErrors = errorMakers(
     BadManifest: (place: string, problem: string) => ({
       message: `${place} is not a manifest: ${problem}`,
       remedy: 'correct the file there',
+    }),
+    NotServed: (place: string, object: string, apiVersion: string) => ({
+      message: `${place}: ${object} cannot be planned, because the cluster does not serve its kind in ${apiVersion}`,
+      remedy: 'install its CRD (capstan install), or give the CRD with -f as well',
     }),
     BadManifests: (problems: readonly string[]) => ({
       message: `${problems.length} manifests cannot be planned:\n${problems.map((one) => `  ${one}`).join('\n')}\n`,
@@ -181,6 +201,10 @@ export const CliErrors = errorMakers(
     BadKubeconfig: (file: string, problem: string) => ({
       message: `${file} cannot be changed: ${problem}`,
       remedy: 'correct it, or leave --merge-kubeconfig out',
+    }),
+    NoLog: (log: string, problem: string) => ({
+      message: `cannot write to ${log}: ${problem}`,
+      remedy: 'check that the folder exists and is writable, or choose another with --data',
     }),
     DetachedEnded: (lines: string, log: string) => ({
       message: `the cluster ended before it was ready:\n  ${lines}\n`,

@@ -1,6 +1,6 @@
 import { COMMANDS } from '../command-table.ts';
 
-/** What `capstan --help` prints. */
+/** Returns the text of `capstan --help`. */
 export function generalHelp(): string {
   const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
   const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
@@ -22,8 +22,8 @@ capstan COMMAND --help shows more about one of them.
 }
 
 /**
- * Help whose commands can be pasted as they are. Where the program was started by npm, in a checkout, `capstan` is not on the
- * PATH, and `npm run -s capstan --` stands for it; what npx or a single executable was called by is in CAPSTAN_CALLED_AS.
+ * Returns help whose commands can be pasted as they are. If npm started the program in a checkout, `capstan` is not on the PATH, and `npm
+ * run -s capstan --` replaces it. CAPSTAN_CALLED_AS holds the call by npx or of a single executable.
  */
 export function pasteable(text: string, env: Readonly<Record<string, string | undefined>>): string {
   const { CAPSTAN_CALLED_AS: path } = env;
@@ -31,8 +31,9 @@ export function pasteable(text: string, env: Readonly<Record<string, string | un
     return text.replaceAll(COMMAND, (whole: string, before: string, program: string) =>
       program === path.split('/').at(-1) || program === 'capstan' ? `${before}${path}` : whole,
     );
-  const script = env['npm_lifecycle_event'];
-  if (script === undefined || env['npm_package_name'] !== 'capstan-workspace') return text;
+  // Other scripts of the checkout, such as its tests, start programs too: those are called by their own names.
+  const script = env['npm_lifecycle_event'] ?? '';
+  if (!['start', ...PROGRAMS].includes(script) || env['npm_package_name'] !== 'capstan-workspace') return text;
   return text.replaceAll(COMMAND, (_whole, before: string, program: string) => `${before}npm run -s ${program} --`);
 }
 

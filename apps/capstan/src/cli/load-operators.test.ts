@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { ConfigMap, Secret } from '@capstan/kube';
 import { type Operator, operator, plan, reconciler } from '@capstan/reconcile';
 import { duration } from '@capstan/reconcile/command-line';
-import { runTest } from './test-io.test-support.ts';
+import { runCommandLine } from '../cli.ts';
+import { runTest, testIo } from './test-io.test-support.ts';
 
 const named = (name: string): Operator =>
   operator({
@@ -100,3 +105,36 @@ describe('operators', () => {
     });
   }
 });
+
+for (const [what, file, text, expected] of [
+  [
+    'in node_modules',
+    'node_modules/x/operator.ts',
+    'export const a: number = 1;',
+    /; copy it into a folder of your own: /,
+  ],
+  [
+    'in a package of CommonJS',
+    'operator.ts',
+    "import 'node:fs';",
+    /; name it FILE\.mts, or set "type": "module" in its package\.json/,
+  ],
+  [
+    'without the library beside it',
+    'operator.mts',
+    "import '@capstan/kube';",
+    /; install the library beside it: npm install @capstan\/kube/,
+  ],
+] as const)
+  test(`the error of an operator ${what} names the remedy`, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'capstan-operator-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    mkdirSync(join(folder, dirname(file)), { recursive: true });
+    writeFileSync(join(folder, 'package.json'), '{ "type": "commonjs" }');
+    writeFileSync(join(folder, file), text);
+    const { io, err } = testIo({});
+    const importModule = (path: string) => import(pathToFileURL(path).href) as Promise<Record<string, unknown>>;
+    const code = await runCommandLine(['rbac', '--operator', join(folder, file)], { ...io, importModule });
+    assert.equal(code, 1);
+    assert.match(err(), expected);
+  });

@@ -119,10 +119,19 @@ async function importOperator(path: string, file: string, io: Io): Promise<Reado
     if (isMissing(error) && reasonOf(error).includes(path) && !reasonOf(error).includes(`imported from ${path}`)) {
       throw CliErrors.OperatorNotFound(file);
     }
-    // The kind's own errors say best what is wrong.
+    // The errors of the kind are the clearest ones.
     if (error instanceof CodedError || error instanceof SchemaError) throw error;
-    throw CliErrors.OperatorBroken(file, reasonOf(error), error);
+    throw CliErrors.OperatorBroken(file, reasonOf(error), error, remedyOf(reasonOf(error)));
   }
+}
+
+/** Node.js names the problem and no remedy, for problems of the place and not of the module. */
+function remedyOf(reason: string): string | undefined {
+  if (reason.includes('under node_modules'))
+    return 'copy it into a folder of your own: Node.js runs no TypeScript from node_modules';
+  if (reason.includes('outside a module')) return 'name it FILE.mts, or set "type": "module" in its package.json';
+  const [, library] = /Cannot find package '(@capstan\/[a-z]+)'/.exec(reason) ?? [];
+  return library && `install the library beside it: npm install ${library}, or its tarball of npm run build`;
 }
 
 function isMissing(error: unknown): boolean {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, fstatSync, writeSync } from 'node:fs';
+import { fstatSync, writeSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { pathToFileURL } from 'node:url';
@@ -7,8 +7,8 @@ import { VERSION } from '../version.ts';
 import type { Executed, Io } from './io.ts';
 
 /**
- * The io of a real process. The first signal asks to stop, a later one does not ask. One Ctrl-C may arrive several times: npm,
- * timeout and shells pass on to a program what its process group has received already.
+ * The io of a real process. The first signal asks to stop, a later one ends the process. One Ctrl-C may arrive several times: npm, timeout
+ * and shells pass on to a program a signal that its process group has received already.
  */
 export function processIo(process: NodeJS.Process): { io: Io; flushed(): Promise<void> } {
   const stopping = new AbortController();
@@ -64,7 +64,8 @@ export function processIo(process: NodeJS.Process): { io: Io; flushed(): Promise
     // Loaded when it is used: help must not wait for an HTTP client.
     async connect(options) {
       const { connectWithHint } = await import('./local-cluster-hint.ts');
-      return connectWithHint(options, { cwd: process.cwd(), exists: async (path) => existsSync(path) });
+      const read = (path: string) => readFile(path, 'utf8').catch(() => undefined);
+      return connectWithHint(options, { cwd: process.cwd(), read });
     },
     importModule: (path) => import(pathToFileURL(path).href) as Promise<Record<string, unknown>>,
     identity: `${hostname()}_${process.pid}_${crypto.randomUUID().slice(0, 8)}`,

@@ -255,7 +255,10 @@ describe('a plan', () => {
   test('sees a manifest under an alias as its operator would', async () => {
     const text =
       'apiVersion: example.capstan.dev/v1\nkind: Place\nmetadata: {name: old}\nspec: {site: {image: "a:1"}}\n';
-    const { out } = await planned(text, cluster.transport);
+    const crd = structuredClone(Site.crd());
+    const names = { plural: 'places', singular: 'place', kind: 'Place', listKind: 'PlaceList' };
+    const placeCrd = { ...crd, metadata: { name: `places.${crd.spec.group}` }, spec: { ...crd.spec, names } };
+    const { out } = await planned(`${JSON.stringify(placeCrd)}\n---\n${text}`, cluster.transport);
     assert.match(out, /\+ create Place default\/old {2}by kubectl apply\n/);
     assert.match(out, /\+ create Deployment default\/old .*by sites\.site for Site default\/old\n/);
   });
@@ -338,9 +341,9 @@ describe('a plan', () => {
   }
 });
 
-test('a plan works before the CRDs are installed, and says what it assumed', async () => {
+test('a plan with the CRD of a kind works before the CRD is installed, and reports what it assumed', async () => {
   const cluster = await createTestCluster({ clock: systemClock, random: createRandom(1) });
-  const { code, out, err } = await planned(manifest('a:1'), cluster.transport);
+  const { code, out, err } = await planned(`${JSON.stringify(Site.crd())}\n---\n${manifest('a:1')}`, cluster.transport);
   await cluster.close();
   assert.equal(err, '');
   assert.equal(code, 0);

@@ -162,7 +162,7 @@ export default command({
             },
           );
         const result = await predict();
-        const { bodies, ...previewed } = result;
+        const { bodies, statuses: _foreseen, ...previewed } = result;
         const { refused, notAsked } = await predictRefusals(client, bodies, signal);
         const report: PlanReport = {
           given: given.map(({ verb, object, tool, paths, changes }) => ({ verb, object, tool, paths, changes })),

@@ -1,13 +1,15 @@
-import { type Operator, rbacManifests, SYSTEM_NAMESPACE, type WideRule, wideRulesOf } from '@capstan/reconcile';
-import { command, count, formatManifests, json, list, MANIFEST_OUTPUT, table } from '@capstan/reconcile/command-line';
+import { rbacManifests, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import { command, formatManifests, json, list, MANIFEST_OUTPUT } from '@capstan/reconcile/command-line';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
+import { explainRights, formatRights } from '../rights/explain-rights.ts';
 
 export default command({
   usage: 'rbac [--explain] [--namespace NS] [--role ROLE] [--watch-namespaces LIST] [--operator FILE] [-o json]',
   description:
     'Prints the ServiceAccount, roles and bindings of each operator: exactly what its reconcilers declare, nothing more.\n' +
     'With --watch-namespaces the rules are Roles in those namespaces instead of one ClusterRole.\n' +
-    'With --explain it lists instead each rule that permits more than is declared, because RBAC cannot express less.',
+    'With --explain it names instead the far-reaching rights of each operator with their reasons, and each rule that permits more than\n' +
+    'is declared, because RBAC cannot express less; -o json names the reconcilers too.',
   examples: [
     'capstan rbac --namespace capstan-system --operator ./my-operator.ts | kubectl apply -f -',
     'capstan rbac -n capstan-system --watch-namespaces team-a,team-b --operator ./my-operator.ts',
@@ -46,8 +48,8 @@ export default command({
     const systemNamespace = flags['leader-elect-resource-namespace'];
     const operators = await requireOperators(args, io);
     if (flags.explain === true) {
-      const found = operators.map((operator) => explained(operator, flags.role, watchNamespaces !== undefined));
-      io.stdout(flags.output === 'json' ? json({ operators: found }) : found.map(textOf).join('\n'));
+      const found = operators.map((operator) => explainRights(operator, { role: flags.role, watchNamespaces }));
+      io.stdout(flags.output === 'json' ? json({ operators: found }) : formatRights(found));
       return 0;
     }
     const objects = operators.flatMap((operator) =>
@@ -63,29 +65,3 @@ export default command({
     return 0;
   },
 });
-
-interface Explained {
-  readonly name: string;
-  /** The rules that could not be narrowed. */
-  readonly wide: readonly WideRule[];
-}
-
-function explained(operator: Operator, role: string | undefined, isRestricted: boolean): Explained {
-  const wide = wideRulesOf(operator, role);
-  // In namespaces that the user names the rules are as narrow as they can be.
-  return { name: operator.name, wide: isRestricted ? wide.filter(({ reason }) => reason !== 'AnyNamespace') : wide };
-}
-
-function textOf({ name, wide }: Explained): string {
-  const rows = wide.map(({ group, resource, verbs, place, message, neededBy }) => [
-    group === '' ? resource : `${resource}.${group}`,
-    verbs.join(','),
-    place,
-    neededBy.length > 2 ? `${neededBy.slice(0, 2).join(',')},… (${neededBy.length})` : neededBy.join(','),
-    message,
-  ]);
-  const title = `${name}: ${count(wide.length, 'rule')} could not be narrowed`;
-  return rows.length === 0
-    ? `${title}\n`
-    : `${title}\n${table(['RESOURCE', 'VERBS', 'WHERE', 'FOR', 'BECAUSE'], rows)}`;
-}

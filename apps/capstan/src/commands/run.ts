@@ -17,5 +17,5 @@ export default command({
   ],
   options: { ...RUN_OPTIONS, ...CLUSTER_OPTIONS, ...OPERATOR_OPTIONS, output: EVENT_OUTPUT },
   operatorFlags: true,
-  run: async (args, io) => runOperators(await requireOperators(args, io), args.flags, io),
+  run: async (args, io) => runOperators(await requireOperators(args, io), args.flags, io, args.operatorFlags),
 });

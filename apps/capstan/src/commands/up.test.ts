@@ -13,6 +13,8 @@ interface Announced {
   event: string;
   kubeconfig?: string;
   clusters?: { name: string; url: string }[];
+  console?: string;
+  consoleCodeFile?: string;
   demo?: { objects: string[]; resources: string[] }[];
 }
 
@@ -22,7 +24,7 @@ async function folder(t: TestContext): Promise<string> {
   return path;
 }
 
-/** Runs `capstan up` until `check` is done, then stops it as a signal would; resolves to what it printed. */
+/** Runs `capstan up` until `check` is done, then stops it as a signal would; resolves to its output. */
 async function up(
   argv: string[],
   modulePath: string,
@@ -101,6 +103,32 @@ describe('capstan up', () => {
       assert.equal((await found(client, 'home')).data?.['text'], 'hello');
       await client.close();
     });
+  });
+
+  test('serves the console, and writes its code to a file of the user', async (t) => {
+    const data = await folder(t);
+    const module = join(data, 'sites.ts');
+    const argv = ['--data', data, '--operator', module, '--operators', 'sites'];
+    const code = join(data, 'console-code');
+    await up(argv, module, async (ready) => {
+      assert.equal(ready.consoleCodeFile, code);
+      assert.equal((await stat(code)).mode & 0o777, 0o600);
+      const send = async (path: string, init: RequestInit) => {
+        const answer = await fetch(new URL(path, ready.console), init);
+        assert.equal(answer.status, 200, path);
+        return (await answer.json()) as Record<string, unknown>;
+      };
+      const body = JSON.stringify({ code: (await readFile(code, 'utf8')).trim() });
+      const { token } = await send('/api/login', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      });
+      const session = await send('/api/session', { headers: { 'capstan-token': String(token) } });
+      assert.deepEqual([session['context'], session['writes'], session['operators']], ['capstan', false, ['sites']]);
+    });
+    await assert.rejects(stat(code), 'a stopped cluster leaves no code');
+    await up([...argv, '--console=false'], module, async (ready) => assert.equal(ready.console, undefined));
   });
 
   test('holds the Leases of its operators: `capstan run` on the same cluster waits and writes nothing', async (t) => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '@capstan/kube';
@@ -62,7 +63,8 @@ export default command({
     const announce = (event: string, fields: object) => {
       if (!isText) printEvent({ event, ...fields }, io);
       else if (event === 'ready') {
-        io.stdout(readyText(fields as ReadyFields, { settings, env: io.env }));
+        const ready = fields as ReadyFields;
+        io.stdout(readyText(ready, { settings, env: io.env, ...codeOf(ready) }));
         log.open();
       } else logger.info(event, { ...fields });
     };
@@ -92,7 +94,7 @@ function printEvent(event: object, io: Io): void {
 
 function progressOf(isText: boolean, clock: Clock, io: Io): Progress {
   if (isText) return createProgress(clock, (line) => io.stderr(line));
-  // Of a process in the background: the command that started it prints them.
+  // The command that started a background process prints its phases.
   if (io.env[REPORT_PHASES] === undefined) return noProgress;
   return createProgress(clock, (title) => printEvent({ event: 'phase', title }, io));
 }
@@ -103,16 +105,21 @@ async function detached(settings: UpSettings, isJson: boolean, io: Io): Promise<
   if (running !== undefined) throw CliErrors.RunsAlready(running, data);
   const { clock = systemClock, cwd, env, signal } = io;
   const { argv, execPath, execArgv } = process;
-  const onPhase = (line: string) => io.stderr(line);
-  const started = startDetached({ data, argv, execPath, execArgv, cwd, clock, signal, onPhase });
-  const { pid, log, ready } = await createProgress(clock, (line) => io.stderr(line)).phase(
-    `Starting the cluster in the background (log: ${join(data, 'up.log')})`,
-    started,
-  );
+  // The phases of the other process follow; the thread of main.ts repeats the last line in a silence.
+  const onPhase = (line: string) => {
+    if (!isJson) io.stderr(line);
+  };
+  onPhase(`Starting the cluster in the background (log: ${join(data, 'up.log')}) ...\n`);
+  const { pid, log, ready } = await startDetached({ data, argv, execPath, execArgv, cwd, clock, signal, onPhase });
   io.stdout(
     isJson
       ? `${JSON.stringify({ event: 'ready', pid, log, ...ready })}\n`
-      : readyText(ready, { settings, env, detached: { pid, log } }),
+      : readyText(ready, { settings, env, detached: { pid, log }, ...codeOf(ready) }),
   );
   return 0;
+}
+
+/** Returns the code of the console from its file: an event with it would end in a log. */
+function codeOf({ consoleCodeFile }: ReadyFields): { consoleCode?: string } {
+  return consoleCodeFile === undefined ? {} : { consoleCode: readFileSync(consoleCodeFile, 'utf8').trim() };
 }

@@ -9,6 +9,8 @@ import {
   notEmpty,
   type OperatorFlags,
   positiveDuration,
+  type Refusal,
+  refuse,
   wholeNumber,
 } from '@capstan/reconcile/command-line';
 import { BUILT_IN_OPERATORS } from '../operators.ts';
@@ -33,8 +35,22 @@ export const INSTALL_OPTIONS = {
   },
 } as const satisfies Flags;
 
+/** A reference as container runtimes take it: a registry, a path in lower case, and a tag or a digest. */
+const IMAGE =
+  /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/;
+
+function imageReference(text: string): string | Refusal {
+  return IMAGE.test(text) ? text : refuse('write REGISTRY/NAME:TAG, as in registry.example.com/team/capstan:1.0');
+}
+
 export const IMAGE_OPTIONS = {
-  image: { type: 'string', value: 'IMAGE', default: `capstan:${VERSION}`, help: 'The image of Capstan.' },
+  image: {
+    type: 'string',
+    value: 'IMAGE',
+    default: `capstan:${VERSION}`,
+    parse: imageReference,
+    help: 'The image of Capstan.',
+  },
   replicas: {
     type: 'string',
     value: 'COUNT',

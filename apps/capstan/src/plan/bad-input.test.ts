@@ -54,6 +54,26 @@ test('kinds that are not served are all named', async () => {
   ]);
 });
 
+test("an operator's own kind without its CRD is named, and nothing is claimed about it", async () => {
+  const empty = await createTestCluster({ clock: systemClock, random: createRandom(3) });
+  try {
+    for (const flags of [[], ['--delete']]) {
+      const { code, out, err } = await planned(
+        `${manifest('a:1')}---\n${manifest('a:1', 'other')}`,
+        flags,
+        empty.transport,
+      );
+      assert.match(err, /line 1: Site home cannot be planned, because the cluster does not serve its kind in example/);
+      assert.match(err, /line 6: Site other cannot be planned/);
+      assert.match(err, /install its CRD/);
+      assert.equal(out, '');
+      assert.equal(code, 1);
+    }
+  } finally {
+    await empty.close();
+  }
+});
+
 test('a field that the kind does not have, and one with a wrong value, are named', async () => {
   const misspelt = manifest('a:1').replace('image:', 'imaje: b, image:');
   const wrong = manifest('a:1', 'other').replace('"a:1"', '[1]');

@@ -6,14 +6,14 @@ import type { PlanOutcome } from './apply/follow.ts';
 import { showValue } from './show-value.ts';
 import type { GivenChange } from './would-become.ts';
 
-export interface PlanReport extends Omit<PreviewResult, 'bodies'> {
-  /** What the manifests themselves change. */
+export interface PlanReport extends Omit<PreviewResult, 'bodies' | 'statuses'> {
+  /** The changes by the manifests themselves. */
   readonly given: readonly Pick<GivenChange, 'verb' | 'object' | 'tool' | 'paths' | 'changes'>[];
-  /** What the server would refuse of the operators' writes. */
+  /** The writes of operators that the server would refuse. */
   readonly refusals: readonly string[];
-  /** What had to be assumed. */
+  /** The assumptions of the plan. */
   readonly notes: readonly string[];
-  /** With --apply: what happened then, compared with the plan. */
+  /** With --apply: the observed changes, compared with the plan. */
   readonly outcome?: PlanOutcome;
 }
 
@@ -27,7 +27,7 @@ export interface FormatPlanOptions {
   isApplied?: boolean;
 }
 
-/** The plan as people read it: what is given, what follows object by object, what is not known, and the sum. */
+/** The plan for people: the given changes, the effects object by object, the unknowns, and the sum. */
 export function formatPlan(report: PlanReport, options: FormatPlanOptions): string {
   const { given, deliveries, problems, unknowns, refusals, notes } = report;
   const [writes, later] = [report.writes.filter(isLasting), report.later.filter(isLasting)];
@@ -38,7 +38,13 @@ export function formatPlan(report: PlanReport, options: FormatPlanOptions): stri
     lines.push('', bold('Objects of others that would be touched:'), ...foreign.map((one) => `  ${bold(one)}`));
   const { objects, statuses } = grouped(writes);
   if (objects.length > 0) lines.push('', bold('Then:'), ...objects.flatMap((one) => writeLines(one, options)));
-  const after = laterLines(later, options);
+  const after = [
+    ...laterLines(later, options),
+    ...report.due.map(
+      ({ object, at }) =>
+        `  … ${object} is evaluated again at ${at}, which is after the ten minutes that a plan covers`,
+    ),
+  ];
   if (after.length > 0) lines.push('', bold('Later:'), ...after);
   if (deliveries.length > 0)
     lines.push('', bold('Delivered outside the cluster:'), ...deliveryLines(deliveries, options));
@@ -85,7 +91,7 @@ function foreignObjects({ writes, later }: Pick<PlanReport, 'writes' | 'later'>)
   return [...new Set(found.map((write) => `${verbOf(write)} ${write.object}  by ${write.by} for ${write.for}`))];
 }
 
-/** Each object once under what it waits for; statuses follow from the rest. */
+/** Each object once under the event that it waits for; statuses follow from the rest. */
 function laterLines(later: PlanReport['later'], options: FormatPlanOptions): string[] {
   const byUntil = Map.groupBy(later, ({ until }) => until);
   return [...byUntil].flatMap(([until, writes]) => {
@@ -109,7 +115,7 @@ interface ObjectWrites {
   readonly changes: readonly ValueChange[];
 }
 
-/** One entry an object, in the order of its first write; what is written to statuses is apart. */
+/** One entry for each object, in the order of its first write; writes to statuses are apart. */
 function grouped(writes: readonly PreviewWrite[]): { objects: ObjectWrites[]; statuses: ObjectWrites[] } {
   const byObject = new Map<string, PreviewWrite[]>();
   for (const write of writes) {
@@ -126,7 +132,7 @@ function grouped(writes: readonly PreviewWrite[]): { objects: ObjectWrites[]; st
 function merged(writes: readonly PreviewWrite[]): ObjectWrites {
   const changes = new Map<string, ValueChange>();
   for (const change of writes.flatMap((write) => write.changes)) {
-    // Of a value that changes twice, what people see is the first and the last.
+    // For a value that changes twice, show the first and the last value.
     changes.set(change.path, { ...change, before: changes.get(change.path)?.before ?? change.before });
   }
   const first = writes.find(isCreation) ?? writes.find(({ verb }) => verb === 'delete') ?? writes[0];
@@ -156,7 +162,7 @@ function entry(
   { colours, isWide }: FormatPlanOptions,
 ): string[] {
   const paint = { '+': colours.green, '-': colours.red, '~': colours.yellow }[verb[0] ?? ''] ?? ((text) => text);
-  // What reconcilers remember follows from the rest.
+  // The memory of reconcilers follows from the rest.
   const shown = changes.filter(({ path }) => !path.startsWith('status.memory'));
   return [`  ${paint(verb)} ${object}`, ...shown.map((change) => `      ${valueLine(change, isWide)}`)];
 }
@@ -196,6 +202,7 @@ const VERBS = {
   merge: '~ change',
   mint: '+ create',
   hold: '~ hold',
+  purge: '~ remove fields of others from',
   withdraw: '~ withdraw from',
   patch: '~ patch',
   delete: '- delete',

@@ -25,9 +25,12 @@ export async function givenManifests(manifests: readonly Manifest[], options: Gi
   const given: GivenChange[] = [];
   const placed: Manifest[] = [];
   const failures: CodedError[] = [];
+  const defined = new Set(manifests.flatMap(({ object }) => definedIn(object)));
   for (const manifest of manifests) {
     try {
       const kind = await kinds.kindOf(manifest);
+      if (!(await kinds.isServed(kind)) && !defined.has(definedName(kind)))
+        throw CliErrors.NotServed(manifest.place, `${kind.kind} ${manifest.object.metadata.name}`, kind.apiVersion);
       const one = inNamespace(manifest, kind, namespace, givenNamespace);
       placed.push(one);
       given.push(await (isDeletion ? wouldBeDeleted : wouldBecome)(predicting, kind, one));
@@ -40,6 +43,17 @@ export async function givenManifests(manifests: readonly Manifest[], options: Gi
   if (first !== undefined && failures.length === 1) throw first;
   if (first !== undefined) throw CliErrors.BadManifests(failures.map(({ message }) => message));
   return { given, placed };
+}
+
+/** A CRD among the manifests serves its kind from then on. */
+function definedIn({ kind, ...object }: Manifest['object']): string[] {
+  if (kind !== 'CustomResourceDefinition') return [];
+  const { spec } = object as { spec?: { group?: string; names?: { kind?: string } } };
+  return [`${spec?.group} ${spec?.names?.kind}`];
+}
+
+function definedName({ apiVersion, kind }: Kind): string {
+  return `${apiVersion.split('/')[0]} ${kind}`;
 }
 
 function inNamespace({ place, object }: Manifest, kind: Kind, namespace: string, given: string | undefined): Manifest {

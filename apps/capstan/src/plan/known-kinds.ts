@@ -1,4 +1,4 @@
-import { type Client, type DefinedKind, type Discovery, discover, type Kind, kindId } from '@capstan/kube';
+import { type Client, type DefinedKind, type Discovery, discover, isApiError, type Kind, kindId } from '@capstan/kube';
 import type { Operator } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
 import type { Manifest } from './read-manifests.ts';
@@ -6,6 +6,8 @@ import type { Manifest } from './read-manifests.ts';
 /** Finds the kind of a manifest: the operators' own kinds first (they need not be installed), then the server's. */
 export interface KnownKinds {
   kindOf(manifest: Manifest): Promise<Kind>;
+  /** Returns false where the server has no such kind; true where it cannot be asked. */
+  isServed(kind: Kind): Promise<boolean>;
   /** The kind as which the operators see objects of this one: itself, or the one of which it is an alias. */
   seenAs(kind: Kind): Kind;
 }
@@ -24,13 +26,25 @@ export function knownKinds(operators: readonly Operator[], client: Client, signa
   );
   const named = [...own, ...own.filter(isDefined).flatMap(aliasesOf)];
   let discovery: Promise<Discovery> | undefined;
+  const discovered = () => {
+    discovery ??= discover(client, { signal });
+    return discovery;
+  };
   return {
+    async isServed({ apiVersion, kind }) {
+      try {
+        const { kindOf, unavailable } = await discovered();
+        return unavailable.includes(apiVersion) || kindOf(apiVersion, kind) !== undefined;
+      } catch (error) {
+        if (!isApiError(error)) throw error;
+        return true;
+      }
+    },
     async kindOf({ object, place }) {
       const { apiVersion, kind: name } = object;
       const known = named.find((kind) => kind.apiVersion === apiVersion && kind.kind === name);
       if (known !== undefined) return known;
-      discovery ??= discover(client, { signal });
-      const found = (await discovery).kindOf(apiVersion, name);
+      const found = (await discovered()).kindOf(apiVersion, name);
       if (found === undefined) throw CliErrors.BadManifest(place, `the cluster has no kind ${name} in ${apiVersion}`);
       return found;
     },

@@ -94,7 +94,14 @@ describe('manifests', () => {
     assert.match(ran.stderr.toString(), /standard input is not UTF-8; save it as UTF-8/);
   });
 
-  test('that cannot be read are named', async () => {
+  test('manifests without a name of their own are refused with the reason', () => {
+    const generated = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n';
+    assert.throws(() => parseManifests(generated, 'x.yaml'), /x\.yaml, line 1 .*generateName .* give it a name/);
+    const unnamed = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n';
+    assert.throws(() => parseManifests(unnamed, 'x.yaml'), /it has no metadata\.name/);
+  });
+
+  test('manifests that cannot be read are named', async () => {
     await assert.rejects(
       readManifests(['gone.yaml'], testIo().io),
       /^CodedError: cannot read gone\.yaml: ENOENT.*; check the path/,
@@ -102,7 +109,7 @@ describe('manifests', () => {
   });
 });
 
-/** Of this process, without its signals. */
+/** The io of this process, without its signals. */
 function realIo() {
   const emitter = Object.create(process, { on: { value: () => undefined } }) as NodeJS.Process;
   return processIo(emitter);

@@ -27,7 +27,7 @@ export async function readManifests(
   return manifests;
 }
 
-/** What the kustomization in a folder builds, by kubectl or kustomize, whichever is installed. */
+/** Returns the manifests of the kustomization in a folder, built by kubectl or kustomize, whichever is installed. */
 export async function readKustomization(folder: string, io: Io): Promise<readonly Manifest[]> {
   const path = resolve(io.cwd, folder);
   for (const [program, ...args] of [
@@ -80,7 +80,7 @@ export function parseManifests(text: string, file: string): Manifest[] {
   const documents = parseAllDocuments(text, {
     lineCounter: lines,
     prettyErrors: false,
-    // As kubectl reads it: `yes` and 0644 mean what YAML 1.1 says, and times stay texts.
+    // Read as kubectl does: `yes` and 0644 have their meaning of YAML 1.1, and times stay texts.
     version: '1.1',
     customTags: withoutTimes,
   });
@@ -115,7 +115,12 @@ function flattened(value: unknown, place: string): Manifest[] {
   for (const [field, found] of Object.entries({ apiVersion, kind })) {
     if (typeof found !== 'string' || found === '') throw CliErrors.BadManifest(place, `it has no ${field}`);
   }
-  const name = isRecord(metadata) ? metadata['name'] : undefined;
+  const { name, generateName } = isRecord(metadata) ? metadata : {};
+  if (name === undefined && typeof generateName === 'string')
+    throw CliErrors.BadManifest(
+      place,
+      'it has a metadata.generateName and no metadata.name, so that its name is not known before it is created; give it a name',
+    );
   if (typeof name !== 'string' || name === '') throw CliErrors.BadManifest(place, 'it has no metadata.name');
   // Checked as far as an object of any kind can be.
   return [{ place, object: value as unknown as UnknownObject }];

@@ -27,7 +27,7 @@ import { CliErrors } from '../cli/errors.ts';
 
 export interface WarmRuntimeOptions {
   operators: readonly Operator[];
-  /** What runs in programs of its own beside them; each uses digests in its own process only. */
+  /** Operators that run in programs of their own; each uses digests in its own process only. */
   instances?: readonly Operator[];
   client: Client;
   clock: Clock;
@@ -46,16 +46,16 @@ export interface WarmRuntimeOptions {
 
 export interface WarmRuntime {
   readonly runtime: Runtime;
-  /** What had to be assumed. */
+  /** The assumptions of the runtime. */
   readonly notes: readonly string[];
-  /** Kinds that the user may not read: nothing is known of what depends on them. */
+  /** Kinds that the user may not read: nothing is known of objects that depend on them. */
   readonly unseen: readonly string[];
   stop(): Promise<void>;
 }
 
 const POLL_MS = 20;
 
-/** Resolves when the caches are full and every reconciler has what it waits for, or as far as that goes. */
+/** Resolves when the caches are full and every reconciler has its inputs, or as many of them as can be read. */
 export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRuntime> {
   const { instances = [], client, clock, signal, namespace, watchNamespaces } = options;
   const { random, logger } = options;
@@ -63,7 +63,7 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
   const facts = options.isOffline ? 'none' : 'readOnly';
   const runtime = createRuntime({ operators, clock, random, logger, leadership: () => neverLeads, whole: true, facts });
   const leaving = new AbortController();
-  // Other clusters are part of the preview as far as they can be reached; what is not known of them is listed.
+  // Other clusters are part of the preview as far as they can be reached; their unknowns are listed.
   const clusters = followClusterSecrets({
     client,
     runtime,
@@ -92,14 +92,14 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
     const deadline = clock.now() + options.timeoutMs;
     const assumed = await filled(world, kindsOf(operators), options, deadline);
     const optional = optionalKinds(operators);
-    // What an operator can do without is not missed.
+    // Optional kinds of an operator are not reported as missing.
     const missed = [...assumed].filter(([id]) => !optional.has(id));
     const isForbidden = (id: string) => world.access.peek(id) === 'forbidden';
     const hidden = [...assumed.keys()].filter(isForbidden);
     const unseen = missed.filter(([id]) => isForbidden(id)).map(([, note]) => note);
     notes.push(...missed.filter(([id]) => !isForbidden(id)).map(([, note]) => note));
     const isFilling = () => [...runtime.worlds.values()].some((other) => other !== world && !other.isSynced);
-    // Referenced objects and facts are fetched once something reads them; what does not come is an unknown of the preview.
+    // Referenced objects and facts are fetched once a reconciler reads them; those that do not arrive are unknowns of the preview.
     for (
       await runtime.settle();
       (isSuspended(runtime, hidden) || isFilling()) && clock.now() < deadline;
@@ -154,7 +154,7 @@ function optionalKinds(operators: readonly Operator[]): Set<string> {
   return new Set(needed.filter(({ optional }) => optional).map(({ kind }) => kindId(kind)));
 }
 
-/** What the local cluster must show; what only parts need that can be switched off comes when they are on. */
+/** The kinds that the local cluster must serve. Kinds of optional parts are added when the parts are enabled. */
 function kindsOf(operators: readonly Operator[]): Kind[] {
   const needed = [...requirementsOf(declaringIn(operators)).values()];
   return needed.filter(({ conditional }) => !conditional).map(({ kind }) => kind);
@@ -188,7 +188,7 @@ async function digestKeyOf(
   };
 }
 
-const neverLeads: Leadership = {
+export const neverLeads: Leadership = {
   holds: false,
   run: untilAborted,
   onChange: () => () => {},

@@ -73,6 +73,13 @@ export const RUN_OPTIONS = {
     type: 'boolean',
     help: 'Run every reconcile twice and report reconcilers that are not pure; for development.',
   },
+  record: {
+    type: 'string',
+    value: 'FOLDER',
+    help: 'Record every input there, for capstan replay: at most 256 MB and 24 h. Secrets are replaced.',
+  },
+  'with-secrets': { type: 'boolean', help: 'Record the content of Secrets too, encrypted with --key.' },
+  key: { type: 'string', value: 'FILE', help: 'The key of --with-secrets: 32 bytes, also in hex or base64.' },
   'log-format': { type: 'string', oneOf: ['json', 'text'], help: 'Default json in a pod, else text.' },
   'log-level': {
     type: 'string',

@@ -1,4 +1,4 @@
-// The state of all operators in a cluster: what writes, what is there, what is not healthy and why.
+// The state of all operators in a cluster: the active writers, the objects, and the unhealthy ones with their causes.
 import { type Client, isForbidden, isNotFound, type KubeObject, keyOfObject, kindId } from '@capstan/kube/cluster';
 import { type CauseState, rootCauses } from '@capstan/reconcile/status';
 import type { Unserved } from '@capstan/sesame/served-classes';
@@ -9,7 +9,7 @@ import { dependencies } from './root-cause.ts';
 import { type SimulatedPods, simulatedPods } from './simulated-pods.ts';
 import type { StatusKind, StatusOperator } from './status-operators.ts';
 
-/** What the table has in place of a number where the cluster does not have the kind. */
+/** The table shows this instead of a number where the cluster does not have the kind. */
 export const NOT_INSTALLED = 'not installed';
 
 export interface StatusReport {
@@ -172,10 +172,10 @@ async function objectProblems(
       ...absentHealth(namedBy.flatMap((at) => all[at] ?? [])),
     })),
   ];
-  const dependsOn = (index: number) => [
-    ...(evidence[index] ?? []),
-    ...absent.flatMap(({ namedBy }, at) => (namedBy.includes(index) ? [all.length + at] : [])),
-  ];
+  const missing = new Map<number, number[]>();
+  for (const [at, { namedBy }] of absent.entries())
+    for (const index of namedBy) missing.set(index, [...(missing.get(index) ?? []), all.length + at]);
+  const dependsOn = (index: number) => [...(evidence[index] ?? []), ...(missing.get(index) ?? [])];
   const { roots, causesOf } = rootCauses({
     problems: problems.keys().map(String),
     stateOf: (id) => stateOfProblem(problems[Number(id)]),
@@ -186,8 +186,13 @@ async function objectProblems(
     return one === undefined ? [] : [`${plainKind(one.kind)} ${one.object}`];
   };
   const readers = new Map<number, number[]>();
-  for (const index of problems.keys())
-    for (const cause of dependsOn(index)) readers.set(cause, [...(readers.get(cause) ?? []), index]);
+  for (const index of problems.keys()) {
+    for (const cause of dependsOn(index)) {
+      const known = readers.get(cause);
+      if (known === undefined) readers.set(cause, [index]);
+      else known.push(index);
+    }
+  }
   const affects = new Map(roots.map((root) => [root.id, root.affects]));
   const ordered = new Set([...roots.map(({ id }) => id), ...problems.keys().map(String)]);
   return [...ordered].flatMap((id) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { KubeObject } from '@capstan/kube';
-import { healthOf } from './health-of.ts';
+import { healthOf, isInProgress } from './health-of.ts';
 
 const condition = (type: string, status: 'True' | 'False' | 'Unknown', reason = 'Because') => ({
   type,
@@ -51,6 +51,14 @@ const cases: [what: string, object: KubeObject, state: string, reason?: string][
     'NotReady',
     'Drained: NoCapacity',
   ],
+  [
+    'a start beside a problem of the remote side',
+    site({
+      conditions: [condition('DiscovererReady', 'False', 'Starting'), condition('Synced', 'False', 'Unreachable')],
+    }),
+    'NotReady',
+    'Synced: Unreachable',
+  ],
   ['no status yet', site(undefined), 'Pending'],
   [
     'a status of an older generation',
@@ -94,4 +102,11 @@ test('the errors that a condition lists stand in place of a message that only po
   const listed = { ...condition('Valid', 'False', 'ErrorPresent'), message: 'see Errors', errors };
   assert.equal(healthOf(site({ conditions: [listed] })).message, 'port 99999 is too large; no host');
   assert.equal(healthOf(site({ conditions: [{ ...listed, errors: [] }] })).message, 'see Errors');
+});
+
+test('a discoverer that starts is in progress, and one whose remote side is away is not', () => {
+  const starting = [condition('DiscovererReady', 'False', 'Starting'), condition('Synced', 'False', 'NotYet')];
+  assert.equal(isInProgress(healthOf(site({ conditions: starting }))), true);
+  const away = [condition('DiscovererReady', 'False', 'Starting'), condition('Synced', 'False', 'Unreachable')];
+  assert.equal(isInProgress(healthOf(site({ conditions: away }))), false);
 });

@@ -6,7 +6,7 @@ export type State = 'Ready' | 'NotReady' | 'Pending' | 'Paused' | 'Deleting' | '
 
 export interface Health {
   readonly state: State;
-  /** Of the condition that reports the problem, `type: reason`. */
+  /** The condition that reports the problem, as `type: reason`. */
   readonly reason: string;
   readonly message: string;
   /** When that condition last changed. */
@@ -42,6 +42,9 @@ const IN_PROGRESS = new Set([
   'Installing',
   'Upgrading',
   'Joining',
+  'Starting',
+  'NotYet',
+  'Syncing',
 ]);
 
 /** Returns true for a problem that changes by itself: it is no cause of others. */
@@ -74,7 +77,9 @@ export function healthOf(object: KubeObject, isSilent = false): Health {
       since: metadata.deletionTimestamp,
     };
   }
-  const bad = conditions.find(reportsProblem);
+  const problems = conditions.filter(reportsProblem);
+  // A problem that needs a user is shown before one that ends by itself.
+  const bad = problems.find(({ reason }) => !IN_PROGRESS.has(reason)) ?? problems[0];
   if (bad !== undefined) return from('NotReady', bad);
   const observed = status?.['observedGeneration'];
   if (isSilent) return { state: 'Ready', reason: '', message: '' };

@@ -6,15 +6,67 @@ export interface Unhealthy {
   /** The kind without its group. */
   readonly kind: string;
   readonly object: KubeObject;
-  /** Of the condition that reports the problem. */
+  /** The message of the condition that reports the problem. */
   readonly message: string;
 }
 
 /** For each object the indexes of those that it depends on; no entry depends on itself, and there are no cycles of two. */
 export function dependencies(all: readonly Unhealthy[]): readonly (readonly number[])[] {
-  const strength = all.map((one, at) => all.map((other, index) => (at === index ? 0 : evidence(one, other))));
-  const by = (from: number, to: number) => strength[from]?.[to] ?? 0;
-  return all.map((_, from) => all.flatMap((_other, to) => (by(from, to) > by(to, from) ? [to] : [])));
+  const candidates = candidatesIn(all);
+  const by = (from: number, to: number) => {
+    const [one, other] = [all[from], all[to]];
+    return one === undefined || other === undefined ? 0 : evidence(one, other);
+  };
+  return all.map((one, from) =>
+    [...candidates(one)]
+      .filter((to) => to !== from && by(from, to) > by(to, from))
+      .toSorted((left, right) => left - right),
+  );
+}
+
+/**
+ * Returns the objects that one may depend on: those with a name that its message or its spec contains, in its namespace or in none, and
+ * those that it owns. Comparing all objects with each other would take minutes where ten thousand are broken.
+ */
+function candidatesIn(all: readonly Unhealthy[]): (one: Unhealthy) => Set<number> {
+  const byName = new Map<string, number[]>();
+  const byOwner = new Map<string, number[]>();
+  const add = (index: Map<string, number[]>, key: string, at: number) => {
+    const known = index.get(key);
+    if (known === undefined) index.set(key, [at]);
+    else known.push(at);
+  };
+  for (const [at, { object }] of all.entries()) {
+    const { name = '', namespace = '', ownerReferences = [] } = object.metadata;
+    add(byName, `${namespace}/${name.toLowerCase()}`, at);
+    for (const { uid } of ownerReferences) add(byOwner, uid, at);
+  }
+  return ({ message, object }) => {
+    const { namespace = '', uid = '' } = object.metadata;
+    const found = new Set<number>(byOwner.get(uid));
+    const texts = new Set(namesIn(message));
+    collectNames((object as { spec?: unknown }).spec, texts);
+    for (const text of texts)
+      for (const place of new Set([namespace, '']))
+        for (const at of byName.get(`${place}/${text.toLowerCase()}`) ?? []) found.add(at);
+    return found;
+  };
+}
+
+/** Texts of a message that may be names: words with dots and colons, and their beginnings up to each of these. */
+function namesIn(message: string): string[] {
+  return (message.match(/[\w][\w.:-]*/g) ?? []).flatMap((word) => {
+    const ends = [...word.matchAll(/[.:]/g)].map(({ index }) => word.slice(0, index));
+    return [...ends, word];
+  });
+}
+
+function collectNames(value: unknown, into: Set<string>): void {
+  if (Array.isArray(value)) for (const item of value) collectNames(item, into);
+  else if (isRecord(value)) {
+    if (typeof value['name'] === 'string') into.add(value['name']);
+    for (const inner of Object.values(value)) collectNames(inner, into);
+  }
 }
 
 /** How clearly an object shows that it depends on another: 3 by its message, 2 as its owner, 1 by a reference, 0 not at all. */

@@ -1,5 +1,5 @@
-// The schemas of what commands print with -o json and -o yaml: docs/cli-output.schema.json is built from them, and a test holds
-// the commands to them. Fields are only ever added.
+// The schemas of the output of commands with -o json and -o yaml: docs/cli-output.schema.json is built from them, and a test checks the
+// output of the commands against them. Fields are only ever added.
 import { REPORT_SCHEMAS as CROSSPLANE } from '@capstan/crossplane/report-schemas';
 import { REPORT_SCHEMAS as GIMBAL } from '@capstan/gimbal/report-schemas';
 import {
@@ -142,6 +142,13 @@ const plan = object({
   notes: strings('What had to be assumed.'),
   mayFollow: array(string()),
   undecided: array(string()),
+  due: array(
+    object(
+      { object: string(), at: string({ description: 'The instant, in RFC 3339.' }) },
+      { required: ['object', 'at'] },
+    ),
+    { description: 'Objects whose work is due after the time that the plan covers.' },
+  ),
   levels: integer(),
   outcome: object(
     {

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Clock, sleep } from '@capstan/kube';
+import { type Clock, reasonOf, sleep } from '@capstan/kube';
 import { CliErrors } from '../cli/errors.ts';
 import type { ReadyFields } from './ready-text.ts';
 
@@ -35,9 +35,8 @@ const LAST_LINES = 8;
 /** Throws when it ends before it is ready, with the last lines of its log. */
 export async function startDetached(options: DetachOptions): Promise<Detached> {
   const { data, argv, execPath, execArgv, cwd, clock, signal, onPhase } = options;
-  mkdirSync(data, { recursive: true, mode: 0o700 });
   const log = join(data, 'up.log');
-  const logFile = openSync(log, 'w', 0o600);
+  const logFile = openLog(data, log);
   const [, program = '', ...given] = argv;
   const args = given.filter((argument) => !/^--detach(?:=true)?$/.test(argument));
   const child = spawn(execPath, [...execArgv, program, ...args, '-o', 'json'], {
@@ -71,6 +70,15 @@ export async function startDetached(options: DetachOptions): Promise<Detached> {
       signal.throwIfAborted();
     }
     await sleep(clock, POLL_MS, signal).catch(() => undefined);
+  }
+}
+
+function openLog(data: string, log: string): number {
+  try {
+    mkdirSync(data, { recursive: true, mode: 0o700 });
+    return openSync(log, 'w', 0o600);
+  } catch (error) {
+    throw CliErrors.NoLog(log, reasonOf(error));
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '@capstan/kube';
 
-/** Shows what a start is waiting for: a line for every phase that takes longer than a second, and one more every two seconds. */
+/** Shows the phase of a start: a line for every phase that takes longer than a second, and one more every two seconds. */
 export interface Progress {
   /** `title` starts with a verb: "Installing the definitions". `detail` is how far it is, where that is known. */
   phase<T>(title: string, work: Promise<T>, detail?: () => string | undefined): Promise<T>;
@@ -8,7 +8,7 @@ export interface Progress {
 
 const SHOWN_AFTER_MS = 1000;
 /** The longest silence. It is shorter than two seconds, because a busy machine writes late. */
-const REPEATED_AFTER_MS = 1800;
+const REPEATED_AFTER_MS = 1200;
 
 export function createProgress(clock: Clock, write: (line: string) => void): Progress {
   return {

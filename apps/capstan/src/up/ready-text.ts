@@ -7,18 +7,21 @@ import type { UpSettings } from './up-options.ts';
 
 const DOCS = fileURLToPath(new URL('../../../../docs/', import.meta.url));
 
-/** What the event `ready` carries. */
+/** The fields of the event `ready`. */
 export interface ReadyFields {
   readonly kubeconfig: string;
   readonly clusters: readonly { readonly name: string; readonly url: string }[];
   /** The contexts in the user's own kubeconfig, and its path; only with --merge-kubeconfig. */
   readonly merged?: { readonly file: string; readonly contexts: readonly string[] };
+  /** The address of the web console, and the file with its one-time code; absent with --console=false. */
+  readonly console?: string;
+  readonly consoleCodeFile?: string;
   readonly demo: readonly DemoObjects[];
   /** Only where a demonstration has one. */
   readonly request?: FirstRequest;
 }
 
-/** What a demonstration applied, and what the user can look at. */
+/** The applied objects of a demonstration that the user can look at. */
 export interface DemoObjects {
   /** The operator that brings it. */
   readonly name: string;
@@ -35,6 +38,8 @@ export interface ReadyTextOptions {
   env: Readonly<Record<string, string | undefined>>;
   /** Undefined in the foreground. */
   detached?: { readonly pid: number; readonly log: string };
+  /** The one-time code of the console. */
+  consoleCode?: string;
 }
 
 const PODS: Readonly<Record<UpSettings['unknownImages'], string>> = {
@@ -46,13 +51,16 @@ const PODS: Readonly<Record<UpSettings['unknownImages'], string>> = {
 const COLUMNS = 80;
 
 /** The ready screen: the address of the cluster, its content, a request to try, and the next commands. */
-export function readyText(fields: ReadyFields, { settings, env, detached }: ReadyTextOptions): string {
+export function readyText(fields: ReadyFields, { settings, env, detached, consoleCode }: ReadyTextOptions): string {
   const { clusters, demo, request, merged } = fields;
   const [first, ...others] = clusters;
   const lines = [
     'Capstan is ready.',
     `  ${first?.name ?? ''}  ${first?.url ?? ''}`,
     ...(others.length === 0 ? [] : [cut(`  other contexts: ${others.map(({ name }) => name).join(', ')}`)]),
+    ...(fields.console === undefined
+      ? []
+      : [`  console: ${fields.console}${consoleCode === undefined ? '' : `#code=${consoleCode}`}`]),
     ...demoLines(demo),
     ...requestLines(request, env),
     `${detached === undefined ? 'In another terminal' : 'Try'}:`,

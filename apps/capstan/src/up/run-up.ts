@@ -17,14 +17,23 @@ import {
   type Logger,
   type Random,
   silentLogger,
+  sleep,
   untilAborted,
 } from '@capstan/kube';
 import { createAddressPool, createControllers, createForwarder, createNode, type LocalNode } from '@capstan/node';
-import { createManager, ensureCrds, ensureNamespace, type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import {
+  compactHeap,
+  createManager,
+  ensureCrds,
+  ensureNamespace,
+  type Operator,
+  type Runtime,
+  SYSTEM_NAMESPACE,
+} from '@capstan/reconcile';
 import type { LocalCables } from '@capstan/submariner/local';
 import { CliErrors } from '../cli/errors.ts';
 import type { Io } from '../cli/io.ts';
-import { applyDemo, type Demo, type DemoCluster, demoName } from './demo.ts';
+import { applyDemo, type Demo, type DemoCluster } from './demo.ts';
 import { openDemoRecord } from './demo-record.ts';
 import { type FirstRequest, firstRequest } from './first-request.ts';
 import { knownImages } from './known-images.ts';
@@ -33,12 +42,13 @@ import { connectOperator, connectReader, grantOperator, grantReader } from './op
 import type { Progress } from './progress.ts';
 import type { DemoObjects, ReadyFields } from './ready-text.ts';
 import { MERGED } from './running-cluster.ts';
+import { startUpConsole, type UpConsole } from './up-console.ts';
 import type { UpSettings } from './up-options.ts';
 
 export interface RunUpOptions {
   settings: UpSettings;
   operators: readonly Operator[];
-  /** What there is to look at; empty without --demo. */
+  /** The demonstrations; empty without --demo. */
   demos: readonly Demo[];
   io: Io;
   clock: Clock;
@@ -83,14 +93,14 @@ export async function runUp(options: RunUpOptions): Promise<void> {
     const merged = await mergedKubeconfig(settings, cluster.kubeconfig);
     const addresses = cluster.clusters.map(({ name, url }) => ({ name, url }));
     announce('started', { clusters: addresses, data, operators: options.operators.map(({ name }) => name) });
-    await runParts(cluster, nodes, { ...options, cables }, (demo, request) => {
-      const shown = { demo, ...(request && { request }) };
+    await runParts(cluster, nodes, { ...options, cables }, (demo, request, console) => {
+      const shown = { ...console, demo, ...(request && { request }) };
       const ready: ReadyFields = { kubeconfig: settings.kubeconfig, clusters: addresses, ...merged, ...shown };
       announce('ready', ready);
     });
   } finally {
     cables?.close();
-    await cluster.close();
+    await options.progress.phase('Stopping the API server', cluster.close());
   }
   announce('stopped', {});
 }
@@ -117,6 +127,9 @@ async function realCables(
   return createLocalCables(settings.data, clusters);
 }
 
+/** An operator may need a pod before it is ready: a webhook that converts its objects. */
+const PODS_WAIT_MS = 3_000;
+
 interface RunPartsOptions extends RunUpOptions {
   /** Undefined where cables are simulated. */
   cables: LocalCables | undefined;
@@ -127,19 +140,27 @@ async function runParts(
   cluster: Cluster,
   nodes: Map<string, LocalNode>,
   options: RunPartsOptions,
-  announceReady: (demo: readonly DemoObjects[], request: FirstRequest | undefined) => void,
+  announceReady: (
+    demo: readonly DemoObjects[],
+    request: FirstRequest | undefined,
+    console: Pick<ReadyFields, 'console' | 'consoleCodeFile'>,
+  ) => void,
 ): Promise<void> {
   const { operators, demos, io, clock, progress } = options;
   const stopping = new AbortController();
   const signal = AbortSignal.any([io.signal, stopping.signal]);
   const clients = cluster.clusters.map(({ server }) =>
-    // Of the cluster's own parts: what the server warns its controllers of (they keep Endpoints, too) concerns no user.
+    // Warnings of the server to the cluster's own controllers (which keep Endpoints, too) concern no user.
     createClient({ transport: server.transport({ userAgent: 'capstan' }), clock, logger: silentLogger }),
   );
   const [admin] = clients;
   const [first] = cluster.clusters;
   if (!admin || !first) throw new TypeError('a cluster without a logical cluster was started');
-  const parts = workloads(cluster, nodes, clients, options, signal);
+  const { promise: operatorsReady, resolve: startPods } = Promise.withResolvers<void>();
+  // Programs of pods that were there before load at once, and would take the processor away from the start that people wait for.
+  const startingPods = Promise.race([operatorsReady, sleep(clock, PODS_WAIT_MS, signal).catch(() => undefined)]);
+  const parts = workloads(cluster, nodes, clients, { ...options, startingPods }, signal);
+  let console: UpConsole | undefined;
   try {
     for (const client of clients) await ensureNamespace(client, SYSTEM_NAMESPACE, signal);
     await progress.phase(
@@ -163,21 +184,26 @@ async function runParts(
       'Starting the operators',
       Promise.race([Promise.all(running.map(({ ready }) => ready)), over]),
     );
+    startPods();
     const demoed = demoClusters(cluster, clients);
-    const data = options.settings.data;
-    const shown: DemoObjects[] = [];
-    for (const demo of demos) {
-      const applying = applyDemo(demo, { operators, clusters: demoed, data, io, signal });
-      const title = `Applying the demonstration of ${demoName(demo.folder)}`;
-      const applied = await progress.phase(title, Promise.race([applying, over]));
-      if (applied !== undefined) shown.push(applied);
-    }
+    const { settings } = options;
+    const { data } = settings;
+    // They are independent of each other: if one waits (for a registry, a disk), the others continue.
+    const applying = demos.map((demo) => applyDemo(demo, { operators, clusters: demoed, data, io, signal }));
+    const applied = Promise.race([Promise.all(applying), over]);
+    const shown = (await progress.phase('Applying the demonstrations', applied)) ?? [];
     if (demos.length > 0) for (const one of running) one.poke();
     const answered = await progress.phase(
       'Waiting for the answer to a first request',
       Promise.race([answeredRequest(shown, admin, options, signal), over]),
     );
-    if (!signal.aborted) announceReady(shown, answered ?? undefined);
+    if (settings.console !== undefined && operators.length > 0 && !signal.aborted) {
+      const { host, port } = settings.console;
+      const own = { operators, context: first.name, host, port, signal };
+      console = await startUpConsole({ ...options, ...own, runtime: () => running[0]?.runtime() });
+    }
+    if (!signal.aborted) announceReady(shown, answered ?? undefined, console?.fields ?? {});
+    parts.push(giveBackStart(running, clock, signal));
     await over;
     if (!io.signal.aborted) throw CliErrors.PartEnded();
   } catch (error) {
@@ -185,7 +211,8 @@ async function runParts(
     if (!io.signal.aborted) throw error;
   } finally {
     stopping.abort();
-    await Promise.allSettled(parts);
+    await console?.close();
+    await progress.phase('Stopping pods and operators', Promise.allSettled(parts));
     await Promise.all(clients.map((client) => client.close()));
   }
 }
@@ -215,8 +242,29 @@ interface RunningOperators {
   readonly ready: Promise<void>;
   /** Settles when they have ended; rejects when they could not run. */
   readonly ended: Promise<void>;
+  /** True while nothing is left to do. */
+  isAtRest(): boolean;
+  /** Undefined before it runs. */
+  runtime(): Runtime | undefined;
   /** Kinds may have been installed that they wait for: they check now, and not in a quarter of a minute. */
   poke(): void;
+}
+
+/** The user's first requests come right after the ready screen: a collection of the whole heap would stop them for half a second. */
+const QUIET_MS = 5_000;
+
+/**
+ * Returns the memory of the start to the machine. A program that is mostly idle would keep it; under load it may take as much as it needs.
+ * It happens once for all operators of all clusters, because a collection visits all of them.
+ */
+async function giveBackStart(running: readonly RunningOperators[], clock: Clock, signal: AbortSignal): Promise<void> {
+  let since: number | undefined;
+  const isAtRest = () => {
+    if (!running.every((one) => one.isAtRest())) since = undefined;
+    else since ??= clock.now();
+    return since !== undefined && clock.now() - since >= QUIET_MS;
+  };
+  await compactHeap({ clock, startOnly: true, isAtRest, signal });
 }
 
 /**
@@ -226,7 +274,7 @@ interface RunningOperators {
 const IDENTITY = 'capstan-up';
 const LEASE_TIMES = { leaseMs: 30_000, renewMs: 20_000, retryMs: 5_000 };
 
-/** All operators of a cluster on one runtime: what several of them read is cached once. */
+/** Runs all operators of a cluster on one runtime: kinds that several of them read are cached once. */
 function runOperators({
   operators,
   admin,
@@ -243,8 +291,8 @@ function runOperators({
     connection: connectReader(cluster),
     connectionFor: (operator) => connectOperator(operator, cluster),
     identity: IDENTITY,
-    // A program that is mostly idle keeps what its start took; under load it may take what it needs.
-    compactHeap: 'start',
+    // One collection for the whole process follows when the ready screen is there (giveBackStart).
+    compactHeap: false,
     leaderElection: { times: LEASE_TIMES },
     clock,
     random,
@@ -262,6 +310,11 @@ function runOperators({
   return {
     ready,
     ended: run(),
+    isAtRest() {
+      const { runtime } = manager;
+      return runtime !== undefined && runtime.isSynced && runtime.isIdle && runtime.unsettled === 0;
+    },
+    runtime: () => manager.runtime,
     poke() {
       for (const world of manager.runtime?.worlds.values() ?? []) world.poke();
     },
@@ -269,8 +322,8 @@ function runOperators({
 }
 
 /**
- * What the API server warns of concerns the operators' own objects (a finalizer whose name the original project chose), which a user
- * of this cluster cannot change: it is for debugging.
+ * Warnings of the API server concern the operators' own objects (a finalizer whose name the original project chose), which a user of this
+ * cluster cannot change: they are for debugging.
  */
 function withoutWarnings(logger: Logger): Logger {
   return {
@@ -301,7 +354,7 @@ function workloads(
   { clusters }: Cluster,
   nodes: Map<string, LocalNode>,
   clients: readonly Client[],
-  { settings, cables, io, clock, random, logger }: RunPartsOptions,
+  { settings, cables, io, clock, random, logger, startingPods }: RunPartsOptions & { startingPods: Promise<void> },
   signal: AbortSignal,
 ): Promise<void>[] {
   const addresses = createAddressPool(random);
@@ -318,6 +371,7 @@ function workloads(
       unknownImages: settings.unknownImages,
     });
     nodes.set(name, node);
-    return [createControllers(common).run(signal), node.run(signal), createForwarder(common).run(signal)];
+    const pods = startingPods.then(() => node.run(signal));
+    return [createControllers(common).run(signal), pods, createForwarder(common).run(signal)];
   });
 }

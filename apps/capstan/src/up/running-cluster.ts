@@ -1,4 +1,4 @@
-// The cluster of a data folder, from outside its process: whether one runs, how to stop it, and what the folder holds.
+// The cluster of a data folder, from outside its process: whether one runs, how to stop it, and the content of the folder.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -37,7 +37,7 @@ function isLocked(lock: string): boolean {
   }
 }
 
-/** What a data folder holds; undefined when it is not one: nothing in it may be deleted then. */
+/** Returns the content of a data folder; undefined if it is not one. Nothing in it may be deleted then. */
 export function contentOf(data: string): readonly string[] | undefined {
   if (!existsSync(join(data, 'lock'))) return undefined;
   const names = readdirSync(data);
@@ -46,5 +46,9 @@ export function contentOf(data: string): readonly string[] | undefined {
 
 /** The file with the path of the user's kubeconfig that has contexts of this cluster. */
 export const MERGED = 'merged-kubeconfig';
+/** The file with the one-time code of the console. */
+export const CONSOLE_CODE = 'console-code';
 /** Everything that a cluster writes into its folder. */
-const OWN = new RegExp(`^(?:lock(?:[.-].*)?|clusters|kubeconfig|pki|demo|up\\.log|up\\.events|${MERGED})$`);
+const OWN = new RegExp(
+  `^(?:lock(?:[.-].*)?|clusters|kubeconfig|pki|demo|up\\.log|up\\.events|${CONSOLE_CODE}|${MERGED})$`,
+);

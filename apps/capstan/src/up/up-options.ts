@@ -3,6 +3,7 @@ import { DEFAULT_CLUSTER, DEFAULT_PORT } from '@capstan/apiserver';
 import type { LogLevel } from '@capstan/reconcile';
 import { type Flags, type FlagValues, list, type Refusal, refuse } from '@capstan/reconcile/command-line';
 import type { Io } from '../cli/io.ts';
+import { localAddress } from '../cli/local-address.ts';
 
 export const UP_OPTIONS = {
   data: { type: 'string', value: 'DIR', default: '.capstan', help: 'The data folder.' },
@@ -10,9 +11,17 @@ export const UP_OPTIONS = {
     type: 'string',
     value: 'HOST:PORT',
     default: `127.0.0.1:${DEFAULT_PORT}`,
-    parse: listenAddress,
+    parse: localAddress,
     help: 'Where the API server listens; port 0 takes any that is free.',
   },
+  console: {
+    type: 'string',
+    value: 'HOST:PORT',
+    default: '127.0.0.1:0',
+    parse: consoleAddress,
+    help: 'Where the web console listens, on this machine only; port 0 takes any that is free, false turns it off.',
+  },
+  'allow-writes': { type: 'boolean', help: 'Let the web console apply plans.' },
   'kubeconfig-out': { type: 'string', value: 'FILE', help: 'Where to write the kubeconfig; default DIR/kubeconfig.' },
   'merge-kubeconfig': {
     type: 'boolean',
@@ -60,6 +69,10 @@ export interface UpSettings {
   readonly mergeInto: string | undefined;
   readonly host: string;
   readonly port: number;
+  /** Undefined: there is no console. */
+  readonly console: { readonly host: string; readonly port: number } | undefined;
+  /** Whether the console may apply plans. */
+  readonly allowWrites: boolean;
   readonly clusters: readonly string[];
   readonly demo: boolean;
   /** Undefined: as the command finds best. */
@@ -77,6 +90,8 @@ export function upSettings(flags: FlagValues<typeof UP_OPTIONS>, io: Io, home: s
     kubeconfig: resolve(io.cwd, flags['kubeconfig-out'] ?? resolve(data, 'kubeconfig')),
     mergeInto: flags['merge-kubeconfig'] ? ownKubeconfig(io, home) : undefined,
     ...flags.listen,
+    console: flags.console === 'none' ? undefined : flags.console,
+    allowWrites: flags['allow-writes'] ?? false,
     clusters: flags.clusters,
     demo: flags.demo ?? false,
     fetch: flags.fetch,
@@ -98,13 +113,6 @@ function clusterNames(text: string): readonly string[] | Refusal {
   return names.length === 0 ? refuse('name at least one') : names;
 }
 
-/** `:0` is this machine only, unlike elsewhere: a laptop is not opened to the network by leaving something out. */
-function listenAddress(text: string): { host: string; port: number } | Refusal {
-  const [, bracketed, plain, digits = ''] = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? [];
-  const port = Number(digits);
-  if (digits === '' || port > 65_535) {
-    return refuse('write HOST:PORT, as in 127.0.0.1:6443, or :0 for any free port');
-  }
-  const host = bracketed ?? plain ?? '';
-  return { host: host === '' ? '127.0.0.1' : host, port };
+function consoleAddress(text: string): { host: string; port: number } | 'none' | Refusal {
+  return text === 'false' ? 'none' : localAddress(text);
 }

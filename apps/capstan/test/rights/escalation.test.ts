@@ -2,7 +2,7 @@
 // attempt is a dry run: authorization and the check against escalation take part, and nothing changes. SECURITY.md names each attempt
 // that succeeds by default, with its reason; a new one fails here.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import { after, before, describe, test } from 'node:test';
 import { startCluster } from '@capstan/apiserver';
@@ -13,12 +13,15 @@ import {
   type Kind,
   type KubeObject,
   Namespace,
+  Secret,
   silentLogger,
   systemClock,
 } from '@capstan/kube';
 import { type Operator, rbacManifests } from '@capstan/reconcile';
 import { createRandom, findBinaries, startRealCluster } from '@capstan/testing';
 import { BUILT_IN_OPERATORS } from '../../src/operators.ts';
+import { explainRights, formatRights } from '../../src/rights/explain-rights.ts';
+import { INHERENT_RIGHTS, inherentRightsOf } from '../../src/rights/inherent-rights.ts';
 
 const SYSTEM = 'capstan-system';
 const OTHER = 'kube-system';
@@ -187,6 +190,10 @@ const INHERENT: Readonly<Record<string, { try: (namespace: string) => Attempt; b
     try: (namespace) => post(secrets(namespace), tokenSecret),
     by: ['crossplane', 'gimbal', 'kroxylicious', 'sesame', 'submariner'],
   },
+  'change or delete Secrets of any namespace': {
+    try: (namespace) => ({ method: 'DELETE', path: `${secrets(namespace)}/there` }),
+    by: ['crossplane', 'gimbal', 'kroxylicious', 'sesame', 'submariner'],
+  },
   'run Deployments under any account of any namespace': {
     try: (namespace) => post(`/apis/apps/v1/namespaces/${namespace}/deployments`, workload('Deployment')),
     by: ['gimbal', 'kroxylicious', 'sesame'],
@@ -256,6 +263,7 @@ for (const [where, start, skip] of SERVERS)
       for (const name of [SYSTEM, OWN]) await applied(object(Namespace, name));
       for (const operator of operators)
         for (const one of rbacManifests(operator, { namespace: SYSTEM })) await applied(one);
+      await applied({ ...object(Secret, 'there'), metadata: { namespace: OTHER, name: 'there' } });
       const crossplane = operators.find(({ name }) => name === 'crossplane');
       assert.ok(crossplane);
       // The rules of the bound are aggregated by a controller.
@@ -286,6 +294,24 @@ for (const [where, start, skip] of SERVERS)
           assert.equal(status < 300 ? 'done' : status, by.includes(name) ? 'done' : 403, `${name} tried to ${what}`);
         }
       }
+    });
+
+    test('has the far-reaching rights that capstan rbac --explain names', () => {
+      const tried = Object.entries({ ...INHERENT, ...INHERENT_IN_CLUSTER });
+      const bounded = 'grant rights to accounts of packages';
+      for (const operator of operators)
+        assert.deepEqual(
+          inherentRightsOf(operator)
+            .map(({ right }) => right)
+            .filter((right) => right !== bounded)
+            .toSorted(),
+          tried.flatMap(([right, { by }]) => (by.includes(operator.name) ? [right] : [])).toSorted(),
+          operator.name,
+        );
+      assert.deepEqual(
+        operators.flatMap((one) => (inherentRightsOf(one).some(({ right }) => right === bounded) ? [one.name] : [])),
+        ['crossplane'],
+      );
     });
 
     test('has them in the namespaces alone that it watches, where these are named', async () => {
@@ -333,7 +359,24 @@ test('SECURITY.md names every inherent right, with the operators that have it', 
     assert.ok(line, `SECURITY.md has no line about the right to ${what}`);
     for (const name of by) assert.match(line, new RegExp(name, 'i'), what);
   }
+  for (const { right } of INHERENT_RIGHTS) assert.ok(right in INHERENT || right in INHERENT_IN_CLUSTER, right);
 });
+
+test('docs/rights.md is the output of capstan rbac --explain; UPDATE_RIGHTS=1 writes it', async () => {
+  const file = new URL('../../../../docs/rights.md', import.meta.url);
+  const operators = await Promise.all(BUILT_IN_OPERATORS.map(async ({ load }) => (await load()).default));
+  const all = operators.map((one) => explainRights(one, { role: undefined, watchNamespaces: undefined }));
+  const page = `${RIGHTS_TITLE}\n\`\`\`text\n${formatRights(all)}\`\`\`\n`;
+  if (process.env['UPDATE_RIGHTS'] !== undefined) await writeFile(file, page);
+  assert.equal(await readFile(file, 'utf8'), page);
+});
+
+const RIGHTS_TITLE = `# Rights that reach further than declared
+
+\`capstan rbac --explain\` prints this page; a test compares them. The first part of each operator names its far-reaching rights, as
+[SECURITY.md](../SECURITY.md#inherent-rights) does. The second part lists every rule of its roles that permits more than its reconcilers
+declare, with what RBAC cannot express; the legend is at the end. \`capstan rbac\` prints the roles themselves.
+`;
 
 function object(kind: Kind, name: string): KubeObject {
   return { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { name } };

@@ -115,7 +115,7 @@ function figures(
   const name = (what: string) => `ingress path ${size.toLocaleString('en')}, ${what}`;
   return [
     result({ name: name('cold'), unit: 'ms', rounds: of(({ cold }) => cold), ...(isLargest ? { below: 4000 } : {}) }),
-    // Of the largest alone: what earlier sizes left behind is small beside it.
+    // Report the largest size alone: the remains of earlier sizes are small beside it.
     ...(isLargest
       ? [
           result({
@@ -127,14 +127,24 @@ function figures(
           }),
         ]
       : []),
-    result({ name: name('route edit p50'), unit: 'ms', rounds: of(({ route }) => route.p50) }),
+    result({
+      name: name('route edit p50'),
+      unit: 'ms',
+      rounds: of(({ route }) => route.p50),
+      growth: { of: 'ingress path: route edit, p50', size },
+    }),
     result({
       name: name('route edit p99'),
       unit: 'ms',
       rounds: of(({ route }) => route.p99),
       ...(isLargest ? { below: 2 } : {}),
     }),
-    result({ name: name('endpoint edit p50'), unit: 'ms', rounds: of(({ endpoint }) => endpoint.p50) }),
+    result({
+      name: name('endpoint edit p50'),
+      unit: 'ms',
+      rounds: of(({ endpoint }) => endpoint.p50),
+      growth: { of: 'ingress path: endpoint edit, p50', size },
+    }),
     result({
       name: name('endpoint edit p99'),
       unit: 'ms',

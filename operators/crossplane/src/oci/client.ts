@@ -17,7 +17,7 @@ export interface Ask {
 }
 
 export interface RegistryClient {
-  /** What a reference stands for now. HEAD, and GET where a registry does not do HEAD. */
+  /** Returns the current digest of a reference. Sends HEAD, and GET where a registry does not support HEAD. */
   resolve(reference: Reference, ask?: Ask): Promise<{ digest: string }>;
   manifest(reference: Reference, ask?: Ask): Promise<RawManifest>;
   /** Its bytes, checked: throws at the end when they are not those of the digest. */
@@ -90,7 +90,7 @@ export function createRegistryClient(options: TransportOptions = {}): RegistryCl
         ...(received > 0 && { headers: { range: `bytes=${received}-` } }),
         what,
       });
-      // A registry that does not do ranges sends everything again: what is known of it is passed over.
+      // A registry without support for ranges sends everything again: skip the bytes that have arrived before.
       let known = response.status === 206 ? 0 : received;
       const before = received;
       try {
@@ -124,7 +124,7 @@ export function createRegistryClient(options: TransportOptions = {}): RegistryCl
         const digest = textOf(response.headers['docker-content-digest']);
         if (digest !== undefined && isDigest(digest)) return { digest };
       } catch (error) {
-        // Some registries answer HEAD wrongly; only those who said clearly what is the matter are believed.
+        // Some registries answer HEAD wrongly. Only clear answers are accepted.
         if (
           !(error instanceof RegistryError) ||
           error.isTemporary ||
@@ -148,7 +148,7 @@ export function createRegistryClient(options: TransportOptions = {}): RegistryCl
         if (page >= MAX_TAG_PAGES) throw RegistryErrors.Malformed(what, 'it has no end');
         const response = await request(reference, ask, { method: 'GET', path, what });
         const body = await whole(response.body, MAX_TAG_PAGE_BYTES, what, ask, idleTimeoutMs);
-        tags.push(...tagsIn(body, what));
+        for (const tag of tagsIn(body, what)) tags.push(tag);
         path = nextPage(textOf(response.headers['link']), response.url);
       }
       return tags;

@@ -1,7 +1,7 @@
 // Who we are to a registry, from pull secrets as Kubernetes keeps them. An entry's key is a host, perhaps with a scheme,
 // a port, a path and asterisks for parts of the host's name; the one with the longest matching path is taken, then the
 // one without asterisks, then the first. Nothing that is read here is ever printed.
-import { isRecord } from '@capstan/kube';
+import { isRecord, withoutTrailing } from '@capstan/kube';
 import { ReferenceErrors } from './errors.ts';
 
 export type Credentials =
@@ -29,7 +29,7 @@ export interface PullSecret {
   readonly data: Readonly<Record<string, string>> | undefined;
 }
 
-/** One keychain of several secrets, the earlier ones first. Throws BadPullSecret, which says nothing of its content. */
+/** Builds one keychain from several secrets, the earlier ones first. Throws BadPullSecret, which does not reveal the content. */
 export function keychainOf(secrets: readonly PullSecret[]): StaticKeychain {
   const entries = secrets
     .flatMap(entriesOf)
@@ -98,7 +98,7 @@ function credentialsIn(value: unknown): Credentials | undefined {
   if (isText(registrytoken)) return { type: 'bearer', token: registrytoken };
   if (isText(identitytoken)) return { type: 'identity', token: identitytoken };
   if (isText(auth)) {
-    const pair = Buffer.from(auth, 'base64').toString('utf8').replace(/\0+$/, '');
+    const pair = withoutTrailing(Buffer.from(auth, 'base64').toString('utf8'), '\0');
     const colon = pair.indexOf(':');
     if (colon > 0) return { type: 'basic', username: pair.slice(0, colon), password: pair.slice(colon + 1) };
   }
@@ -117,7 +117,7 @@ export function registryIn(key: string): string {
 }
 
 function placeOf(key: string): Omit<Entry, 'credentials'> {
-  const bare = key.replace(/^https?:\/\//, '').replace(/\/+$/, '');
+  const bare = withoutTrailing(key.replace(/^https?:\/\//, ''), '/');
   const slash = bare.indexOf('/');
   // `https://index.docker.io/v1/` names the API and not a path of repositories.
   const path = slash === -1 ? '' : bare.slice(slash + 1).replace(/^v[12]$/, '');

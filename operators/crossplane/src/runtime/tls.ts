@@ -27,7 +27,7 @@ const LEAF_LIFE_MS = 365 * DAY_MS;
 /** Clocks differ: certificates are valid a little before they were created. */
 const SKEW_MS = 5 * 60 * 1000;
 
-/** What a certificate Secret is built from. No secrets: it is compared and may be shown. */
+/** The inputs of a certificate Secret. They hold no secrets: they are compared and may be shown. */
 export interface TlsInputs {
   readonly usage: 'server' | 'client';
   readonly commonName: string;
@@ -74,7 +74,7 @@ function serviceDnsNames({ serviceNames, namespace, clusterDomain = 'cluster.loc
   return [...new Set(serviceNames.flatMap((name) => ends.map((end) => name + end)))].toSorted();
 }
 
-/** X.520 allows 64 characters; what counts are the alternative names. */
+/** X.520 allows 64 characters. Clients check the alternative names. */
 function commonName(packageName: string): string {
   return packageName.slice(0, 64);
 }
@@ -109,6 +109,7 @@ export function createTlsMinters({ now, loadCa }: TlsMintersOptions): TlsMinters
   return {
     rootCa: {
       name: 'crossplane-root-ca',
+      readOnly: true,
       valid: (existing, _inputs, { reached }) => {
         const pair = pairIn(existing);
         return pair !== undefined && !reached(renewalTime(certificateValidity(pair.certificate)).getTime());
@@ -125,6 +126,7 @@ export function createTlsMinters({ now, loadCa }: TlsMintersOptions): TlsMinters
     },
     leaf: {
       name: 'crossplane-tls',
+      readOnly: true,
       valid: isValidLeaf,
       async make(inputs, existing) {
         const ca = await loadCa();

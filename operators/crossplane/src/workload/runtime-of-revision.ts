@@ -1,4 +1,4 @@
-// What runs for a revision: its configuration found, brought to its normal form and rendered; or why it is not.
+// The workload of a revision: its configuration found, brought to its normal form and rendered; or the reason why it is not.
 import { type BuiltinSchema, type KubeObject, loadBuiltinSchemas, ServiceAccount } from '@capstan/kube';
 import { type DerivationDefinition, derivation, type Reader } from '@capstan/reconcile';
 import { pullSecretsOf } from '../images/keychain.ts';
@@ -35,8 +35,22 @@ export type RevisionRuntime =
     }
   | { readonly state: 'failed'; readonly message: string; readonly ignored?: IgnoredReference | undefined };
 
+/** The input of a rendering, for those who render it in parts. */
+export type PreparedRuntime =
+  | {
+      readonly state: 'prepared';
+      readonly runtime: BuiltInRuntime;
+      readonly input: Parameters<BuiltInRuntime['render']>[0];
+      readonly config: string | undefined;
+      readonly warnings: readonly string[];
+      readonly ignored: IgnoredReference | undefined;
+    }
+  | { readonly state: 'failed'; readonly message: string; readonly ignored?: IgnoredReference | undefined };
+
 export interface RevisionRuntimes {
   readonly ofRevision: DerivationDefinition<RevisionRuntime>;
+  /** By `KIND NAME` of a revision; to be read in a derivation. */
+  prepare(read: Reader, key: string): PreparedRuntime;
   /** By configKey. */
   readonly normalizedConfig: DerivationDefinition<NormalForm<unknown> | undefined>;
 }
@@ -64,24 +78,33 @@ export function createRevisionRuntimes(settings: Settings, contents: RevisionCon
   const ofRevision = derivation<RevisionRuntime>({
     name: 'runtime-of-revision',
     compute({ key, read }) {
-      const [kindName = '', name = ''] = key.split(' ');
-      const kind = packageKindOf(kindName) ?? PROVIDER;
-      const revision = read.get(kind.revision, { name }, revisionOf);
-      const runtime = runtimeFor(kind, settings);
-      if (revision === undefined || kind.runtime === undefined || runtime === undefined)
-        return failed('nothing runs for this revision here');
-      return runtimeOf(read, kind, kind.runtime, runtime, revision);
+      const prepared = prepare(read, key);
+      if (prepared.state === 'failed') return prepared;
+      const { runtime, input, config, warnings, ignored } = prepared;
+      const rendered = runtime.render(input);
+      const all = [...warnings, ...rendered.notes.map(({ message }) => message)];
+      return { state: 'rendered', rendered, config, warnings: all, ignored };
     },
   });
-  return { ofRevision, normalizedConfig };
+  return { ofRevision, normalizedConfig, prepare };
 
-  function runtimeOf(
+  function prepare(read: Reader, key: string): PreparedRuntime {
+    const [kindName = '', name = ''] = key.split(' ');
+    const kind = packageKindOf(kindName) ?? PROVIDER;
+    const revision = read.get(kind.revision, { name }, revisionOf);
+    const runtime = runtimeFor(kind, settings);
+    if (revision === undefined || kind.runtime === undefined || runtime === undefined)
+      return failed('nothing runs for this revision here');
+    return preparedOf(read, kind, kind.runtime, runtime, revision);
+  }
+
+  function preparedOf(
     read: Reader,
     kind: PackageKind,
     runs: RuntimeKind,
     runtime: BuiltInRuntime,
     revision: Revision,
-  ): RevisionRuntime {
+  ): PreparedRuntime {
     const found = read.derived(contents, contentKey(kind, revision.name));
     if (found.state === 'failed') return failed('the package is not unpacked');
     const { spec } = revision;
@@ -94,7 +117,7 @@ export function createRevisionRuntimes(settings: Settings, contents: RevisionCon
     if (chosen.ignored?.isBlocking) return failed(chosen.ignored.message, chosen.ignored);
     const config = configOf(read, runtime, chosen);
     if ('problem' in config) return failed(config.problem, chosen.ignored);
-    const rendered = runtime.render({
+    const input = {
       revision: {
         kind: runs,
         packageName: revision.packageName,
@@ -117,12 +140,13 @@ export function createRevisionRuntimes(settings: Settings, contents: RevisionCon
       managerPullSecrets:
         read.get(ServiceAccount, { namespace: settings.namespace, name: settings.serviceAccount }, pullSecretsOf) ?? [],
       keepsLastWords: settings.statusLogLines > 0,
-    });
+    };
     return {
-      state: 'rendered',
-      rendered,
+      state: 'prepared',
+      runtime,
+      input,
       config: config.name,
-      warnings: [...config.warnings, ...rendered.notes.map(({ message }) => message)],
+      warnings: config.warnings,
       ignored: chosen.ignored,
     };
   }
@@ -167,7 +191,7 @@ export function createRevisionRuntimes(settings: Settings, contents: RevisionCon
   }
 }
 
-/** ControllerConfigs say how a Deployment is: for what runs otherwise its own configs count in any stage. */
+/** ControllerConfigs describe a Deployment. Other runtimes use their own configs in any stage. */
 const ALWAYS = { isEnabled: true };
 
 type Revision = ReturnType<typeof revisionOf>;
@@ -192,6 +216,6 @@ function configurationOf<T extends KubeObject>(object: T): T {
   return { ...content, metadata } as T;
 }
 
-function failed(message: string, ignored?: IgnoredReference): RevisionRuntime {
+function failed(message: string, ignored?: IgnoredReference): Extract<PreparedRuntime, { state: 'failed' }> {
   return { state: 'failed', message, ...(ignored && { ignored }) };
 }

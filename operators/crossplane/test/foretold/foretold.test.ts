@@ -14,7 +14,7 @@ import {
   toRest,
 } from '@capstan/testing';
 import { DeploymentRuntimeConfig, FunctionPackage, Provider } from '../../src/kinds/index.ts';
-import { crd, fakeRegistry, meta, object, provider, REGISTRY, SYSTEM, staged } from '../fixtures.ts';
+import { crd, deploymentOfUser, fakeRegistry, meta, object, provider, REGISTRY, SYSTEM, staged } from '../fixtures.ts';
 
 const image = (name: string, version: string) => `${REGISTRY}/team/${name}:${version}`;
 
@@ -60,7 +60,8 @@ function configSpec(random: SeededRandom): object {
     Object.fromEntries(Object.entries(fields).filter(() => random.chance(0.4)));
   return some({
     deploymentTemplate: some({
-      metadata: some({ labels: { team: random.pick(['x', 'y']) } }),
+      // Both providers and the function may have one name, which is that of a user's Deployment in some edits.
+      metadata: some({ name: random.pick(['fixed', 'taken']), labels: { team: random.pick(['x', 'y']) } }),
       spec: some({ replicas: random.integer(0, 3), template: { spec: some({ nodeSelector: { disk: 'fast' } }) } }),
     }),
     serviceAccountTemplate: { metadata: some({ name: 'shared', labels: { team: 'x' } }) },
@@ -74,17 +75,17 @@ const ready = async (stage: Stage) => {
 };
 
 describe('a preview of Crossplane', () => {
-  for (const { seed, edits } of foretoldRuns(15))
-    test(`${edits} random edits of packages do what their previews show (seed ${seed})`, async () => {
+  for (const { seed, edits, variety } of foretoldRuns(15))
+    test(`${edits} random edits of packages do what their previews show (seed ${seed})`, async (t) => {
       const random = createRandom(seed);
       const next = (): RandomEdit => {
         const [kind, one] = random.pick(OBJECTS)(random);
         return random.chance(0.15) ? { kind, gone: { name: one.metadata.name ?? '' } } : { kind, object: one };
       };
-      const objects = [provider('a', { package: image('provider-a', 'v1') })];
+      const objects = [provider('a', { package: image('provider-a', 'v1') }), deploymentOfUser('taken')];
       await staged({ registry: filledRegistry(), objects }, async (stage) => {
         await ready(stage);
-        const { unknown } = await assertForetold({ stage, edits, next });
+        const { unknown } = await assertForetold({ stage, edits, next, variety, report: (line) => t.diagnostic(line) });
         assert.ok(unknown <= edits / 5, `${unknown} differences concern objects that were listed as not known`);
       });
     });
@@ -104,6 +105,22 @@ describe('a preview of Crossplane', () => {
       assert.deepEqual(differences, []);
       assert.ok(predicted.writes.filter(({ verb }) => verb !== 'status').length >= 5);
       assert.ok(predicted.later.some(({ verb, object: what }) => verb === 'delete' && what.startsWith('Deployment ')));
+    });
+  });
+
+  test('the first package shows its Deployment, although its certificates do not exist yet', async () => {
+    await staged({ registry: filledRegistry(), objects: [] }, async (stage) => {
+      await stage.settle();
+      const [kind, one] = provider('a', { package: image('provider-a', 'v1') });
+      const options = { fieldManager: 'kubectl', force: true };
+      const { predicted, differences } = await compareWithPreview({
+        stage,
+        changes: [{ kind, object: await stage.client.apply(kind, one, { ...options, dryRun: true }) }],
+        make: async () => void (await stage.client.apply(kind, one, options)),
+      });
+      assert.deepEqual(differences, []);
+      assert.deepEqual(predicted.mayFollow, []);
+      assert.ok(predicted.writes.some(({ object: what, creates }) => what.startsWith('Deployment ') && creates));
     });
   });
 

@@ -10,7 +10,7 @@ import {
   type Random,
   type UnknownObject,
 } from '@capstan/kube/cluster';
-import { createLabelledChildren } from '@capstan/reconcile/contract';
+import { createLabelledChildren, createStatusReport } from '@capstan/reconcile/contract';
 import { alwaysLeader, createLeaderElection } from '@capstan/reconcile/leadership';
 import { createRedactor, type Redactor } from '@capstan/reconcile/logging';
 import { createBucket } from '@capstan/reconcile/queue';
@@ -23,12 +23,18 @@ import type { RemoteReceiver, RemoteSide } from './remote-side.ts';
 import { createCensus } from './report/census.ts';
 import type { DiscovererMetrics } from './report/metrics.ts';
 import { createProblemLog } from './report/problem-log.ts';
-import { composeStatus, type DiscoveryStatus, rememberedProblems } from './report/status.ts';
-import { createStatusWriter } from './report/status-writer.ts';
+import {
+  composeStatus,
+  type DiscoveryStatus,
+  discoveryOf,
+  isWorthWriting,
+  rememberedProblems,
+  STATUS_MANAGER,
+} from './report/status.ts';
 
 export interface DiscovererOptions<V = never> {
   backend: string;
-  /** Of this cluster. */
+  /** The client of this cluster. */
   client: Client;
   remote: RemoteSide<V>;
   clock: Clock;
@@ -39,7 +45,7 @@ export interface DiscovererOptions<V = never> {
   identity: string;
   /** Only its holder removes; undefined: this is the only discoverer. */
   lease?: Required<ObjectRef> | undefined;
-  /** The object whose status reports what was discovered; undefined: only metrics report it. */
+  /** The object whose status reports the discovery. If undefined, only metrics report it. */
   status?: { readonly kind: Kind<UnknownObject>; readonly ref: ObjectRef } | undefined;
   /** Reported in the status: which credentials are in use, as the operator names them. */
   credentials?: string | undefined;
@@ -107,6 +113,7 @@ export function createDiscoverer<V>(options: DiscovererOptions<V>): Discoverer {
         problems.set(unit, problem === undefined ? found : [...found, problem], happened);
       },
       held: showHeld,
+      ready: () => status?.poke(),
       ...(metrics && { wrote: metrics.wrote, failed: metrics.failed }),
     },
   });
@@ -120,19 +127,23 @@ export function createDiscoverer<V>(options: DiscovererOptions<V>): Discoverer {
     problems: () => problems.list(),
     holdsLease: () => leadership.holds,
   });
-  /** What was reported before this process started; it holds until there is a newer report. */
+  /** The last report of an earlier process. It holds until there is a newer report. */
   let before: DiscoveryStatus | undefined;
   const status =
     options.status &&
-    createStatusWriter({
+    createStatusReport<DiscoveryStatus>({
       ...options.status,
       client,
       clock,
       logger,
-      // Before the first comparison there is nothing to say, unless it cannot be created.
-      isSpeaker: () => leadership.holds && (children.isReady || remote.failure !== undefined),
-      compose: () =>
-        composeStatus(
+      field: 'discovery',
+      fieldManager: STATUS_MANAGER,
+      parse: discoveryOf,
+      isWorthWriting,
+      compose() {
+        // Only the holder of the lease reports. Before the first comparison there is nothing to report but a failure.
+        if (!leadership.holds || (!children.isReady && remote.failure === undefined)) return undefined;
+        return composeStatus(
           {
             synced: children.isReady && remote.isLive,
             lastSync: children.lastSync ?? (before?.lastSync === undefined ? undefined : parseTime(before.lastSync)),
@@ -143,7 +154,8 @@ export function createDiscoverer<V>(options: DiscovererOptions<V>): Discoverer {
             problems: problems.list(),
           },
           redactor,
-        ),
+        );
+      },
     });
 
   function showHeld(held: number): void {
@@ -189,7 +201,7 @@ export function createDiscoverer<V>(options: DiscovererOptions<V>): Discoverer {
         if (status !== undefined) {
           problems.onChange(status.poke);
           leadership.onChange(status.poke);
-          // What was written before a restart is gone on from; when it cannot be read, it is written again.
+          // Continue from the status that was written before a restart. If it cannot be read, it is written again.
           before = await status.read(signal).catch((error: unknown) => {
             logger.warn('the status of the backend could not be read', { error });
             return undefined;

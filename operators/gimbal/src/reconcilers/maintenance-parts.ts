@@ -1,11 +1,11 @@
-// Maintenance as one part of the operator: derivations and reconcilers that belong together, created from what the rest of the
-// operator says about discoverers.
+// Maintenance as one part of the operator: the derivations and reconcilers that belong together. The rest of the operator passes in its
+// knowledge about discoverers.
 import type { Reader, Reconciler } from '@capstan/reconcile';
 import { createBackendDrain, type IsDiscovererGone } from '../maintenance/backend-drain.ts';
 import { createDrainedWeights } from '../maintenance/drained-weights.ts';
 import { createRouteStates } from '../maintenance/route-state.ts';
 import { routeKinds } from '../maintenance/routes/index.ts';
-import { createRouteTotals, type RouteTotalsOf } from '../maintenance/totals.ts';
+import { type CountedRoutes, createRouteTotals, type RouteTotalsOf } from '../maintenance/totals.ts';
 import { createDrainedWeightsReconciler } from './drained-weights.ts';
 import { createMaintenanceReconciler } from './maintenance.ts';
 import { createRouteReconciler } from './route.ts';
@@ -17,11 +17,13 @@ export interface MaintenanceOptions {
 
 export interface Maintenance {
   readonly reconcilers: readonly Reconciler[];
+  /** Every kind of route, with the state of each route. */
+  readonly routes: readonly CountedRoutes[];
   /** By the name of a backend: how its routes stand. */
   readonly totals: RouteTotalsOf;
   /**
-   * Whether no route has anything of ours left to be done for a backend that is being deleted: the step in its release
-   * between the end of its discoverer and the removal of what was discovered.
+   * Whether no route has anything of ours left to be done for a backend that is being deleted: the step in its release between the end of
+   * its discoverer and the removal of the discovered objects.
    */
   areRoutesClear(read: Reader, backend: string): boolean;
 }
@@ -39,11 +41,12 @@ export function createMaintenance({ isDiscovererGone = () => true }: Maintenance
       createDrainedWeightsReconciler(createDrainedWeights(counted)),
       ...counted.map(({ routes, states }) => createRouteReconciler(routes, states)),
     ],
+    routes: counted,
     totals,
     areRoutesClear(read, name) {
       const { toBeRemoved, held, unreadable, arriving } = read.derived(totals, name);
       const drain = read.derived(drains, name);
-      // Left behind on purpose, or never accepted: only what maintenance did has to be undone.
+      // This backend was left behind on purpose or never accepted: only the changes of maintenance have to be undone.
       if (drain === undefined) return held === 0;
       return drain.mode === 'removing' && toBeRemoved === 0 && unreadable.length === 0 && arriving.length === 0;
     },

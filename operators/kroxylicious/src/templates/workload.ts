@@ -1,20 +1,20 @@
-// Everything that runs one workload of a proxy: its configuration, its Deployment, its disruption budget.
+// The objects of one workload of a proxy: its configuration, its Deployment and its disruption budget.
 import { ConfigMap, Deployment, PodDisruptionBudget, type ReplicaSet } from '@capstan/kube';
 import { apply, aside, type Child, createOnly, type GroupInput, keep } from '@capstan/reconcile';
 import { FROM_UPSTREAM, workloadLabels, workloadName } from '../kinds/labels.ts';
 import { CONFIG_KEY, configMapName, type DeploymentParts, proxyDeployment } from './deployment.ts';
 
 export interface WorkloadParts extends DeploymentParts {
-  /** Names of ConfigMaps that ReplicaSets of the Deployment mount. */
+  /** The names of ConfigMaps that ReplicaSets of the Deployment mount. */
   readonly usedConfigMaps: readonly string[];
   readonly quietMs: number;
-  /** False holds the rollout back; true by default. */
+  /** False holds the rollout. Default: true. */
   readonly open?: boolean;
-  /** What a rollout that is held back waits for. */
+  /** The reason for which a held rollout waits. */
   readonly waitingFor?: string | undefined;
 }
 
-/** The groups of a plan that runs the workload: configuration first, then what uses it. */
+/** Returns the groups of a plan that runs the workload: the configuration first, then its users. */
 export function workloadGroups(parts: WorkloadParts): GroupInput[] {
   const { workload, namespace, composed, quietMs, usedConfigMaps, open = true, waitingFor } = parts;
   const labels = workloadLabels(workload);
@@ -22,15 +22,15 @@ export function workloadGroups(parts: WorkloadParts): GroupInput[] {
   const older = new Set(
     usedConfigMaps.filter((used) => used !== name && used.startsWith(`${workloadName(workload)}-proxy-config-`)),
   );
-  // A proxy and what it serves are often made together, one after the other: pods are started once, with all of it; and no
-  // configuration is stored that no pod will run.
+  // A proxy and its clusters are often created one after the other. Start pods once, with all of them, and store no configuration that no
+  // pod will run.
   const settled = { quietMs, quietAtCreation: true, open, ...(waitingFor === undefined ? {} : { waitingFor }) };
   return [
     {
       name: 'configuration',
       ...settled,
       children: [
-        // Created and never changed; collected when no ReplicaSet can come back to it.
+        // Never change the ConfigMap. Delete it once no ReplicaSet mounts it, since a rollback needs it until then.
         createOnly(ConfigMap, {
           metadata: { namespace, name, labels },
           immutable: true,
@@ -43,23 +43,31 @@ export function workloadGroups(parts: WorkloadParts): GroupInput[] {
         }),
       ],
     },
-    { name: 'rollout', ...settled, children: [apply(Deployment, proxyDeployment(parts), FROM_UPSTREAM)] },
+    {
+      name: 'rollout',
+      ...settled,
+      // Users may add fields that a KafkaProxy does not have (environment, volumes), as with the upstream operator.
+      children: [apply(Deployment, proxyDeployment(parts), { ...FROM_UPSTREAM, fields: 'shared' })],
+    },
   ];
 }
 
-/** Names of the ConfigMaps that a ReplicaSet's pods mount, even one that is scaled to nothing: a rollback may bring it back. */
+/**
+ * Returns the names of the ConfigMaps that a ReplicaSet's pods mount. A ReplicaSet that is scaled to zero counts, since a rollback may use
+ * it again.
+ */
 export const configMapsOf = aside(({ spec }: ReplicaSet): readonly string[] =>
   (spec?.template?.spec?.volumes ?? []).flatMap(({ configMap }) => configMap?.name ?? []),
 );
 
-/** Names of the snapshots that they mount. */
+/** Returns the names of the snapshots that its pods mount. */
 export const mountedSnapshotsOf = aside(({ spec }: ReplicaSet | Deployment): readonly string[] =>
   (spec?.template?.spec?.volumes ?? []).flatMap(({ projected }) =>
     (projected?.sources ?? []).flatMap(({ secret }) => secret?.name ?? []),
   ),
 );
 
-/** What is read of ReplicaSets. */
+/** The fields of ReplicaSets that are read. */
 export const REPLICA_SET_FIELDS = [
   'spec.template.spec.volumes.configMap.name',
   'spec.template.spec.volumes.projected.sources.secret.name',

@@ -2,7 +2,7 @@
 // proto in JSON.
 import { isIP } from 'node:net';
 import { dirname } from 'node:path';
-import { BIND_METADATA } from '../xds/bind-address.ts';
+import { placeMetadata } from '../xds/listener-place.ts';
 import { BootstrapErrors } from './errors.ts';
 
 /** The name of the xDS cluster, and the name that the server's certificate must have. */
@@ -29,8 +29,18 @@ export interface BootstrapOptions {
   readonly xdsPort: number;
   /** The address that Envoy's listeners bind where pods share one network; default: as configured. */
   readonly bindAddress?: string | undefined;
+  /** The ports that Envoy keeps, also when they are changed in the configuration; default: as configured. */
+  readonly ports?: DeclaredPorts | undefined;
   /** One stream for each type with whole states, or one aggregated stream with differences. */
   readonly xdsMode: 'sotw' | 'delta-ads';
+}
+
+/** Ports that the pod of an Envoy declares. */
+export interface DeclaredPorts {
+  readonly http?: number | undefined;
+  readonly https?: number | undefined;
+  readonly metrics?: number | undefined;
+  readonly health?: number | undefined;
 }
 
 export const BOOTSTRAP_DEFAULTS: BootstrapOptions = {
@@ -58,8 +68,9 @@ export function bootstrapOf(given: Partial<BootstrapOptions> = {}): Bootstrap {
   const source = xdsSource(options);
   const { overloadMaxHeap, overloadMaxDownstreamConnections } = options;
   const hasOverload = overloadMaxHeap > 0 || overloadMaxDownstreamConnections > 0;
+  const metadata = placeMetadata({ address: options.bindAddress, ports: listenerPorts(options.ports ?? {}) });
   const config = {
-    ...(options.bindAddress && { node: { metadata: { [BIND_METADATA]: options.bindAddress } } }),
+    ...(metadata && { node: { metadata } }),
     dynamic_resources: {
       ...(options.xdsMode === 'delta-ads' && { ads_config: apiSource('DELTA_GRPC') }),
       lds_config: source,
@@ -88,6 +99,21 @@ export function bootstrapOf(given: Partial<BootstrapOptions> = {}): Bootstrap {
     },
   };
   return { config, files: sdsFiles(options) };
+}
+
+/**
+ * The ports by the names of listeners. Statistics and readiness are one listener where their ports are equal. If they are separated later,
+ * readiness keeps the port, which the probe of the pod names, and statistics move.
+ */
+function listenerPorts({ http, https, metrics, health }: DeclaredPorts): Record<string, number> {
+  const ports = {
+    ingress_http: http,
+    ingress_https: https,
+    health,
+    'stats-health': health ?? metrics,
+    stats: metrics === health ? undefined : metrics,
+  };
+  return Object.fromEntries(Object.entries(ports).filter((entry): entry is [string, number] => entry[1] !== undefined));
 }
 
 const TYPE = 'type.googleapis.com/envoy.extensions';

@@ -4,10 +4,11 @@ import { command, type Refusal, refuse, UsageErrors, wholeNumber } from '@capsta
 import { BOOTSTRAP_DEFAULTS, bootstrapOf } from '../bootstrap/bootstrap.ts';
 import { BootstrapErrors } from '../bootstrap/errors.ts';
 import { socketPath } from '../shutdown/socket-path.ts';
-import { BIND_VARIABLE } from '../xds/bind-address.ts';
+import { BIND_VARIABLE } from '../xds/listener-place.ts';
 import { type MachineFiles, machineFiles } from './machine-files.ts';
 import { sesameNamespace } from './namespace.ts';
 
+const PORT = { type: 'string', value: 'PORT', parse: wholeNumber(1, 65_535) } as const;
 const NUMBER = { type: 'string', value: 'NUMBER', parse: integer } as const;
 
 export default command({
@@ -37,6 +38,10 @@ export default command({
       value: 'NAME',
       help: 'The namespace of Envoy; default $SESAME_NAMESPACE, else projectsesame.',
     },
+    'http-port': { ...PORT, help: 'Port that Envoy keeps for HTTP; default: as configured.' },
+    'https-port': { ...PORT, help: 'Port that Envoy keeps for HTTPS; default: as configured.' },
+    'health-port': { ...PORT, help: 'Port that Envoy keeps for readiness; default: as configured.' },
+    'stats-port': { ...PORT, help: 'Port that Envoy keeps for statistics; default: as configured.' },
     'overload-max-heap': {
       ...NUMBER,
       default: '0',
@@ -49,13 +54,7 @@ export default command({
     },
     'resources-dir': { type: 'string', value: 'FOLDER', help: 'Where files for the rotation of certificates go.' },
     'xds-address': { type: 'string', value: 'ADDRESS', default: '127.0.0.1', help: 'Address of the xDS server.' },
-    'xds-port': {
-      type: 'string',
-      value: 'PORT',
-      default: '8001',
-      parse: wholeNumber(1, 65_535),
-      help: 'Port of the xDS server.',
-    },
+    'xds-port': { ...PORT, default: '8001', help: 'Port of the xDS server.' },
     'xds-resource-version': { type: 'string', oneOf: ['v3'], default: 'v3', help: 'Version of xDS.' },
     'xds-mode': {
       type: 'string',
@@ -79,6 +78,12 @@ export default command({
       overloadMaxDownstreamConnections: flags['overload-downstream-max-conn'],
       resourcesDir: flags['resources-dir'],
       bindAddress: io.env[BIND_VARIABLE],
+      ports: {
+        http: flags['http-port'],
+        https: flags['https-port'],
+        health: flags['health-port'],
+        metrics: flags['stats-port'],
+      },
       xdsAddress: flags['xds-address'],
       xdsPort: flags['xds-port'],
       xdsMode: flags['xds-mode'],
@@ -100,7 +105,7 @@ function integer(text: string): number | Refusal {
   return /^-?[0-9]+$/.test(text) ? Number(text) : refuse('use a whole number');
 }
 
-/** Envoy would start without the file and never connect: what is wrong is reported here instead. */
+/** Envoy would start without the file and never connect, so the problem is reported here instead. */
 async function checkFile(flag: string, path: string, files: MachineFiles, now: number): Promise<void> {
   let bytes: Uint8Array;
   try {

@@ -3,7 +3,7 @@ import { command, wholeNumber } from '@capstan/reconcile/command-line';
 import { createLogger } from '@capstan/reconcile/logging';
 import { MANAGER_DEFAULTS, serveShutdownManager } from '../shutdown/shutdown-manager.ts';
 import { socketPath } from '../shutdown/socket-path.ts';
-import { BIND_VARIABLE, boundAddress } from '../xds/bind-address.ts';
+import { BIND_VARIABLE, boundAddress } from '../xds/listener-place.ts';
 import { machineFiles } from './machine-files.ts';
 import { ADMIN_ADDRESS, READY_FILE } from './shutdown-flags.ts';
 

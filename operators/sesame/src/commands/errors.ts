@@ -18,6 +18,10 @@ export const CommandErrors = catalogue('sesame', {
     message: `${address}: the xDS server did not answer (${reason})`,
     remedy: 'check the address of --sesame, and --cafile, --cert-file and --key-file where it has TLS',
   }),
+  ConfigurationInUse: (object: string, by: readonly string[]) => ({
+    message: `${object}: the finalizer stays, because replicas use the configuration (${by.join(', ')})`,
+    remedy: 'stop these replicas first; one that was killed counts for 30 seconds',
+  }),
   NoConfigMap: (namespace: string, name: string) => ({
     message: `ConfigMap ${namespace}/${name}: there is none`,
     remedy: 'name another with --config-map, or give a file',

@@ -1,4 +1,4 @@
-// The commands of the program `sesame`. What takes long to load is imported when it is used.
+// The commands of the program `sesame`. Modules that load slowly are imported when they are used.
 import type { Commands } from '@capstan/reconcile/command-line';
 
 export const COMMANDS: Commands = {
@@ -11,6 +11,11 @@ export const COMMANDS: Commands = {
   'config show': {
     summary: 'Print the configuration in force, with the origin of each value',
     load: () => import('./config-show.ts'),
+  },
+  'config release': {
+    arguments: '[NAME]',
+    summary: 'Remove the finalizer that a Sesame left on its SesameConfiguration',
+    load: () => import('./config-release.ts'),
   },
   bootstrap: { arguments: 'PATH|-', summary: 'Write Envoy’s bootstrap', load: () => import('./bootstrap.ts') },
   certgen: {

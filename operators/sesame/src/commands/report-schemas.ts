@@ -1,4 +1,4 @@
-// What commands print with -o json and -o yaml. Fields are only ever added.
+// The schemas of the output with -o json and -o yaml. Fields are only ever added.
 import { anyObject, anyValue, array, boolean, number, object, type Schema, string } from '@capstan/kube';
 
 const optional = { optional: true } as const;
@@ -7,6 +7,11 @@ const strings = (description?: string) => array(string(), { ...(description !== 
 const route = object({
   match: string(),
   from: string({ ...optional, description: 'The object that it comes from, as Kind namespace/name.' }),
+  field: string({ ...optional, description: 'The field of that object, such as spec.routes[1].' }),
+  through: array(string(), {
+    ...optional,
+    description: 'The includes that lead to that object, the root first: Kind namespace/name, field.',
+  }),
   answer: string({ ...optional, description: 'What it does when it sends to no Service.' }),
   services: array(
     object({

@@ -19,9 +19,11 @@ import {
 import { parse } from 'yaml';
 import { decodeFile, effectiveOfFile, fileProblemText, readConfigurationFile } from '../configuration/file/index.ts';
 import { type Effective, FEATURES, parseServeFlags, SERVE_FLAGS } from '../configuration/index.ts';
+import { contourLease } from '../kinds/contour.ts';
 import { SesameConfiguration } from '../kinds/index.ts';
 import { migrate } from '../migrate/index.ts';
 import { ServeErrors } from '../program/errors.ts';
+import { keepServing } from '../program/last-resort.ts';
 import { runServe } from '../program/serve.ts';
 import { BIND_VARIABLE } from '../xds/index.ts';
 import { CommandErrors } from './errors.ts';
@@ -52,7 +54,7 @@ const HELP = {
   options,
 };
 
-/** It reads its flags itself: what was given beats the resource, and what was not does not, whatever its default. */
+/** It reads its flags itself: a given flag beats the resource, and an absent one does not, whatever its default. */
 export default {
   async forward(argv, io) {
     if (!argv.includes('--help') && !argv.includes('-h')) return serve(argv, io);
@@ -69,6 +71,9 @@ async function serve(argv: readonly string[], io: Io): Promise<number> {
     throw SesameUsage.Contradiction('--config-path', '--sesame-config', 'give one of them');
   if (start.has('migrate') && path === undefined)
     throw UsageErrors.Missing('sesame serve', '--config-path with --migrate', 'sesame serve -c sesame.yaml --migrate');
+  const contour = start.get('contour-compat') === 'true' ? contourLease(start.get('contour-lease')) : undefined;
+  if (start.has('contour-lease') && !contour)
+    throw UsageErrors.Missing('sesame serve', '--contour-compat with --contour-lease', 'sesame serve --contour-compat');
   const errorMode = oneOf(start.get('config-error-mode'), '--config-error-mode', ['wait', 'exit'] as const);
   const changeMode = oneOf(start.get('config-change-mode'), '--config-change-mode', ['apply', 'restart'] as const);
   const invalidPolicy = oneOf(start.get('invalid-config-policy'), '--invalid-config-policy', [
@@ -78,6 +83,12 @@ async function serve(argv: readonly string[], io: Io): Promise<number> {
   const format = oneOf(start.get('log-format'), '--log-format', ['text', 'json'] as const);
   const namespace = sesameNamespace(start.get('namespace'), io.env, await podNamespace(io));
   const watchNamespaces = namesOf(start.get('watch-namespaces'));
+  if (contour && watchNamespaces && !watchNamespaces.includes(contour.namespace))
+    throw UsageErrors.BadValue(
+      '--watch-namespaces',
+      watchNamespaces.join(','),
+      `add ${contour.namespace}, where the Lease of Contour is, or name another by --contour-lease`,
+    );
   const { logger, setLogLevel } = levelledLogger(io, format);
   const requests = clientLog(logger);
   const file =
@@ -85,6 +96,8 @@ async function serve(argv: readonly string[], io: Io): Promise<number> {
   const kubeconfig = start.get('incluster') === 'true' ? undefined : start.get('kubeconfig');
   const where = { kubeconfig, context: start.get('context'), namespace };
   const { client } = await openCluster(where, io, { logger: requests.logger, observe: requests.observe });
+  const clock = io.clock ?? systemClock;
+  const uncaught = keepServing(process, { clock, logger });
   try {
     const name = start.get('sesame-config') ?? 'sesame';
     if (path !== undefined) {
@@ -97,10 +110,11 @@ async function serve(argv: readonly string[], io: Io): Promise<number> {
       podUid: io.env['POD_UID'],
       identity: io.identity,
       client,
-      clock: io.clock ?? systemClock,
+      clock,
       random: Math.random,
       logger,
       signal: io.signal,
+      uncaught: () => uncaught.count,
       bindAddress: io.env[BIND_VARIABLE],
       setLogLevel,
       setKubernetesLogLevel: requests.setLevel,
@@ -108,10 +122,12 @@ async function serve(argv: readonly string[], io: Io): Promise<number> {
       compactHeap: true,
       errorMode,
       changeMode,
+      contour,
       // Other names were refused with the flags.
       disabledFeatures: FEATURES.filter((feature) => namesOf(start.get('disable-feature'))?.includes(feature)),
     });
   } finally {
+    uncaught.close();
     await client.close();
   }
 }
@@ -160,7 +176,7 @@ function levelledLogger(
   };
 }
 
-/** What the API client does, as far as `debug.kubernetesLogLevel` asks for it: from 1 its retries, from 6 every request. */
+/** The log of the API client, as far as `debug.kubernetesLogLevel` asks for it: from 1 its retries, from 6 every request. */
 export function clientLog(to: Logger) {
   let level = 0;
   const listeners: ((observation: RequestObservation) => void)[] = [];

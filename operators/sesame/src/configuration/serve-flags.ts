@@ -16,11 +16,11 @@ export interface ServeFlag {
   readonly help: string;
   /** May be given several times. */
   readonly isRepeated?: boolean;
-  /** Of a flag of the start: what is wrong with a value, or with one of a list. */
+  /** For a flag of the start: returns the problem of a value, or of one in a list. */
   readonly check?: (value: string) => string | undefined;
 }
 
-/** What --disable-feature can name: the resources of kinds. */
+/** The features that --disable-feature can name: the resources of kinds. */
 export const FEATURES = ['extensionservices', 'tlsroutes', 'grpcroutes', 'tcproutes', 'backendtlspolicies'] as const;
 export type Feature = (typeof FEATURES)[number];
 
@@ -28,6 +28,11 @@ const objectName = (value: string) =>
   validateDns1123Subdomain(value).length > 0 ? `must be the name of an object (${JSON.stringify(value)})` : undefined;
 const namespaceName = (value: string) =>
   validateDns1123Label(value).length > 0 ? `must be the name of a namespace (${JSON.stringify(value)})` : undefined;
+const leaseName = (value: string) => {
+  const [namespace = '', name = '', ...more] = value.split('/');
+  const isOne = validateDns1123Label(namespace).length === 0 && validateDns1123Subdomain(name).length === 0;
+  return isOne && more.length === 0 ? undefined : `must be NAMESPACE/NAME (${JSON.stringify(value)})`;
+};
 const positive = (value: string) => (Number(value) > 0 ? undefined : `must be a number above zero ("${value}")`);
 
 const text = (path: string, help: string, more: Partial<ServeFlag> = {}): ServeFlag => ({
@@ -85,6 +90,14 @@ export const SERVE_FLAGS: Readonly<Record<string, ServeFlag>> = {
     type: 'list',
     value: 'NAMES',
     check: namespaceName,
+  }),
+  'contour-compat': start(
+    'Serves objects of projectcontour.io and the class contour too. Their statuses are left to Contour while it holds its Lease.',
+    { type: 'boolean' },
+  ),
+  'contour-lease': start('With --contour-compat, the Lease of Contour; default projectcontour/leader-elect.', {
+    value: 'NAMESPACE/NAME',
+    check: leaseName,
   }),
   'disable-feature': start(`A kind that is not watched and not served (repeatable): ${FEATURES.join(', ')}.`, {
     value: 'NAME',
@@ -189,7 +202,7 @@ export interface ParsedServeFlags {
   readonly faults: readonly FlagFault[];
 }
 
-/** Reads the arguments that follow `serve`. Knows what was given from what was not. */
+/** Parses the arguments after `serve`, and distinguishes given flags from absent ones. */
 export function parseServeFlags(
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>> = {},

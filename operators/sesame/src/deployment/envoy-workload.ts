@@ -20,7 +20,7 @@ import {
   podAnnotations,
 } from './instance.ts';
 import { CONFINED, fieldEnv, placed, spread, UNPRIVILEGED } from './pods.ts';
-import { chooseMode, type RunningEnvoys, XDS_MODES, type XdsMode, xdsModeFlag } from './xds-mode.ts';
+import { type ChosenFlags, chooseFlags, type RunningEnvoys, XDS_MODES, xdsModeFlag } from './xds-mode.ts';
 
 export function envoyDaemonSet(instance: Instance, running: RunningEnvoys | undefined): ChildObject<DaemonSet> {
   const given = instance.spec.envoy?.daemonSet?.updateStrategy as NonNullable<DaemonSet['spec']>['updateStrategy'];
@@ -30,7 +30,8 @@ export function envoyDaemonSet(instance: Instance, running: RunningEnvoys | unde
     spec: {
       revisionHistoryLimit: 10,
       selector: { matchLabels: envoySelector(instance) },
-      updateStrategy: given ?? { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '10%' } },
+      // A new Envoy is ready before the old one of its node ends: with one node there is no other that could serve.
+      updateStrategy: given ?? { type: 'RollingUpdate', rollingUpdate: { maxSurge: '10%', maxUnavailable: 0 } },
       template,
     },
   };
@@ -59,13 +60,13 @@ const ADMIN: VolumeMount = { name: 'envoy-admin', mountPath: '/admin' };
 const CONFIG: VolumeMount = { name: 'envoy-config', mountPath: '/config' };
 const CERTIFICATES: VolumeMount = { name: 'envoycert', mountPath: '/certs', readOnly: true };
 
-/** The template with the mode in which its Envoys subscribe, and what is remembered of it. */
+/** The template with the flags that earlier versions did not have, and the annotation that records their absence. */
 function subscribed(instance: Instance, running: RunningEnvoys | undefined) {
   const given = XDS_MODES.find((each) => each === instance.spec.envoy?.xdsMode);
-  const { mode, annotations } = chooseMode(given, running, podTemplate(instance, undefined));
+  const { annotations, ...flags } = chooseFlags(given, running, podTemplate(instance, NO_FLAGS));
   const metadata = metadataOf(instance, names.envoy(instance));
   return {
-    template: podTemplate(instance, mode),
+    template: podTemplate(instance, flags),
     metadata:
       Object.keys(annotations).length === 0
         ? metadata
@@ -73,7 +74,11 @@ function subscribed(instance: Instance, running: RunningEnvoys | undefined) {
   };
 }
 
-function podTemplate(instance: Instance, mode: XdsMode | undefined): PodTemplateSpec {
+type TemplateFlags = Omit<ChosenFlags, 'annotations'>;
+
+const NO_FLAGS: TemplateFlags = { mode: undefined, keepsPorts: false };
+
+function podTemplate(instance: Instance, flags: TemplateFlags): PodTemplateSpec {
   const { spec } = instance;
   const selector = envoySelector(instance);
   const isSecure = !instance.configuration.xdsServer.insecure;
@@ -98,14 +103,14 @@ function podTemplate(instance: Instance, mode: XdsMode | undefined): PodTemplate
       securityContext: UNPRIVILEGED,
       affinity: spread(selector),
       ...placed(placementOfEnvoy(instance)),
-      initContainers: [bootstrapContainer(instance, isSecure, mode)],
+      initContainers: [bootstrapContainer(instance, isSecure, flags)],
       containers: [shutdownManager(instance), envoyContainer(instance, isSecure)],
       volumes,
     },
   };
 }
 
-function bootstrapContainer(instance: Instance, isSecure: boolean, mode: XdsMode | undefined): Container {
+function bootstrapContainer(instance: Instance, isSecure: boolean, { mode, keepsPorts }: TemplateFlags): Container {
   const { settings, configuration, namespace, spec } = instance;
   const service = `${names.sesame(instance)}.${namespace}`;
   return {
@@ -119,6 +124,7 @@ function bootstrapContainer(instance: Instance, isSecure: boolean, mode: XdsMode
       `--xds-port=${configuration.xdsServer.port}`,
       '--xds-resource-version=v3',
       ...(mode === undefined ? [] : [xdsModeFlag(mode)]),
+      ...(keepsPorts ? portFlags(instance) : []),
       '--resources-dir=/config/resources',
       ADMIN_SOCKET,
       ...(isSecure
@@ -131,6 +137,15 @@ function bootstrapContainer(instance: Instance, isSecure: boolean, mode: XdsMode
     securityContext: CONFINED,
     volumeMounts: [CONFIG, ADMIN, ...(isSecure ? [CERTIFICATES] : [])],
   };
+}
+
+/** A Gateway has ports of its own, which are the same in all pods. */
+function portFlags({ configuration: { envoy }, gateway }: Instance): string[] {
+  return [
+    ...(gateway ? [] : [`--http-port=${envoy.http.port}`, `--https-port=${envoy.https.port}`]),
+    `--health-port=${envoy.health.port}`,
+    `--stats-port=${envoy.metrics.port}`,
+  ];
 }
 
 function shutdownManager({ settings }: Instance): Container {

@@ -16,7 +16,7 @@ export interface Instance {
   readonly gateway?: GatewayShape | undefined;
 }
 
-/** Who an instance is, without what it should look like. */
+/** The identity of an instance, without its settings. */
 export type InstanceId = Pick<Instance, 'name' | 'namespace'>;
 
 export const OWNER_LABEL = 'projectsesame.io/owning-deployment-name';
@@ -90,7 +90,19 @@ export const placementOfSesame = ({ spec }: Pick<Instance, 'spec'>) => spec.node
 export const publishingOf = ({ spec }: Pick<Instance, 'spec'>) =>
   spec.configuration?.envoy?.managed?.networkPublishing ?? spec.envoy?.networkPublishing ?? {};
 
-export const sesameReplicas = ({ spec }: Pick<Instance, 'spec'>) =>
-  spec.replicas ?? spec.sesame?.deployment?.replicas ?? 2;
+const givenSesames = ({ spec }: Pick<Instance, 'spec'>) => spec.replicas ?? spec.sesame?.deployment?.replicas;
+const givenEnvoys = ({ spec }: Pick<Instance, 'spec'>) => spec.envoy?.deployment?.replicas;
+const DEFAULT_REPLICAS = 2;
+
+export const sesameReplicas = (instance: Pick<Instance, 'spec'>) => givenSesames(instance) ?? DEFAULT_REPLICAS;
+
+/** A count that the user does not give may be set by an autoscaler, and stays so. */
+export const sesameYields = (instance: Pick<Instance, 'spec'>) => yieldsOf(givenSesames(instance));
+export const envoyYields = (instance: Pick<Instance, 'spec'>) => yieldsOf(givenEnvoys(instance));
+
+function yieldsOf(replicas: number | undefined): readonly string[] {
+  return replicas === undefined ? ['spec.replicas'] : [];
+}
+
 export const isEnvoyDeployment = ({ spec }: Pick<Instance, 'spec'>) => spec.envoy?.workloadType === 'Deployment';
-export const envoyReplicas = ({ spec }: Pick<Instance, 'spec'>) => spec.envoy?.deployment?.replicas ?? 2;
+export const envoyReplicas = (instance: Pick<Instance, 'spec'>) => givenEnvoys(instance) ?? DEFAULT_REPLICAS;

@@ -1,12 +1,21 @@
 // Permissions of an instance's Sesame: cluster-wide, or by Roles in the namespaces that it watches. They are written out, so that the
-// operator need not load the program; a test compares them with what the program declares.
+// operator need not load the program; a test compares them with the program's declarations.
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, ServiceAccount } from '@capstan/kube';
 import type { ChildObject } from '@capstan/reconcile';
+import { contourLease } from '../kinds/contour.ts';
 import { GROUP } from '../kinds/index.ts';
 import { type Instance, metadataOf, names, ownerLabels, watchedNamespaces } from './instance.ts';
 
-/** Where an instance is and what it watches: all that its permissions depend on. */
-type Placed = Pick<Instance, 'name' | 'namespace' | 'spec' | 'gateway'>;
+/** Where an instance is, which namespaces it watches and which Gateways it serves: all that its permissions depend on. */
+type Placed = Pick<Instance, 'name' | 'namespace' | 'spec' | 'gateway' | 'configuration'>;
+
+/** The Gateways that a Sesame serves: none, those of the classes of its controller, or one that its configuration names. */
+type Gateways = 'none' | 'of classes' | 'one';
+
+function gatewaysOf({ configuration: { gateway } }: Pick<Instance, 'configuration'>): Gateways {
+  if (gateway.gatewayRef?.name) return 'one';
+  return gateway.controllerName ? 'of classes' : 'none';
+}
 
 const GATEWAY = 'gateway.networking.k8s.io';
 const WATCH = ['list', 'watch'];
@@ -17,10 +26,13 @@ export function serviceAccounts(instance: Instance): ChildObject<ServiceAccount>
   return [names.sesame, names.envoy].map((name) => ({ metadata: metadataOf(instance, name(instance)) }));
 }
 
-/** What cannot be granted by a Role. */
-function clusterRules(): PolicyRule[] {
+/** Returns the rules that a Role cannot grant. Only Gateways need any. */
+function clusterRules(gateways: Gateways): PolicyRule[] {
+  if (gateways === 'none') return [];
+  const namespaces = { apiGroups: [''], resources: ['namespaces'], verbs: WATCH };
+  if (gateways === 'one') return [namespaces, { apiGroups: [GATEWAY], resources: ['gatewayclasses'], verbs: WATCH }];
   return [
-    { apiGroups: [''], resources: ['namespaces'], verbs: WATCH },
+    namespaces,
     { apiGroups: [GATEWAY], resources: ['gatewayclasses'], verbs: READ },
     { apiGroups: [GATEWAY], resources: ['gatewayclasses/status'], verbs: ['patch'] },
   ];
@@ -35,8 +47,8 @@ const FEATURE_RESOURCES: Readonly<Record<string, readonly [group: string, resour
   extensionservices: [GROUP, 'extensionservices'],
 };
 
-/** What is read and reported on in watched namespaces. */
-function resourceRules({ spec }: Pick<Instance, 'spec'>): PolicyRule[] {
+/** Returns the rules for objects that are read and reported on in watched namespaces. */
+function resourceRules({ spec }: Pick<Instance, 'spec'>, gateways: Gateways): PolicyRule[] {
   const disabled = new Set(spec.sesame?.disabledFeatures ?? []);
   const enabled = (group: string) =>
     Object.entries(FEATURE_RESOURCES).flatMap(([feature, [of, resource]]) =>
@@ -44,35 +56,52 @@ function resourceRules({ spec }: Pick<Instance, 'spec'>): PolicyRule[] {
     );
   // UDPRoutes and ListenerSets only get a status that they are not supported.
   const gateway = ['gateways', 'httproutes', 'listenersets', 'udproutes', ...enabled(GATEWAY)].toSorted();
+  const contours = spec.sesame?.contourCompat === true ? contourLease(spec.sesame.contourLease) : undefined;
   const own = ['httpproxies', 'tlscertificatedelegations', ...enabled(GROUP)].toSorted();
   const reported = (group: string, resources: readonly string[]): PolicyRule[] => [
     { apiGroups: [group], resources: [...resources], verbs: READ },
     { apiGroups: [group], resources: resources.map((resource) => `${resource}/status`), verbs: ['patch'] },
   ];
   return [
-    { apiGroups: [''], resources: ['configmaps', 'secrets'], verbs: READ },
+    { apiGroups: [''], resources: ['secrets'], verbs: READ },
     { apiGroups: [''], resources: ['services'], verbs: WATCH },
     { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: WATCH },
-    // Events are in the namespace of what they are about.
+    // Events are in the namespace of their object.
     EVENTS,
-    ...reported(GATEWAY, gateway),
-    { apiGroups: [GATEWAY], resources: ['referencegrants'], verbs: WATCH },
+    ...(gateways === 'none'
+      ? []
+      : [
+          ...reported(GATEWAY, gateway),
+          { apiGroups: [GATEWAY], resources: ['referencegrants'], verbs: WATCH },
+          // BackendTLSPolicies name certificates of authorities in ConfigMaps.
+          { apiGroups: [''], resources: ['configmaps'], verbs: READ },
+        ]),
     ...reported('networking.k8s.io', ['ingresses']),
     ...reported(GROUP, own),
+    ...(contours
+      ? [
+          ...reported('projectcontour.io', own),
+          { apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: [contours.name], verbs: WATCH },
+        ]
+      : []),
   ];
 }
 
 /** The most that the ClusterRole of an instance holds at the cluster scope. */
-export const GRANTED_AT_CLUSTER: readonly PolicyRule[] = clusterRules();
+export const GRANTED_AT_CLUSTER: readonly PolicyRule[] = clusterRules('of classes');
 
 /** The most that Roles of an instance hold: in its own namespace, and in those that it watches. */
-export const GRANTED_IN_NAMESPACES: readonly PolicyRule[] = [...resourceRules({ spec: {} }), ...ownRules()];
+export const GRANTED_IN_NAMESPACES: readonly PolicyRule[] = [
+  ...resourceRules({ spec: { sesame: { contourCompat: true } } }, 'of classes'),
+  ...ownRules(),
+];
 
 export function clusterRole(instance: Placed): ChildObject<ClusterRole> {
   const isEverywhere = watchedNamespaces(instance) === undefined;
+  const gateways = gatewaysOf(instance);
   return {
     metadata: { name: names.clusterRole(instance), labels: ownerLabels(instance) },
-    rules: [...clusterRules(), ...(isEverywhere ? resourceRules(instance) : [])],
+    rules: [...clusterRules(gateways), ...(isEverywhere ? resourceRules(instance, gateways) : [])],
   };
 }
 
@@ -119,8 +148,9 @@ export function watchedRoles(instance: Instance): { roles: ChildObject<Role>[]; 
   const name = names.resourcesRole(instance);
   const at = (namespace: string) => ({ namespace, name, labels: ownerLabels(instance) });
   const namespaces = watchedNamespaces(instance) ?? [];
+  const rules = resourceRules(instance, gatewaysOf(instance));
   return {
-    roles: namespaces.map((namespace) => ({ metadata: at(namespace), rules: resourceRules(instance) })),
+    roles: namespaces.map((namespace) => ({ metadata: at(namespace), rules })),
     bindings: namespaces.map((namespace) => ({
       metadata: at(namespace),
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },

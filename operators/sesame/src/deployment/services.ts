@@ -2,7 +2,7 @@ import type { Service } from '@capstan/kube';
 import type { ChildObject } from '@capstan/reconcile';
 import { envoySelector, type Instance, metadataOf, names, publishingOf, sesameSelector } from './instance.ts';
 
-/** What Envoy gets its configuration from. */
+/** The Service from which Envoy gets its configuration. */
 export function sesameService(instance: Instance): ChildObject<Service> {
   const { port } = instance.configuration.xdsServer;
   return {
@@ -10,7 +10,7 @@ export function sesameService(instance: Instance): ChildObject<Service> {
     spec: {
       type: 'ClusterIP',
       selector: sesameSelector(instance),
-      ports: [{ name: 'xds', port, targetPort: port, protocol: 'TCP' }],
+      ports: [{ name: 'xds', port, targetPort: 'xds', protocol: 'TCP' }],
     },
   };
 }
@@ -30,14 +30,13 @@ export function envoyService(instance: Instance): ChildObject<Service> {
     serviceAnnotations,
   } = publishingOf(instance);
   const type = TYPES[publishing] ?? 'LoadBalancer';
-  const { http, https } = instance.configuration.envoy;
   const { gateway } = instance;
   const metadata = metadataOf(instance, names.envoy(instance));
   const [address] = gateway?.addresses ?? [];
   return {
     metadata: {
       ...metadata,
-      // Merged with what others add: a cloud's controller has annotations of its own.
+      // Annotations of others are kept: a cloud's controller has annotations of its own.
       ...(serviceAnnotations && { annotations: { ...serviceAnnotations, ...metadata.annotations } }),
     },
     spec: {
@@ -49,8 +48,9 @@ export function envoyService(instance: Instance): ChildObject<Service> {
       ports: gateway
         ? gateway.ports.map((port) => ({ ...port, protocol: 'TCP' }))
         : [
-            { name: 'http', port: 80, targetPort: http.port, protocol: 'TCP' },
-            { name: 'https', port: 443, targetPort: https.port, protocol: 'TCP' },
+            // By name: while pods are replaced, each is reached at the port that it declares.
+            { name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' },
+            { name: 'https', port: 443, targetPort: 'https', protocol: 'TCP' },
           ],
     },
   };

@@ -1,5 +1,5 @@
-// The Deployment of Sesame. Its pods read their SesameConfiguration themselves: the template names it, and changes only with what is
-// part of a pod (ports, certificates, flags of the start).
+// The Deployment of Sesame. Its pods read their SesameConfiguration themselves: the template names it, and changes only with the parts of a
+// pod (ports, certificates, flags of the start).
 import type { Container, Deployment, PodDisruptionBudget } from '@capstan/kube';
 import type { ChildObject } from '@capstan/reconcile';
 import {
@@ -87,8 +87,8 @@ function container(instance: Instance): Container {
 }
 
 /**
- * Flags of the start, and what is part of the pod besides: ports that its probes and Services name, and where certificates are
- * mounted. A pod keeps them until another with the new ones takes its place. An edit of everything else restarts nothing.
+ * Flags of the start, and further parts of the pod: ports that its probes and Services name, and the mounts of certificates. A pod keeps
+ * them until another with the new ones takes its place. An edit of any other field restarts nothing.
  */
 function serveArguments(instance: Instance): string[] {
   const { spec, configuration } = instance;
@@ -108,6 +108,8 @@ function serveArguments(instance: Instance): string[] {
       ? []
       : [`--sesame-cafile=${tls.caFile}`, `--sesame-cert-file=${tls.certFile}`, `--sesame-key-file=${tls.keyFile}`]),
     ...(watched ? [`--watch-namespaces=${watched.join(',')}`] : []),
+    ...(spec.sesame?.contourCompat ? ['--contour-compat'] : []),
+    ...(spec.sesame?.contourCompat && spec.sesame.contourLease ? [`--contour-lease=${spec.sesame.contourLease}`] : []),
     ...(spec.sesame?.disabledFeatures ?? []).map((feature) => `--disable-feature=${feature}`),
     ...(logLevel?.toLowerCase() === 'debug' ? ['--debug'] : []),
     ...(kubernetesLogLevel === undefined ? [] : [`--kubernetes-debug=${kubernetesLogLevel}`]),

@@ -1,6 +1,7 @@
-// What a SesameDeployment reports about its instance.
+// The report of a SesameDeployment about its instance.
 import { type ConditionInput, conditionType } from '@capstan/reconcile';
 import { type Problem, problemText } from '../configuration/index.ts';
+import { type InstanceId, sesameSelector } from './instance.ts';
 import type { WorkloadHealth } from './workload-health.ts';
 
 const available = conditionType<'Available' | 'SesameUnavailable' | 'EnvoyUnavailable' | 'NotDeployed'>('Available');
@@ -15,9 +16,9 @@ export interface InstanceState {
   readonly envoy: WorkloadHealth | undefined;
   readonly errors: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** What Sesame itself reports on its configuration, when that is newer knowledge. */
+  /** Sesame's own report on its configuration, if that is newer. */
   readonly reported: string | undefined;
-  /** What the rollout waits for. */
+  /** The event that the rollout waits for. */
   readonly waitingFor: string | undefined;
 }
 
@@ -25,13 +26,22 @@ export function instanceConditions(state: InstanceState): ConditionInput[] {
   return [availableCondition(state), progressingCondition(state), validCondition(state)];
 }
 
-export function instanceCounts({ sesame, envoy }: Pick<InstanceState, 'sesame' | 'envoy'>) {
+/** `replicas` and `selector` are those of the scale subresource. */
+export function instanceCounts(id: InstanceId, { sesame, envoy }: Pick<InstanceState, 'sesame' | 'envoy'>) {
   return {
+    replicas: sesame?.existing ?? 0,
+    selector: formatSelector(sesameSelector(id)),
     availableSesames: sesame?.available ?? 0,
     availableEnvoys: envoy?.available ?? 0,
     desiredSesames: sesame?.desired ?? 0,
     desiredEnvoys: envoy?.desired ?? 0,
   };
+}
+
+function formatSelector(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(',');
 }
 
 function availableCondition({ sesame, envoy }: InstanceState): ConditionInput {

@@ -1,8 +1,9 @@
-// What a SesameDeployment says besides its configuration.
+// The validation of a SesameDeployment besides its configuration.
 
 import { FEATURES, type Problem } from '../configuration/index.ts';
 import { publishing } from '../configuration/rules/envoy-rules.ts';
 import { Findings } from '../configuration/rules/findings.ts';
+import { contourLease } from '../kinds/contour.ts';
 import type { SesameDeploymentSpec } from '../kinds/index.ts';
 import { XDS_MODES } from './xds-mode.ts';
 
@@ -27,6 +28,7 @@ export function deploymentProblems(spec: SesameDeploymentSpec): Problem[] {
       `has ${watched.length} namespaces; name at most 42, or none to watch all`,
     );
   for (const [index, name] of watched.entries()) findings.namespaceName(`sesame.watchNamespaces[${index}]`, name);
+  contourCompat(sesame, findings);
   for (const [index, feature] of (sesame?.disabledFeatures ?? []).entries())
     findings.oneOf(`sesame.disabledFeatures[${index}]`, feature, FEATURES);
   findings.oneOf('envoy.workloadType', envoy?.workloadType, ['DaemonSet', 'Deployment']);
@@ -41,6 +43,21 @@ export function deploymentProblems(spec: SesameDeploymentSpec): Problem[] {
   extraMounts(spec, findings);
   placement('configuration.envoy.managed.nodePlacement', spec.configuration?.envoy?.managed?.nodePlacement, findings);
   return findings.problems;
+}
+
+/** Contour's Lease decides who writes statuses: it must be one that can be read. */
+function contourCompat(sesame: SesameDeploymentSpec['sesame'], findings: Findings): void {
+  const { contourCompat: isOn = false, contourLease: text, watchNamespaces: watched = [] } = sesame ?? {};
+  const [namespace = '', name = '', ...more] = (text ?? '').split('/');
+  if (text !== undefined && (namespace === '' || name === '' || more.length > 0))
+    findings.error('sesame.contourLease', 'InvalidValue', `is not NAMESPACE/NAME (${JSON.stringify(text)}); name both`);
+  const lease = contourLease(text);
+  if (isOn && watched.length > 0 && !watched.includes(lease.namespace))
+    findings.error(
+      'sesame.watchNamespaces',
+      'Conflict',
+      `does not have ${lease.namespace}, where the Lease of Contour is; add it, or name another in sesame.contourLease`,
+    );
 }
 
 interface Placement {

@@ -5,9 +5,11 @@ export interface WorkloadHealth {
   readonly desired: number;
   readonly updated: number;
   readonly available: number;
+  /** Pods that exist, ready or not. */
+  readonly existing: number;
   /** The controller has seen the newest template and finished. */
   readonly isComplete: boolean;
-  /** What stands in the way, if something is known. */
+  /** The obstacle, if it is known. */
   readonly problem: string | undefined;
 }
 
@@ -24,6 +26,7 @@ export function deploymentHealth({ metadata, spec, status }: Deployment): Worklo
     desired,
     updated,
     available,
+    existing: replicas,
     isComplete: isSeen && updated === desired && available === desired && replicas === desired,
     problem: failed?.message,
   };
@@ -34,12 +37,14 @@ export function daemonSetHealth({ metadata, status }: DaemonSet): WorkloadHealth
     desiredNumberScheduled: desired = 0,
     updatedNumberScheduled: updated = 0,
     numberAvailable: available = 0,
+    currentNumberScheduled: existing = 0,
   } = status ?? {};
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   return {
     desired,
     updated,
     available,
+    existing,
     isComplete: isSeen && updated === desired && available === desired,
     problem: undefined,
   };

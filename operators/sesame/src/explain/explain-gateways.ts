@@ -1,16 +1,15 @@
-// Which Gateways serve a host, by which listeners and routes, and what is wrong with the routes that name it.
+// The Gateways that serve a host, their listeners and routes, and the problems of routes that name it.
 import type { Kind } from '@capstan/kube';
 import type { Reader } from '@capstan/reconcile';
-import { type Envoy, plainItems } from '../envoy/index.ts';
 import { covers, mostSpecific, specificity } from '../gateway/api/hostnames.ts';
 import type { AnyRoute, Gateway, GatewayKinds, RouteKindName } from '../gateway/api/objects.ts';
 import type { PlannedHost } from '../gateway/envoy/host-plan.ts';
-import { hostRoutes } from '../gateway/envoy/host-routes.ts';
+import { firstOfEach } from '../gateway/envoy/host-routes.ts';
 import type { GatewayGraph, OwnGateway } from '../gateway/graph/gateway-graph.ts';
 import type { ListenerState } from '../gateway/listeners/listener-state.ts';
-import { NO_BACKEND } from '../gateway/routes/backends.ts';
-import { contentOf, type Target } from '../routes/dag.ts';
-import type { Resource } from '../xds/index.ts';
+import type { Origin } from '../model/origin.ts';
+import type { Destination, Route } from '../model/route.ts';
+import { inOrder } from '../routing/route-order.ts';
 
 export interface GatewayAnswer {
   readonly gateway: string;
@@ -18,11 +17,17 @@ export interface GatewayAnswer {
   readonly address: string;
   /** The host as a route or listener has it. */
   readonly servedAs: string;
-  readonly chain: Envoy.FilterChain;
-  /** Routes of Envoy, for HTTP; of a connection its targets. */
-  readonly routes: readonly Envoy.Route[];
-  readonly stream: { readonly from: string; readonly action: Target } | undefined;
-  readonly clusters: ReadonlyMap<string, Resource>;
+  /** Filters that a request passes, in order. */
+  readonly filters: readonly string[];
+  /** In the order in which Envoy looks; empty for a connection. */
+  readonly routes: readonly Route[];
+  readonly stream: ExplainedStream | undefined;
+  readonly origin: Origin;
+}
+
+export interface ExplainedStream {
+  readonly destinations: readonly Destination[];
+  readonly origin: Origin | undefined;
 }
 
 export interface ExplainedGateways {
@@ -30,57 +35,87 @@ export interface ExplainedGateways {
   readonly kinds: GatewayKinds;
 }
 
-export function gatewayAnswers(read: Reader, { graph, kinds }: ExplainedGateways, host: string): GatewayAnswer[] {
-  return ownGateways(read, { graph, kinds }).flatMap(({ key, own, address }) => {
-    const served = own.state.listeners.filter(({ isServed }) => isServed);
-    const planned = read.derived(graph.hosts, key);
+/** The answers of all Gateways to a request for the host: of each port, that of the most specific listener. */
+export function gatewayAnswers(
+  read: Reader,
+  gateways: ExplainedGateways,
+  host: string,
+  filters: readonly string[],
+): GatewayAnswer[] {
+  return ownGateways(read, gateways).flatMap((gateway) => {
+    const served = gateway.own.state.listeners.filter(({ isServed }) => isServed);
+    const planned = read.derived(gateways.graph.hosts, gateway.key);
     return [...new Set(served.map(({ port }) => port))].flatMap((port) => {
       const ofPort = served.filter((listener) => listener.port === port);
       const listener = mostSpecific(ofPort, host);
       const found = listener && hostOf(planned, listener, host);
-      if (!listener || !found) return [];
-      const place = {
-        gateway: key,
-        listener: listener.name,
-        address: `${address ?? 'no address yet'}:${port}`,
-        servedAs: found.host,
-        chain: chainOf(graph.piece(`gateway/${key}`, read).resources, port, listener, found.host),
-      };
-      if (listener.mode !== 'http' && listener.mode !== 'https') return [streamAnswer(read, graph, key, found, place)];
-      const entries = found.routes.flatMap(
-        (route) => read.derived(graph.translated, `${route}@${key}@${listener.mode ?? ''}:${port}`).entries,
-      );
-      const clusters = entries.flatMap((entry) => entry.clusters);
-      return [
-        {
-          ...place,
-          routes: hostRoutes('', found.host, entries).fragment.value.routes ?? [],
-          stream: undefined,
-          clusters: new Map(clusters.map((cluster) => [cluster.name, cluster])),
-        },
-      ];
+      return listener && found ? [answerOf(read, gateways.graph, gateway, listener, found, filters)] : [];
     });
   });
 }
 
-function streamAnswer(
+/** The answers of all Gateways for their hosts; of one host, as it is configured, where it is given. */
+export function gatewayHosts(
   read: Reader,
-  graph: GatewayGraph,
-  key: string,
-  { routes: [oldest = ''], port }: PlannedHost,
-  place: Pick<GatewayAnswer, 'gateway' | 'listener' | 'address' | 'servedAs' | 'chain'>,
-): GatewayAnswer {
-  const { weighted, clusters } = read.derived(graph.streams, `${oldest}@${key}@tls:${port}`);
-  const targets = weighted.filter(({ name }) => name !== NO_BACKEND);
-  return {
-    ...place,
-    routes: [],
-    stream: { from: routeName(oldest), action: { weighted_clusters: { clusters: targets } } },
-    clusters: new Map(clusters.map((cluster) => [cluster.name, cluster])),
-  };
+  gateways: ExplainedGateways,
+  host: string | undefined,
+  filters: readonly string[],
+): GatewayAnswer[] {
+  return ownGateways(read, gateways).flatMap((gateway) =>
+    read.derived(gateways.graph.hosts, gateway.key).flatMap((planned) => {
+      if (host !== undefined && planned.host !== host) return [];
+      const listener = gateway.own.state.listeners.find(({ name }) => name === planned.listener);
+      return listener ? [answerOf(read, gateways.graph, gateway, listener, planned, filters)] : [];
+    }),
+  );
 }
 
-/** What is wrong with listeners for the host, and with the routes that name it. */
+/** The hosts of all Gateways, each with its listener and the objects of its routes. */
+export function hostsOfGateways(
+  read: Reader,
+  gateways: ExplainedGateways,
+): { readonly host: string; readonly listener: string; readonly origins: readonly Origin[] }[] {
+  return ownGateways(read, gateways).flatMap(({ key }) =>
+    read.derived(gateways.graph.hosts, key).map(({ host, listener, routes }) => ({
+      host,
+      listener: `${listener} of Gateway ${key}`,
+      origins: routes.map((route) => {
+        const [kind = '', namespace = '', name = ''] = route.split('/');
+        return { kind, namespace, name, path: 'spec' };
+      }),
+    })),
+  );
+}
+
+function answerOf(
+  read: Reader,
+  graph: GatewayGraph,
+  { key, own, address }: ExplainedGateway,
+  listener: ListenerState,
+  { host, port, routes: names }: PlannedHost,
+  filters: readonly string[],
+): GatewayAnswer {
+  const { namespace, name } = own;
+  const place = {
+    gateway: key,
+    listener: listener.name,
+    address: `${address ?? 'no address yet'}:${port}`,
+    servedAs: host,
+    filters,
+    origin: { kind: 'Gateway', namespace, name, path: `spec.listeners[${own.state.listeners.indexOf(listener)}]` },
+  };
+  if (listener.mode !== 'http' && listener.mode !== 'https') {
+    const [oldest = ''] = names;
+    const { destinations, origin } = read.derived(graph.streams, `${oldest}@${key}@tls:${port}`);
+    return { ...place, routes: [], stream: { destinations, origin } };
+  }
+  const routes = names.flatMap(
+    (route) => read.derived(graph.translated, `${route}@${key}@${listener.mode ?? ''}:${port}`).routes,
+  );
+  return { ...place, routes: inOrder(firstOfEach(routes)), stream: undefined };
+}
+
+/** Returns the problems of listeners for the host, and of the routes that name it. */
 export function gatewayProblems(read: Reader, { graph, kinds }: ExplainedGateways, host: string): string[] {
   return ownGateways(read, { graph, kinds }).flatMap(({ key, own }) => {
     const listeners = own.state.listeners
@@ -112,10 +147,13 @@ function routeProblems(read: Reader, graph: GatewayGraph, kind: RouteKindName, k
   return [...refProblems.map(({ reason, message }) => `${reason}: ${message}`), ...invalidRules];
 }
 
-function ownGateways(
-  read: Reader,
-  { graph, kinds }: ExplainedGateways,
-): { key: string; own: OwnGateway; address: string | undefined }[] {
+interface ExplainedGateway {
+  readonly key: string;
+  readonly own: OwnGateway;
+  readonly address: string | undefined;
+}
+
+function ownGateways(read: Reader, { graph, kinds }: ExplainedGateways): ExplainedGateway[] {
   if (read.access(kinds.Gateway) !== 'served') return [];
   return read.list(kinds.Gateway, {}, identityOf).flatMap(({ key, address }) => {
     const own = read.derived(graph.gateways, key);
@@ -134,22 +172,4 @@ function hostOf(planned: readonly PlannedHost[], { name, port }: ListenerState, 
   return planned
     .filter((each) => each.listener === name && each.port === port && covers(each.host, host))
     .toSorted((left, right) => specificity(right.host) - specificity(left.host))[0];
-}
-
-/** A TLS listener has a chain for each name, HTTP and TCP have one in all. */
-function chainOf(
-  resources: readonly Resource[],
-  port: number,
-  { mode, host }: ListenerState,
-  name: string,
-): Envoy.FilterChain {
-  const prefix = mode === 'http' ? 'http' : mode === 'tcp' ? 'tcp' : 'https';
-  const listener = resources.find((each) => each.type === 'lds' && each.name.endsWith(`${prefix}-${port}`));
-  const chains = listener ? plainItems(contentOf('lds', listener).filter_chains) : [];
-  return chains.find((chain) => chain.name === name) ?? chains.find((chain) => chain.name === host) ?? chains[0] ?? {};
-}
-
-/** `HTTPRoute/default/shop` to `HTTPRoute default/shop`. */
-function routeName(route: string): string {
-  return route.replace('/', ' ');
 }

@@ -15,7 +15,7 @@ export function explanationText({ host, path, servedAs, listeners, problems }: E
     const taken = routes.findIndex(({ isUnconditional }) => isUnconditional);
     for (const [index, route] of routes.entries()) {
       lines.push(...routeLines(route, index, taken));
-      // What follows is never reached for this path.
+      // Later routes are never reached for this path.
       if (index === taken && !isWide) break;
     }
   }
@@ -23,7 +23,11 @@ export function explanationText({ host, path, servedAs, listeners, problems }: E
   return `${lines.join('\n')}\n`;
 }
 
-function routeLines({ match, from, answer, services }: ExplainedRoute, index: number, taken: number): string[] {
+function routeLines(
+  { match, from, field, through = [], answer, services }: ExplainedRoute,
+  index: number,
+  taken: number,
+): string[] {
   const why =
     index === taken
       ? taken === 0
@@ -34,7 +38,8 @@ function routeLines({ match, from, answer, services }: ExplainedRoute, index: nu
         : 'taken when its conditions hold';
   return [
     `    route ${match} (${why})`,
-    ...(from === undefined ? [] : [`      from ${from}`]),
+    ...(from === undefined ? [] : [`      from ${from}${field === undefined ? '' : `, ${field}`}`]),
+    ...through.toReversed().map((include) => `      included by ${include}`),
     ...(answer === undefined ? [] : [`      ${answer}`]),
     ...services.flatMap(({ service, share, cluster, endpoints }) => [
       `      to Service ${service}${services.length > 1 ? `, ${share} %` : ''} (cluster ${cluster})`,

@@ -2,10 +2,10 @@
 
 import { createCa, issueCertificate } from '@capstan/kube';
 import { decode, type Envoy, encode } from '../envoy/index.ts';
-import { envoyMatch } from '../routing/conditions.ts';
+import type { Route } from '../model/route.ts';
 import { testSettings } from '../routing/default-settings.ts';
+import { routeMessage } from '../routing/envoy/route-message.ts';
 import type { SecretView, ServiceView } from '../routing/lookup.ts';
-import type { RouteEntry } from '../routing/route-entry.ts';
 import type { GatewayLookup } from './api/lookup.ts';
 import type { BackendTLSPolicy, GatewaySpec, HTTPRouteRule, Listener } from './api/objects.ts';
 import type { GrantSpec } from './api/references.ts';
@@ -88,7 +88,7 @@ export function ruleContext(fixture: Fixture = {}, more: Partial<RuleContext> = 
   };
 }
 
-/** What rules of an HTTPRoute come to, with Services a and b. */
+/** Translates rules of an HTTPRoute, with Services a and b. */
 export function translateRules(
   rules: readonly HTTPRouteRule[],
   more: Partial<RuleContext> = {},
@@ -102,7 +102,7 @@ export function translateRules(
 }
 
 /** The route as Envoy reads it: without fields that are not set. */
-export function servedRoute({ match, value }: RouteEntry): Envoy.Route {
+export function servedRoute(route: Route): Envoy.Route {
   const type = 'envoy.config.route.v3.Route';
-  return decode(type, encode(type, { match: envoyMatch(match), ...value }));
+  return decode(type, encode(type, routeMessage(route)));
 }

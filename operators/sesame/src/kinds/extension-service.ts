@@ -1,6 +1,6 @@
 import { array, defineKind, integer, type KindOf, object, string } from '@capstan/kube';
 import { detailedConditions } from './http-proxy.ts';
-import { loadBalancerPolicy, text, timeoutPolicy, upstreamValidation } from './http-proxy-parts.ts';
+import { choice, loadBalancerPolicy, timeoutPolicy, upstreamValidation } from './http-proxy-parts.ts';
 
 const limit = () => integer({ optional: true, minimum: 1, format: 'int64' });
 
@@ -21,10 +21,10 @@ export const ExtensionService = defineKind({
       { minItems: 1 },
     ),
     validation: upstreamValidation(),
-    protocol: text('h2 (default), h2c or http/1.1.'),
+    protocol: choice(['http/1.1', 'h2', 'h2c'], 'h2 by default.'),
     loadBalancerPolicy: loadBalancerPolicy(),
     timeoutPolicy: timeoutPolicy(),
-    protocolVersion: text('v3.'),
+    protocolVersion: choice(['v3']),
     circuitBreakerPolicy: object(
       {
         maxConnections: limit(),

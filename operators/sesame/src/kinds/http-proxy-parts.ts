@@ -1,10 +1,23 @@
 // Parts of HTTPProxy that its virtual host, its routes and its services share.
-import { array, boolean, integer, map, object, string } from '@capstan/kube';
+import { array, boolean, integer, map, object, optional, schemaOf, string } from '@capstan/kube';
+import * as pattern from './patterns.ts';
 
-export const text = (description?: string) =>
-  string({ optional: true, ...(description !== undefined && { description }) });
+interface TextLimits {
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+}
+
+export const text = (description?: string, limits: TextLimits = {}) =>
+  string({ optional: true, ...limits, ...(description !== undefined && { description }) });
+export const nonEmpty = (description?: string) => text(description, { minLength: 1 });
+/** One of a few texts. The static type is a text: objects that were stored before may have others, and are reported. */
+export const choice = (values: readonly string[], description?: string) =>
+  optional(schemaOf<string>({ type: 'string', enum: [...values], ...(description !== undefined && { description }) }));
 export const flag = (description?: string) =>
   boolean({ optional: true, ...(description !== undefined && { description }) });
+/** A duration, or infinity. */
+export const duration = () => text(undefined, { pattern: pattern.DURATION_OR_INFINITY });
 export const count = (minimum = 0) => integer({ optional: true, format: 'int64', minimum });
 export const texts = (description?: string) =>
   array(string(), { optional: true, ...(description !== undefined && { description }) });
@@ -21,11 +34,17 @@ export const headerPolicy = (description: string) =>
 export const cookieRewrites = () =>
   array(
     object({
-      name: string({ minLength: 1, maxLength: 4096 }),
-      pathRewrite: object({ value: string({ minLength: 1, maxLength: 4096 }) }, { optional: true }),
-      domainRewrite: object({ value: string({ minLength: 1, maxLength: 4096 }) }, { optional: true }),
+      name: string({ minLength: 1, maxLength: 4096, pattern: pattern.COOKIE_NAME }),
+      pathRewrite: object(
+        { value: string({ minLength: 1, maxLength: 4096, pattern: pattern.COOKIE_PATH }) },
+        { optional: true },
+      ),
+      domainRewrite: object(
+        { value: string({ minLength: 1, maxLength: 4096, pattern: pattern.HOST }) },
+        { optional: true },
+      ),
       secure: flag('Sets or removes the attribute Secure.'),
-      sameSite: text('Strict, Lax or None.'),
+      sameSite: choice(['Strict', 'Lax', 'None']),
     }),
     { optional: true, description: 'Rewrites attributes of cookies in responses.' },
   );
@@ -41,7 +60,16 @@ export const upstreamValidation = () =>
       subjectName: string({ minLength: 1, maxLength: 250, description: 'Name that the certificate must have.' }),
       subjectNames: array(string(), { optional: true, minItems: 1, maxItems: 8 }),
     },
-    { optional: true, description: 'Verifies the certificate of the service.' },
+    {
+      optional: true,
+      description: 'Verifies the certificate of the service.',
+      rules: [
+        {
+          rule: 'has(self.subjectNames) ? self.subjectNames[0] == self.subjectName : true',
+          message: 'subjectNames[0] must be subjectName',
+        },
+      ],
+    },
   );
 
 const headerConditionFields = {
@@ -106,7 +134,7 @@ export const rateLimitPolicy = () =>
       local: object(
         {
           requests: integer({ minimum: 1, format: 'int32' }),
-          unit: string({ description: 'second, minute or hour.' }),
+          unit: schemaOf<string>({ type: 'string', enum: ['second', 'minute', 'hour'] }),
           burst: count(),
           responseStatusCode: integer({ optional: true, minimum: 400, maximum: 599, format: 'int32' }),
           responseHeadersToAdd: array(object({ name: string({ minLength: 1 }), value: string({ minLength: 1 }) }), {
@@ -118,7 +146,7 @@ export const rateLimitPolicy = () =>
       global: object(
         {
           disabled: flag(),
-          descriptors: array(object({ entries: array(rateLimitEntry, { optional: true, minItems: 1 }) }), {
+          descriptors: array(object({ entries: array(rateLimitEntry, { minItems: 1 }) }), {
             optional: true,
             minItems: 1,
           }),
@@ -133,7 +161,7 @@ export const authorizationPolicy = () =>
   object({ disabled: flag(), context: map(string(), { optional: true }) }, { optional: true });
 
 export const ipFilter = (description: string) =>
-  array(object({ source: string({ description: 'Peer or Remote.' }), cidr: string() }), {
+  array(object({ source: schemaOf<string>({ type: 'string', enum: ['Peer', 'Remote'] }), cidr: string() }), {
     optional: true,
     description,
   });
@@ -145,8 +173,8 @@ export const loadBalancerPolicy = () =>
       requestHashPolicies: array(
         object({
           terminal: flag(),
-          headerHashOptions: object({ headerName: text() }, { optional: true }),
-          queryParameterHashOptions: object({ parameterName: text() }, { optional: true }),
+          headerHashOptions: object({ headerName: string({ minLength: 1 }) }, { optional: true }),
+          queryParameterHashOptions: object({ parameterName: string({ minLength: 1 }) }, { optional: true }),
           hashSourceIP: flag(),
         }),
         { optional: true },
@@ -158,8 +186,8 @@ export const loadBalancerPolicy = () =>
 export const slowStartPolicy = () =>
   object(
     {
-      window: string({ description: 'How long a new endpoint gets less than its share.' }),
-      aggression: text('1.0 by default.'),
+      window: string({ pattern: pattern.DURATION, description: 'How long a new endpoint gets less than its share.' }),
+      aggression: text('1.0 by default.', { pattern: pattern.DECIMAL }),
       minWeightPercent: integer({ optional: true, minimum: 0, maximum: 100, format: 'int32' }),
     },
     { optional: true },
@@ -169,7 +197,7 @@ const service = object({
   name: string({ minLength: 1, description: 'A Service of the same namespace.' }),
   port: integer({ minimum: 1, maximum: 65_535, format: 'int32' }),
   healthPort: integer({ optional: true, minimum: 1, maximum: 65_535, format: 'int32' }),
-  protocol: text('h2, h2c or tls.'),
+  protocol: choice(['h2', 'h2c', 'tls']),
   weight: count(),
   validation: upstreamValidation(),
   mirror: flag('Gets a copy of requests; its answers are ignored.'),
@@ -183,6 +211,6 @@ export const services = () => array(service, { optional: true });
 
 export const timeoutPolicy = () =>
   object(
-    { response: text(), idle: text(), idleConnection: text() },
+    { response: duration(), idle: duration(), idleConnection: duration() },
     { optional: true, description: 'Durations, or infinity.' },
   );

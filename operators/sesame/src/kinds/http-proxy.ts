@@ -12,13 +12,16 @@ import {
 } from '@capstan/kube';
 import {
   authorizationPolicy,
+  choice,
   cookieRewrites,
   count,
+  duration,
   flag,
   headerPolicy,
   ipFilter,
   loadBalancerPolicy,
   matchConditions,
+  nonEmpty,
   rateLimitPolicy,
   services,
   text,
@@ -26,16 +29,17 @@ import {
   timeoutPolicy,
   upstreamValidation,
 } from './http-proxy-parts.ts';
+import * as pattern from './patterns.ts';
 
 const clientValidation = object(
   {
-    caSecret: text('Secret with ca.crt that client certificates are verified with.'),
+    caSecret: nonEmpty('Secret with ca.crt that client certificates are verified with.'),
     skipClientCertValidation: flag('Asks for a certificate and does not verify it.'),
     forwardClientCertificate: object(
       { subject: flag(), cert: flag(), chain: flag(), dns: flag(), uri: flag() },
       { optional: true, description: 'What of the certificate is sent to the service.' },
     ),
-    crlSecret: text('Secret with crl.pem.'),
+    crlSecret: nonEmpty('Secret with crl.pem.'),
     crlOnlyVerifyLeafCert: flag(),
     optionalClientCertificate: flag('Clients without a certificate are served too.'),
   },
@@ -55,14 +59,27 @@ const tls = object(
 );
 
 const headerMatch = () =>
-  array(object({ exact: text(), prefix: text(), suffix: text(), contains: text(), ignoreCase: flag() }), {
-    optional: true,
-  });
+  array(
+    object(
+      { exact: text(), prefix: text(), suffix: text(), contains: text(), ignoreCase: flag() },
+      {
+        rules: [
+          {
+            rule:
+              ['exact', 'prefix', 'suffix', 'contains'].map((name) => `(has(self.${name}) ? 1 : 0)`).join(' + ') +
+              ' == 1',
+            message: 'set exactly one of exact, prefix, suffix and contains',
+          },
+        ],
+      },
+    ),
+    { optional: true },
+  );
 
 const authorization = object(
   {
-    extensionRef: object({ apiVersion: text(), namespace: text(), name: text() }, { optional: true }),
-    serviceType: text('grpc or http.'),
+    extensionRef: object({ apiVersion: nonEmpty(), namespace: nonEmpty(), name: nonEmpty() }, { optional: true }),
+    serviceType: choice(['http', 'grpc'], 'grpc by default.'),
     httpSettings: object(
       {
         pathPrefix: text(),
@@ -72,7 +89,7 @@ const authorization = object(
       { optional: true },
     ),
     authPolicy: authorizationPolicy(),
-    responseTimeout: text(),
+    responseTimeout: duration(),
     failOpen: flag(),
     withRequestBody: object(
       {
@@ -83,47 +100,64 @@ const authorization = object(
       { optional: true },
     ),
   },
-  { optional: true },
+  {
+    optional: true,
+    rules: [
+      {
+        rule: "!has(self.httpSettings) || (has(self.serviceType) && self.serviceType == 'http')",
+        message: 'httpSettings need serviceType: http',
+      },
+    ],
+  },
 );
+
+const token = () => string({ pattern: pattern.TOKEN });
 
 const corsPolicy = object(
   {
     allowCredentials: flag(),
     allowOrigin: array(string(), { minItems: 1 }),
-    allowMethods: array(string(), { minItems: 1 }),
-    allowHeaders: texts(),
-    exposeHeaders: texts(),
-    maxAge: text(),
+    allowMethods: array(token(), { minItems: 1 }),
+    allowHeaders: array(token(), { optional: true, minItems: 1 }),
+    exposeHeaders: array(token(), { optional: true, minItems: 1 }),
+    maxAge: text(undefined, { pattern: pattern.DURATION_OR_ZERO }),
     allowPrivateNetwork: flag(),
   },
   { optional: true },
 );
 
 const jwtProviders = array(
-  object({
-    name: string({ minLength: 1 }),
-    default: flag(),
-    issuer: text(),
-    audiences: texts(),
-    remoteJWKS: object(
-      {
-        uri: string({ minLength: 1 }),
-        validation: upstreamValidation(),
-        timeout: text(),
-        cacheDuration: text(),
-        dnsLookupFamily: text(),
-      },
-      { optional: true },
-    ),
-    localJWKS: object({ secretName: string({ minLength: 1 }), key: text() }, { optional: true }),
-    forwardJWT: flag(),
-  }),
+  object(
+    {
+      name: string({ minLength: 1 }),
+      default: flag(),
+      issuer: text(),
+      audiences: texts(),
+      remoteJWKS: object(
+        {
+          uri: string({ minLength: 1 }),
+          validation: upstreamValidation(),
+          timeout: text(undefined, { pattern: pattern.DURATION }),
+          cacheDuration: text(undefined, { pattern: pattern.DURATION }),
+          dnsLookupFamily: choice(['auto', 'v4', 'v6']),
+        },
+        { optional: true },
+      ),
+      localJWKS: object({ secretName: string({ minLength: 1 }), key: nonEmpty() }, { optional: true }),
+      forwardJWT: flag(),
+    },
+    {
+      rules: [
+        { rule: 'has(self.remoteJWKS) != has(self.localJWKS)', message: 'set exactly one of remoteJWKS and localJWKS' },
+      ],
+    },
+  ),
   { optional: true },
 );
 
 const virtualhost = object(
   {
-    fqdn: string({ optional: true, description: 'The host name; may begin with *.' }),
+    fqdn: text('The host name; may begin with *.', { minLength: 1, pattern: pattern.FQDN }),
     tls,
     authorization,
     corsPolicy,
@@ -135,6 +169,8 @@ const virtualhost = object(
   { optional: true, description: 'The host of its routes and includes; it turns the object into a root.' },
 );
 
+const REDIRECTS = [301, 302, 303, 307, 308];
+
 const route = object({
   conditions: matchConditions(),
   services: services(),
@@ -145,7 +181,7 @@ const route = object({
   retryPolicy: object(
     {
       count: integer({ optional: true, minimum: -1, format: 'int64' }),
-      perTryTimeout: text(),
+      perTryTimeout: duration(),
       retryOn: texts(),
       retriableStatusCodes: array(integer({ format: 'int32' }), { optional: true }),
     },
@@ -171,7 +207,20 @@ const route = object({
   ),
   loadBalancerPolicy: loadBalancerPolicy(),
   pathRewritePolicy: object(
-    { replacePrefix: array(object({ prefix: text(), replacement: string({ minLength: 1 }) }), { optional: true }) },
+    {
+      replacePrefix: array(object({ prefix: nonEmpty(), replacement: string({ minLength: 1 }) }), { optional: true }),
+      replaceRegex: object(
+        {
+          pattern: string({
+            minLength: 1,
+            maxLength: 1024,
+            description: 'The part of the path that is replaced (RE2).',
+          }),
+          substitution: string({ maxLength: 1024, description: 'Takes its place; \\1 stands for the first group.' }),
+        },
+        { optional: true, description: 'Rewrites by a regular expression, whatever condition the path has.' },
+      ),
+    },
     { optional: true },
   ),
   requestHeadersPolicy: headerPolicy('Headers of requests.'),
@@ -180,12 +229,12 @@ const route = object({
   rateLimitPolicy: rateLimitPolicy(),
   requestRedirectPolicy: object(
     {
-      scheme: text('http or https.'),
-      hostname: text(),
+      scheme: choice(['http', 'https']),
+      hostname: text(undefined, { minLength: 1, maxLength: 253, pattern: pattern.HOST }),
       port: integer({ optional: true, minimum: 1, maximum: 65_535, format: 'int32' }),
-      statusCode: integer({ optional: true, format: 'int32', description: '301, 302 (default), 303, 307 or 308.' }),
-      path: text(),
-      prefix: text(),
+      statusCode: optional(schemaOf<number>({ type: 'integer', enum: REDIRECTS, description: '302 by default.' })),
+      path: text(undefined, { pattern: pattern.ABSOLUTE_PATH }),
+      prefix: text(undefined, { pattern: pattern.ABSOLUTE_PATH }),
     },
     { optional: true },
   ),
@@ -196,8 +245,8 @@ const route = object({
   internalRedirectPolicy: object(
     {
       maxInternalRedirects: integer({ optional: true, format: 'int32' }),
-      redirectResponseCodes: array(integer({ format: 'int32' }), { optional: true }),
-      allowCrossSchemeRedirect: text('Always, Never or SafeOnly.'),
+      redirectResponseCodes: array(schemaOf<number>({ type: 'integer', enum: REDIRECTS }), { optional: true }),
+      allowCrossSchemeRedirect: choice(['Always', 'Never', 'SafeOnly'], 'Never by default.'),
       denyRepeatedRouteRedirect: flag(),
     },
     { optional: true },
@@ -216,7 +265,7 @@ const subCondition = object({
   message: string(),
 });
 
-/** Conditions as every kind has them, with what is wrong one by one. */
+/** Conditions as every kind has them, with a list of single problems. */
 export function detailedConditions() {
   const { json } = conditions();
   const details = array(subCondition, { optional: true }).json;
@@ -248,7 +297,9 @@ export const HTTPProxy = defineKind({
   spec: object({
     virtualhost,
     routes: array(route, { optional: true }),
-    includes: array(object({ name: string(), namespace: text(), conditions: matchConditions() }), { optional: true }),
+    includes: array(object({ name: string({ minLength: 1 }), namespace: text(), conditions: matchConditions() }), {
+      optional: true,
+    }),
     tcpproxy: object(
       {
         services: services(),
@@ -269,25 +320,29 @@ export const HTTPProxy = defineKind({
     ),
     ingressClassName: text(),
   }),
-  status: object({
-    currentStatus: string({ optional: true }),
-    description: string({ optional: true }),
-    conditions: detailedConditions(),
-    loadBalancer: object(
-      {
-        ingress: array(
-          object({
-            ip: text(),
-            hostname: text(),
-            ipMode: text(),
-            ports: array(object({ port: number(), protocol: string(), error: text() }), { optional: true }),
-          }),
-          { optional: true },
-        ),
-      },
-      { optional: true },
-    ),
-  }),
+  status: object(
+    {
+      currentStatus: string({ optional: true }),
+      description: string({ optional: true }),
+      conditions: detailedConditions(),
+      loadBalancer: object(
+        {
+          ingress: array(
+            object({
+              ip: text(),
+              hostname: text(),
+              ipMode: text(),
+              ports: array(object({ port: number(), protocol: string(), error: text() }), { optional: true }),
+            }),
+            { optional: true },
+          ),
+        },
+        { optional: true },
+      ),
+    },
+    // `kubectl get` shows it until a Sesame has read the object; it stays when none does.
+    { default: { currentStatus: 'NotReconciled', description: 'Waiting for controller' } },
+  ),
   printerColumns: [
     { name: 'FQDN', jsonPath: '.spec.virtualhost.fqdn' },
     { name: 'TLS Secret', jsonPath: '.spec.virtualhost.tls.secretName' },

@@ -1,6 +1,7 @@
 import {
   anyObject,
   array,
+  boolean,
   conditions,
   defineKind,
   integer,
@@ -19,9 +20,13 @@ import { configurationSpec } from './sesame-configuration.ts';
 const resources = () => anyObject({ optional: true, description: 'Requests and limits of the container.' });
 const annotations = (of: string) => map(string(), { optional: true, description: `Annotations of ${of}.` });
 const replicas = (of: string) =>
-  integer({ optional: true, format: 'int32', description: `Pods of ${of}; 2 by default.` });
+  integer({
+    optional: true,
+    format: 'int32',
+    description: `Pods of ${of}. Without it 2 are created, and an autoscaler may set the count.`,
+  });
 
-/** What upstream's resource has besides the seed's fields, for Sesame itself. */
+/** The fields of upstream's resource besides the seed's, for Sesame itself. */
 const sesame = object(
   {
     deployment: object(
@@ -40,6 +45,15 @@ const sesame = object(
       optional: true,
       description: 'Namespaces that Sesame watches, at most 42; all by default. Its permissions are then Roles there.',
     }),
+    contourCompat: boolean({
+      optional: true,
+      description:
+        'Serves objects of projectcontour.io and the class contour too. Their statuses are left to Contour while it runs.',
+    }),
+    contourLease: string({
+      optional: true,
+      description: 'NAMESPACE/NAME of the Lease that Contour holds; projectcontour/leader-elect by default.',
+    }),
     disabledFeatures: array(string(), {
       optional: true,
       description: 'grpcroutes, tlsroutes, tcproutes, extensionservices or backendtlspolicies.',
@@ -48,7 +62,7 @@ const sesame = object(
   { optional: true, description: 'How Sesame itself runs.' },
 );
 
-/** What upstream's resource has besides the seed's fields, for Envoy. */
+/** The fields of upstream's resource besides the seed's, for Envoy. */
 const envoy = object(
   {
     workloadType: string({ optional: true, description: 'DaemonSet (the default) or Deployment.' }),
@@ -121,7 +135,16 @@ export const SesameDeployment = defineKind({
     availableEnvoys: integer({ optional: true, format: 'int32', description: 'Pods of Envoy that are available.' }),
     desiredSesames: integer({ optional: true, format: 'int32', description: 'Desired pods of Sesame.' }),
     desiredEnvoys: integer({ optional: true, format: 'int32', description: 'Desired pods of Envoy.' }),
+    replicas: integer({ optional: true, format: 'int32', description: 'Pods of Sesame that exist, for autoscalers.' }),
+    selector: string({ optional: true, description: 'Labels of the pods of Sesame, for autoscalers.' }),
   }),
+  subresources: {
+    scale: {
+      specReplicasPath: '.spec.replicas',
+      statusReplicasPath: '.status.replicas',
+      labelSelectorPath: '.status.selector',
+    },
+  },
   rules: [
     {
       rule: 'self.metadata.name.size() <= 49 && self.metadata.name.matches("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")',
@@ -141,7 +164,7 @@ export type SesameDeployment = KindOf<typeof SesameDeployment>;
 export type SesameDeploymentSpec = NonNullable<SesameDeployment['spec']>;
 
 function withAliases(json: ReturnType<typeof crdSchema>) {
-  // `contour` is upstream's name of what is `sesame` here.
+  // `contour` is upstream's name of the field `sesame`.
   const contour = { ...json.properties?.['sesame'], description: 'Alias of sesame.' };
   return { ...json, properties: { ...json.properties, ...configurationAliases, contour } };
 }
@@ -154,7 +177,7 @@ function normaliseDeployment(object: JsonObject): JsonObject {
   const moved: JsonObject = { ...given };
   for (const alias of CONFIGURATION_ALIASES) {
     if (given[alias] !== undefined && given[alias] !== null) moved['configuration'] ??= given[alias];
-    // The misspelling stays visible, so that it can be reported; so does what is not used.
+    // The misspelling stays visible, so that it can be reported, and so do unused fields.
     if (alias !== 'confguration' && moved['configuration'] === given[alias]) delete moved[alias];
   }
   if (given['contour'] !== undefined && given['contour'] !== null) moved['sesame'] ??= given['contour'];

@@ -1,5 +1,5 @@
-// What a migration starts from: a configuration file, the ConfigMap that holds one, the Deployment that names flags, or a resource
-// that was migrated already. One stream of YAML may hold several of them.
+// The inputs of a migration: a configuration file, the ConfigMap that holds one, the Deployment that names flags, Contour's resource, or a
+// resource that was migrated already. One stream of YAML may hold several of them.
 import { isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type YAMLMap } from 'yaml';
 import { decodeFile, type FileProblem } from '../configuration/file/index.ts';
 import { type ParsedServeFlags, parseServeFlags } from '../configuration/serve-flags.ts';
@@ -22,6 +22,8 @@ export interface Inputs {
   readonly configuration?: ConfigurationText;
   /** A SesameConfiguration, as it was written. */
   readonly resource?: { readonly name: string; readonly text: string; readonly object: unknown };
+  /** A ContourConfiguration. */
+  readonly contours?: { readonly name: string; readonly object: unknown };
   /** Flags of the Deployment's `serve`. */
   readonly flags?: ParsedServeFlags & { readonly from: string };
   /** The namespace that a manifest names. */
@@ -46,7 +48,7 @@ export function readInputs(
   return { ...found, problems };
 }
 
-/** A manifest shows what it is; a configuration file has no such key. */
+/** A manifest has one of these keys; a configuration file has none. */
 const MANIFEST = /^[{\s"']*(apiVersion|kind)["']?\s*:/m;
 
 type Found = { -readonly [Name in keyof Inputs]: Inputs[Name] };
@@ -110,6 +112,9 @@ function takeText(
         if (argv !== undefined) found.flags = { ...parseServeFlags(argv, env), from: name };
         break;
       }
+      case 'ContourConfiguration':
+        found.contours = { name, object: contents.toJS(document) };
+        break;
       case 'SesameConfiguration':
         found.resource = { name, text, object: contents.toJS(document) };
         break;

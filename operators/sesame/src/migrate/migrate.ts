@@ -1,5 +1,5 @@
-// From the file (and the Deployment's flags) to the resource, and back. Lossless: what is in force before and after is compared, and
-// nothing is printed when it differs.
+// From the file (and the Deployment's flags) to the resource, and back. Lossless: the configurations in force before and after are
+// compared, and nothing is printed when they differ.
 import { equal } from '@capstan/kube/values';
 import { Document, stringify } from 'yaml';
 import { type EffectiveConfiguration, effectiveConfiguration } from '../configuration/effective.ts';
@@ -16,7 +16,7 @@ export interface MigrateOptions {
   readonly to: 'resource' | 'file';
   /** The name of the resource. */
   readonly name: string;
-  /** Where Sesame runs; what a manifest names, or the default namespace. */
+  /** The namespace of Sesame; default the one in a manifest, or the default namespace. */
   readonly namespace?: string | undefined;
   /** Every value, defaults too. */
   readonly isFull?: boolean;
@@ -30,17 +30,18 @@ export interface Migration {
   readonly output: string | undefined;
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
-  /** What is to be done besides: flags that stay, flags that go. */
+  /** Further steps for the user: flags that stay, flags that go. */
   readonly notes: readonly string[];
 }
 
-/** Migrates what the files hold. Pure. */
+/** Migrates the content of the files. Pure. */
 export function migrate(files: readonly InputFile[], options: MigrateOptions): Migration {
   const inputs = readInputs(files, options.env);
   const broken = inputs.problems.map((problem) => fileProblemText(problem.file, problem));
   if (broken.length > 0) return { output: undefined, errors: broken, warnings: [], notes: [] };
   if (inputs.resource !== undefined)
     return options.to === 'resource' ? unchanged(inputs.resource) : toFile(inputs.resource, options, inputs);
+  if (inputs.contours !== undefined && options.to === 'resource') return fromContour(inputs.contours, options, inputs);
   if (options.to === 'file')
     return failed(['there is no SesameConfiguration in the input; give its manifest, or use --to resource']);
   return toResource(inputs, options);
@@ -121,6 +122,50 @@ function resourceNotes(name: string, stays: ReadonlyMap<string, string>, { flags
     else notes.push(`${written} stays a flag`);
   }
   return notes;
+}
+
+/** Defaults of a ContourConfiguration that are not those of a SesameConfiguration. */
+const CONTOURS_DEFAULTS = { envoy: { service: { namespace: 'projectcontour', name: 'envoy' } } };
+
+/** Contour's resource has the fields of ours. Defaults that differ are written out, and names of Contour itself are left out. */
+function fromContour(
+  { name, object }: NonNullable<Inputs['contours']>,
+  options: MigrateOptions,
+  inputs: Inputs,
+): Migration {
+  const namespace = options.namespace ?? inputs.namespace ?? DEFAULT_NAMESPACE;
+  const given = specOf(object) as { xdsServer?: { type?: string }; envoy?: { service?: object } };
+  const { type, ...server } = given.xdsServer ?? {};
+  const named = {
+    ...given,
+    ...(given.xdsServer && { xdsServer: { ...server, ...(type !== undefined && type !== 'contour' && { type }) } }),
+    envoy: { ...given.envoy, service: given.envoy?.service ?? CONTOURS_DEFAULTS.envoy.service },
+  };
+  const before = effectiveConfiguration({ given: named, namespace });
+  const warnings = before.warnings.map((problem) => `${name}: warning: ${problemText(problem)}`);
+  if (before.errors.length > 0)
+    return failed(
+      before.errors.map((problem) => `${name}: error: ${problemText(problem)}`),
+      warnings,
+    );
+  const spec = resourceSpecOf(before.value, namespace, options.isFull);
+  const different = differences(before.value, effectiveConfiguration({ given: spec, namespace }).value);
+  if (different.length > 0)
+    return failed(
+      different.map((path) => `spec.${path}: would not have the same value; set it by hand and report this as a bug`),
+      warnings,
+    );
+  const inNamespace = options.namespace ?? inputs.namespace;
+  const output = stringify(
+    {
+      apiVersion: `${GROUP}/${VERSION}`,
+      kind: 'SesameConfiguration',
+      metadata: { name: options.name, ...(inNamespace !== undefined && { namespace: inNamespace }) },
+      spec,
+    },
+    { lineWidth: 0 },
+  );
+  return { output, errors: [], warnings, notes: resourceNotes(options.name, new Map(), inputs) };
 }
 
 function toFile({ name, object }: NonNullable<Inputs['resource']>, options: MigrateOptions, inputs: Inputs): Migration {

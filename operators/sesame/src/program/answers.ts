@@ -1,4 +1,4 @@
-// What Sesame's own servers answer.
+// The answers of Sesame's own servers.
 import { Session } from 'node:inspector/promises';
 import { getHeapStatistics } from 'node:v8';
 import { type Clock, sleep } from '@capstan/kube';
@@ -16,7 +16,7 @@ export interface AnswersOptions {
   readonly signal: AbortSignal;
   /** The configuration in force, for the debug server. */
   configuration(): unknown;
-  /** What is served to Envoys; undefined while nothing is. */
+  /** The resources for Envoys; undefined while there are none. */
   dataPath(): DataPathView | undefined;
 }
 
@@ -41,16 +41,30 @@ export function createAnswers({
         return { status: 200, body, contentType };
       }
       case 'debug':
-        return served(path, dataPath()) ?? debug(path, query, clock, signal, configuration);
+        return (await served(path, query, dataPath())) ?? debug(path, query, clock, signal, configuration);
     }
   };
 }
 
-function served(path: string, view: DataPathView | undefined): Answer | undefined {
-  if (path !== '/debug/dag' && path !== '/debug/xds') return undefined;
-  if (view === undefined) return { status: 503, body: 'nothing is served yet\n' };
-  if (path === '/debug/dag') return { status: 200, body: dagOf(view.store), contentType: 'text/vnd.graphviz' };
-  return json({ ...view.server.statistics(), clients: view.server.reports() });
+async function served(
+  path: string,
+  query: URLSearchParams,
+  view: DataPathView | undefined,
+): Promise<Answer | undefined> {
+  if (path !== '/debug/dag' && path !== '/debug/routes' && path !== '/debug/xds') return undefined;
+  if (view === undefined) return NOT_YET;
+  if (path === '/debug/xds') return json({ ...view.server.statistics(), clients: view.server.reports() });
+  const host = query.get('host');
+  if (path === '/debug/routes' && host === null) return known(await view.hosts(), json);
+  if (path === '/debug/routes') return known(await view.routeMap(host?.toLowerCase()), json);
+  return known(await view.routeMap(), (map) => ({ status: 200, body: dagOf(map), contentType: 'text/vnd.graphviz' }));
+}
+
+const NOT_YET: Answer = { status: 503, body: 'nothing is served yet\n' };
+
+/** While caches are filled, the model is not known. */
+function known<Value>(value: Value | undefined, show: (value: Value) => Answer): Answer {
+  return value === undefined ? NOT_YET : show(value);
 }
 
 function ready(readiness: true | string): Answer {
@@ -65,6 +79,8 @@ const json = (value: unknown): Answer => ({
 
 const INDEX = `/debug/config
 /debug/dag
+/debug/routes
+/debug/routes?host=HOST
 /debug/xds
 /debug/pprof/cmdline
 /debug/pprof/profile?seconds=30

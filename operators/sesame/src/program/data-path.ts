@@ -24,8 +24,11 @@ import {
 } from '@capstan/reconcile';
 import type { EffectiveConfiguration, Problem } from '../configuration/index.ts';
 import { warningAt } from '../configuration/problem.ts';
+import { askHostSummaries, askRouteMap, routeMapSinks } from '../explain/route-map-sink.ts';
 import { instanceGateways } from '../gateway/graph/instance-gateways.ts';
 import type { GatewayKinds } from '../gateway/index.ts';
+import type { ContourLease } from '../kinds/contour.ts';
+import type { HostSummary, RouteMap } from '../model/route-map.ts';
 import { type IngressComponents, ingressComponents } from '../routes/ingress-components.ts';
 import { SETTINGS } from '../routes/pieces.ts';
 import { proxyStates } from '../routes/proxy-state.ts';
@@ -48,15 +51,17 @@ export interface DataPathOptions {
   /** Who writes statuses; contended for elsewhere. */
   readonly leadership: Leadership;
   readonly namespace: string;
-  /** The SesameConfiguration; what Envoys refuse is kept under its name. Default: it is not kept. */
+  /** The SesameConfiguration; the refusals of Envoys are kept under its name. Default: they are not kept. */
   readonly configuration?: string;
   readonly watchNamespaces: readonly string[] | undefined;
+  /** Contour's objects are served too; see ingressComponents. */
+  readonly contour?: ContourLease | undefined;
   /** The address that a wildcard or loopback address of the configuration means on this machine. */
   readonly bindAddress?: string | undefined;
   /** Takes the place of the configured xDS address, for tests. */
   readonly listen?: { readonly address: string; readonly port: number };
   readonly metrics?: SesameMetrics | undefined;
-  /** Follows what is served, for the debug server. */
+  /** Receives the view of the served resources, for the debug server. */
   show?(view: DataPathView | undefined): void;
   /** Writes an Event about an object. */
   notify?(owner: KubeObject, event: EventInput): void;
@@ -66,10 +71,13 @@ export interface DataPathOptions {
   onListening?(port: number): void;
 }
 
-/** What is served now, and to which Envoys. */
+/** The resources that are served now, and the connected Envoys. */
 export interface DataPathView {
   readonly store: ResourceStore;
   readonly server: XdsServer;
+  /** Returns the map of one host, as it is configured, or of all; undefined while it is not known. */
+  routeMap(host?: string): Promise<RouteMap | undefined>;
+  hosts(): Promise<readonly HostSummary[] | undefined>;
 }
 
 export function createDataPath(options: DataPathOptions): DataPath {
@@ -81,7 +89,18 @@ export function createDataPath(options: DataPathOptions): DataPath {
           ? undefined
           : createRefusalMemory({ client, clock, logger, namespace, configuration: options.configuration });
       const parts = dataPathComponents(
-        { ...options, ...(memory && { refused: memory.load }) },
+        {
+          ...options,
+          ...(memory && { refused: memory.load }),
+          show: (view) =>
+            options.show?.(
+              view && {
+                ...view,
+                routeMap: (host) => askRouteMap(runtime, host),
+                hosts: () => askHostSummaries(runtime),
+              },
+            ),
+        },
         configuration,
         onReport,
       );
@@ -98,7 +117,7 @@ export function createDataPath(options: DataPathOptions): DataPath {
         random,
         logger,
         leadership: () => leadership,
-        // What is served and why is asked of the debug server, which computes it.
+        // The debug server computes explanations on request.
         deliveryHistory: false,
         serveFirst: true,
         ...(options.metrics && { observe: options.metrics.observer }),
@@ -152,8 +171,12 @@ export function dataPathComponents(
     watchNamespaces,
     refused,
     notify,
-  }: Pick<DataPathOptions, 'listen' | 'onListening' | 'bindAddress' | 'metrics' | 'show' | 'gatewayKinds'> &
-    Partial<Pick<DataPathOptions, 'watchNamespaces' | 'notify'>> & { refused?(): Promise<Refused> },
+    contour,
+  }: Pick<DataPathOptions, 'listen' | 'onListening' | 'bindAddress' | 'metrics' | 'gatewayKinds'> &
+    Partial<Pick<DataPathOptions, 'watchNamespaces' | 'notify' | 'contour'>> & {
+      refused?(): Promise<Refused>;
+      show?(view: Pick<DataPathView, 'server' | 'store'>): void;
+    },
   first: EffectiveConfiguration,
   onReport: (report: DataPathReport) => void,
 ) {
@@ -173,7 +196,7 @@ export function dataPathComponents(
   const inForce = (read: Reader): EffectiveConfiguration => read.source(configurations).get('') ?? current;
   const settings = derivation<RoutingSettings>({
     name: 'routing-settings',
-    compute: ({ read }) => routingSettingsOf(inForce(read)),
+    compute: ({ read }) => routingSettingsOf(inForce(read), contour !== undefined),
   });
   // A change of it restarts the controllers.
   const gateways = instanceGateways({
@@ -182,9 +205,10 @@ export function dataPathComponents(
     addresses: (read) => addressesOf(read, inForce(read), watchNamespaces)?.ingress ?? [],
     ...(gatewayKinds && { kinds: gatewayKinds }),
   });
-  const { kinds, reconcilers, sinks, xds } = ingressComponents({
+  const { kinds, reconcilers, sinks, xds, graph } = ingressComponents({
     settings,
     ...(gateways && { gateways }),
+    contour,
     bindAddress,
     ...(refused && { refused }),
     loadBalancer: (read) => addressesOf(read, inForce(read), watchNamespaces),
@@ -197,6 +221,7 @@ export function dataPathComponents(
     },
     ...(metrics && { onUpdated: metrics.updated }),
   });
+  const explained = gateways?.graph && gateways.kinds && { graph: gateways.graph, kinds: gateways.kinds };
   const alerts = notify && refusalAlerts(xds, notify);
   const reports = sink<DataPathReport>({
     name: 'data-path-report',
@@ -218,7 +243,7 @@ export function dataPathComponents(
       name: 'sesame-routes',
       kinds,
       reconcilers,
-      sinks: [...sinks, reports, ...(alerts ? [alerts] : [])],
+      sinks: [...sinks, ...routeMapSinks(graph, explained), reports, ...(alerts ? [alerts] : [])],
     }),
     isListening: () => isListening,
     put(next: EffectiveConfiguration) {
@@ -230,7 +255,7 @@ export function dataPathComponents(
 
 const loadBalancerOf = ({ status }: Service) => status?.loadBalancer?.ingress ?? [];
 
-/** Where clients reach Envoy: as configured, else what its Service says. */
+/** The addresses of Envoy for clients: as configured, else those of its Service. */
 export function addressesOf(
   read: Reader,
   { ingress, envoy }: EffectiveConfiguration,

@@ -7,6 +7,7 @@ import { INSTANCE_LABEL, instanceOf } from '../configuration/instance-record.ts'
 import { names, OWNER_LABEL } from '../deployment/instance.ts';
 import { servedGatewayKinds } from '../gateway/api/served-kinds.ts';
 import { MAX_DEPLOYMENT_NAME } from '../gateway/provisioning/provision-gateway.ts';
+import { type ContourLease, contourLease } from '../kinds/contour.ts';
 import { DEFAULT_NAMESPACE, GROUP } from '../kinds/group.ts';
 import { SesameConfiguration, SesameDeployment } from '../kinds/index.ts';
 import { plannedInstance } from './planned-instance.ts';
@@ -29,7 +30,15 @@ export async function findInstances(context: InstancesContext): Promise<Instance
       const { watchNamespaces } = start;
       if (watchNamespaces && !context.given.some((given) => isWatched(given, watchNamespaces))) return [];
       const choice = { namespace, name, flags: start.flags, watchNamespaces, invalidPolicy: start.invalidPolicy };
-      return [plannedInstance({ name: operatorName(namespace, name, taken), choice, isManaged, gatewayKinds })];
+      return [
+        plannedInstance({
+          name: operatorName(namespace, name, taken),
+          choice,
+          isManaged,
+          gatewayKinds,
+          contour: start.contour,
+        }),
+      ];
     }),
   );
   return { operators: operators.flat(), notes };
@@ -37,7 +46,7 @@ export async function findInstances(context: InstancesContext): Promise<Instance
 
 interface Candidate {
   readonly namespace: string;
-  /** Of its SesameConfiguration. */
+  /** The name of its SesameConfiguration. */
   readonly name: string;
   readonly isManaged: boolean;
 }
@@ -107,10 +116,11 @@ interface Start {
   readonly flags: ReadonlyMap<string, FlagValue>;
   readonly watchNamespaces: readonly string[] | undefined;
   readonly invalidPolicy: 'stop' | 'keep-last-good';
+  readonly contour?: ContourLease | undefined;
   readonly notes: readonly string[];
 }
 
-/** What it was started with, as the Deployment that runs it has it. */
+/** Returns the flags of its start, from the Deployment that runs it. */
 async function startOf(id: { namespace: string; name: string }, { client, signal }: InstancesContext): Promise<Start> {
   const deployments = await listedIn(client, id.namespace, signal);
   for (const { spec } of deployments)
@@ -126,6 +136,7 @@ async function startOf(id: { namespace: string; name: string }, { client, signal
         flags: fields,
         watchNamespaces: watched.length > 0 ? watched : undefined,
         invalidPolicy: start.get('invalid-config-policy') === 'keep-last-good' ? 'keep-last-good' : 'stop',
+        contour: start.get('contour-compat') === 'true' ? contourLease(start.get('contour-lease')) : undefined,
         notes: [
           ...(start.has('config-path') ? ['reads its configuration from a file, which is not part of the plan'] : []),
           ...(disabled.length > 0 ? [`does not serve ${disabled.join(', ')}; the plan shows it as if it did`] : []),

@@ -1,11 +1,13 @@
 // The controllers of one `sesame serve`, as `capstan plan` evaluates them: the same graph over the same objects, with the configuration
-// read from the cluster, so that a change of it shows what follows from it. Nothing is opened and nothing is written.
+// read from the cluster, so that a change of it shows its effects. Nothing is opened and nothing is written.
 import { Lease } from '@capstan/kube';
 import { derivation, type Operator, operator, type Reader, reading } from '@capstan/reconcile';
 import { instanceGateways } from '../gateway/graph/instance-gateways.ts';
 import type { GatewayKinds } from '../gateway/index.ts';
+import type { ContourLease } from '../kinds/contour.ts';
 import { SesameConfiguration } from '../kinds/index.ts';
 import { createSesameConfigurationReconciler } from '../reconcilers/sesame-configuration.ts';
+import { ingressReports } from '../reports/ingress-report.ts';
 import { ingressComponents } from '../routes/ingress-components.ts';
 import { nowhere } from '../routes/nowhere.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
@@ -20,16 +22,17 @@ export interface PlannedInstance {
   /** Its operator runs it while there is its SesameConfiguration. Otherwise it runs with defaults where there is none. */
   readonly isManaged: boolean;
   readonly gatewayKinds: GatewayKinds;
+  readonly contour?: ContourLease | undefined;
 }
 
-export function plannedInstance({ name, choice, isManaged, gatewayKinds }: PlannedInstance): Operator {
+export function plannedInstance({ name, choice, isManaged, gatewayKinds, contour }: PlannedInstance): Operator {
   const inForce = inForceOf(choice);
   const ref = { namespace: choice.namespace, name: choice.name };
   const configuration = (read: Reader) => read.derived(inForce, '').configuration;
   const settings = derivation<RoutingSettings>({
     name: 'routing-settings',
     compute({ read }) {
-      const found = routingSettingsOf(configuration(read));
+      const found = routingSettingsOf(configuration(read), contour !== undefined);
       return isManaged && !read.get(SesameConfiguration, ref, isThere) ? nowhere(found) : found;
     },
   });
@@ -42,13 +45,14 @@ export function plannedInstance({ name, choice, isManaged, gatewayKinds }: Plann
   });
   const reads = [
     reading(SesameConfiguration, 'everywhere', { optional: true }),
-    // Of every namespace: instances are not all in one.
+    // Read every namespace: instances are not all in one.
     reading(Lease, 'everywhere', { optional: true }),
     ...(gateways?.reads ?? []),
   ];
-  const { reconcilers, sinks } = ingressComponents({
+  const { reconcilers, sinks, graph } = ingressComponents({
     settings,
     ...(gateways && { gateways: { ...gateways, reads } }),
+    contour,
     loadBalancer: addresses,
   });
   return operator({
@@ -56,6 +60,11 @@ export function plannedInstance({ name, choice, isManaged, gatewayKinds }: Plann
     kinds: [],
     reconcilers: [...reconcilers, createSesameConfigurationReconciler({ ...ref, inForce, leavesOthers: true })],
     sinks,
+    reports: ingressReports({
+      instance: `${ref.namespace}/${ref.name}`,
+      graph,
+      gateways: gateways && { graph: gateways.graph, kinds: gateways.kinds },
+    }),
   });
 }
 

@@ -1,7 +1,17 @@
 // `sesame serve`, composed: the configuration in force as one derivation, and everything that follows it as sinks. The controllers run
 // in a runtime of their own (data-path.ts), which is started and stopped by one of these sinks.
 import { performance } from 'node:perf_hooks';
-import type { Client, Clock, KubeObject, Logger, Random, RequestObservation } from '@capstan/kube';
+import {
+  type Client,
+  type Clock,
+  isForbidden,
+  type KubeObject,
+  type Logger,
+  type OwnerReference,
+  type Random,
+  type RequestObservation,
+  reasonOf,
+} from '@capstan/kube';
 import {
   compactHeap,
   createEventRecorder,
@@ -19,7 +29,8 @@ import {
 import type { InstanceRecord } from '../configuration/instance-record.ts';
 import type { Feature } from '../configuration/serve-flags.ts';
 import { servedGatewayKinds } from '../gateway/api/served-kinds.ts';
-import { SesameConfiguration } from '../kinds/index.ts';
+import type { ContourLease } from '../kinds/contour.ts';
+import { SesameConfiguration, SesameDeployment } from '../kinds/index.ts';
 import { goneInstances } from '../reconcilers/gone-instances.ts';
 import { createSesameConfigurationReconciler } from '../reconcilers/sesame-configuration.ts';
 import { createAnswers } from './answers.ts';
@@ -29,6 +40,7 @@ import { withoutFeatures } from './features.ts';
 import { heartbeatSink, recordDerivation } from './heartbeat.ts';
 import { type ConfigurationChoice, type InForce, inForceOf, type Reads } from './in-force.ts';
 import { type ExitOptions, exitSink, processSink, readinessSink } from './process.ts';
+import { releaseConfiguration } from './release-configuration.ts';
 import { createSesameMetrics } from './sesame-metrics.ts';
 import { socketsSink } from './sockets.ts';
 import { createSwitchingLeadership } from './switching-leadership.ts';
@@ -40,7 +52,7 @@ export interface ServeComponents extends Pick<ExitOptions, 'errorMode' | 'change
   /** Known when sinks are opened. */
   client(): Client;
   readonly dataPath: DataPath;
-  /** What it serves, for the debug server; undefined while nothing is. */
+  /** The served resources, for the debug server; undefined while there are none. */
   view(): DataPathView | undefined;
   readonly clock: Clock;
   readonly registry: Pick<Registry, 'expose'>;
@@ -149,14 +161,37 @@ export interface RunServeOptions extends Pick<ExitOptions, 'errorMode' | 'change
   readonly signal: AbortSignal;
   readonly bindAddress?: string | undefined;
   readonly disabledFeatures?: readonly Feature[];
+  /** Serve Contour's objects too, and leave their statuses to the holder of this Lease. */
+  readonly contour?: ContourLease | undefined;
   setLogLevel(level: string): void;
   setKubernetesLogLevel?(level: number): void;
   /** Calls back for every request of the client, for metrics. */
   onRequest?(listener: (observation: RequestObservation) => void): void;
+  /** Errors that nothing caught, for metrics. */
+  uncaught?(): number;
   /** Default: routes, listeners and xDS. */
   readonly dataPath?: DataPath;
   /** Run V8 so that it needs little memory beside the caches; it holds for the whole process. Default false. */
   readonly compactHeap?: boolean;
+}
+
+/**
+ * The SesameDeployment that this Sesame belongs to: it outlives all pods of the instance, so that no pod needs its Leases when they are
+ * deleted with it. A stand-alone Sesame has none, and neither has one that may not read its configuration.
+ */
+async function deploymentOf(
+  client: Client,
+  { namespace, name }: RunServeOptions['choice'],
+  signal: AbortSignal,
+): Promise<OwnerReference | undefined> {
+  try {
+    const configuration = await client.find(SesameConfiguration, { namespace, name }, { signal });
+    const found = configuration?.metadata.ownerReferences?.find(({ kind }) => kind === SesameDeployment.kind);
+    return found && { apiVersion: found.apiVersion, kind: found.kind, name: found.name, uid: found.uid };
+  } catch (error) {
+    if (isForbidden(error)) return undefined;
+    throw error;
+  }
 }
 
 /** Runs until the signal is aborted, or the configuration asks for an end; resolves to the exit code. */
@@ -172,6 +207,7 @@ export async function runServe(options: RunServeOptions): Promise<number> {
     logger,
     identity,
     fallback: { namespace: choice.namespace, name: `leader-elect-${choice.name}-fallback` },
+    owner: (within) => deploymentOf(client, choice, within),
   });
   const events = createEventRecorder({
     client,
@@ -201,12 +237,14 @@ export async function runServe(options: RunServeOptions): Promise<number> {
       namespace: choice.namespace,
       configuration: choice.name,
       watchNamespaces: choice.watchNamespaces,
+      contour: options.contour,
       bindAddress: options.bindAddress,
       notify,
       metrics: createSesameMetrics(registry, {
         version: VERSION,
         isLeading: () => leadership.holds,
         now: () => clock.now() / 1000,
+        uncaught: () => options.uncaught?.() ?? 0,
       }),
       show(next) {
         view = next;
@@ -244,8 +282,23 @@ export async function runServe(options: RunServeOptions): Promise<number> {
     ? compactHeap({ clock, startGrowthPercent: START_GROWTH, isAtRest: atRest(readiness), signal: ending.signal })
     : Promise.resolve();
   await Promise.all([runtime.run(ending.signal), events.run(ending.signal), heap]);
+  if (choice.file === undefined) await release(options);
   return code;
 }
+
+/** The last replica that ends in order leaves no finalizer behind; its own Lease is gone by now. */
+async function release({ client, clock, logger, choice }: RunServeOptions): Promise<void> {
+  const { namespace, name } = choice;
+  try {
+    await releaseConfiguration({ client, clock, namespace, name, signal: AbortSignal.timeout(RELEASE_MS) });
+  } catch (error) {
+    const remedy = `if Sesame does not come back, run "sesame config release ${name} --namespace ${namespace}"`;
+    logger.warn('the finalizer of the SesameConfiguration may be left', { reason: reasonOf(error), remedy });
+  }
+}
+
+/** A pod has 30 seconds for its end, and an API server may be gone. */
+const RELEASE_MS = 5000;
 
 /** In percent. Envoys wait for the first snapshot: it is not held up by a collection for every few megabytes. */
 const START_GROWTH = 50;

@@ -73,7 +73,8 @@ async function servingOf(
   const watched = flags?.('watch-namespaces')
     ?.split(',')
     .map((name) => name.trim());
-  return { isServed: (source) => isServed(source, className), namespaces: watched?.filter((name) => name !== '') };
+  const classes = { className, contour: flags?.('contour-compat') !== undefined };
+  return { isServed: (source) => isServed(source, classes), namespaces: watched?.filter((name) => name !== '') };
 }
 
 /** The flags of the Sesame that a Deployment runs, by name; undefined for another program. */
@@ -85,7 +86,7 @@ function serveFlags({ spec }: Deployment): ((name: string) => string | undefined
     return (name) => {
       const index = line.findIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`));
       const word = line[index];
-      return word === `--${name}` ? line[index + 1] : word?.slice(name.length + 3);
+      return word === `--${name}` ? (line[index + 1] ?? '') : word?.slice(name.length + 3);
     };
   }
   return undefined;

@@ -7,15 +7,15 @@ import type { ProxyState } from '../routes/proxy-state.ts';
 import { REFUSAL_REASONS, type XdsServer } from '../xds/index.ts';
 
 export interface SesameMetrics {
-  /** Of the runtime that computes routes. */
+  /** The observer of the runtime that computes routes. */
   readonly observer: RuntimeObserver;
   /** Where the states of HTTPProxies are found at each scrape. */
   proxies(find: () => readonly ProxyState[]): void;
-  /** What is served was brought up to date within this time. */
+  /** The served resources were brought up to date within this time. */
   updated(ms: number): void;
   /** The server that is asked at each scrape; undefined while there is none. */
   server(server: XdsServer | undefined): void;
-  /** The controllers stop: what they counted last is not shown any more. */
+  /** The controllers stop: their last counts are not shown any more. */
   clear(): void;
 }
 
@@ -25,6 +25,8 @@ export interface SesameMetricsOptions {
   isLeading(): boolean;
   /** Seconds since the epoch. */
   now(): number;
+  /** Errors that nothing caught; default: they are not counted. */
+  uncaught?(): number;
 }
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -48,6 +50,11 @@ export function createSesameMetrics(registry: Registry, options: SesameMetricsOp
     help: 'The build of Sesame; its value is 1.',
     labels: ['branch', 'revision', 'version'],
     collect: () => [[{ branch: '', revision: '', version }, 1]],
+  });
+  registry.counter({
+    name: 'sesame_uncaught_errors_total',
+    help: 'Errors that were not handled where they occurred. Each is a bug, and the log has its stack.',
+    collect: () => [[{}, options.uncaught?.() ?? 0]],
   });
   const gauge = (suffix: string, help: string, isCounted: (state: ProxyState) => boolean) =>
     registry.gauge({
@@ -189,7 +196,7 @@ export function createSesameMetrics(registry: Registry, options: SesameMetricsOp
   };
 }
 
-/** What Envoys were sent, and what they refuse. */
+/** The resources that Envoys were sent, and their refusals. */
 function xdsMetrics(registry: Registry, server: () => XdsServer | undefined): void {
   registry.gauge({
     name: 'sesame_xds_clients',

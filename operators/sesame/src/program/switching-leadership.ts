@@ -1,7 +1,7 @@
 // Leader election whose Lease comes from the configuration: an edit gives the old Lease back and contends for the new one. A Lease that
 // the server refuses (no permission, no such namespace) is reported, and one in Sesame's own namespace takes its place, so that the
 // status of the configuration is written all the same.
-import type { Client, Clock, Logger, Random } from '@capstan/kube';
+import type { Client, Clock, Logger, OwnerReference, Random } from '@capstan/kube';
 import { isForbidden, isNotFound, parseDuration, reasonOf } from '@capstan/kube';
 import { alwaysLeader, createLeaderElection, type Leadership } from '@capstan/reconcile';
 import type { EffectiveConfiguration } from '../configuration/index.ts';
@@ -24,6 +24,8 @@ export interface SwitchingOptions {
   readonly identity: string;
   /** The Lease in Sesame's own namespace that takes the place of one that cannot be used. */
   readonly fallback: { readonly namespace: string; readonly name: string };
+  /** The object in Sesame's own namespace with which Leases there are deleted; default: none. */
+  readonly owner?: (signal: AbortSignal) => Promise<OwnerReference | undefined>;
 }
 
 export function createSwitchingLeadership(options: SwitchingOptions): SwitchingLeadership {
@@ -87,7 +89,7 @@ function electionOf(
 ): Leadership {
   // Each its own, so that a change of settings is a change.
   if (settings.disableLeaderElection) return { ...alwaysLeader };
-  const { client, clock, random, logger, identity, fallback } = options;
+  const { client, clock, random, logger, identity, fallback, owner } = options;
   const times = {
     leaseMs: parseDuration(settings.leaseDuration),
     renewMs: parseDuration(settings.renewDeadline),
@@ -95,18 +97,20 @@ function electionOf(
   };
   const { name, namespace } = settings.configmap;
   const common = { client, clock, random, logger, identity, times };
-  const second = createLeaderElection({ ...common, lease: fallback });
+  const owned = (leaseNamespace: string) => (owner && leaseNamespace === fallback.namespace ? { owner } : {});
+  const second = createLeaderElection({ ...common, ...owned(fallback.namespace), lease: fallback });
   let isRefused = false;
   let refuse: (isRefused: boolean) => void = () => undefined;
   const first = createLeaderElection({
     ...common,
+    ...owned(namespace),
     lease: { name, namespace },
     observe: {
       changed: () => undefined,
       slowPath: () => undefined,
       tried(error) {
         const isLockError = isForbidden(error) || isNotFound(error);
-        // Another error, or none, says nothing about permissions while it lasts.
+        // Another error, or none, is no evidence about permissions while it lasts.
         if (isLockError === isRefused || (error !== undefined && !isLockError)) return;
         isRefused = isLockError;
         onProblem(isLockError ? lockProblem(namespace, name, error) : undefined);

@@ -1,17 +1,32 @@
-// The status of a TLSCertificateDelegation: whether what it delegates is there and is a certificate.
+// The status of a TLSCertificateDelegation: whether the delegated Secret exists and is a certificate.
 import { plan, type Reconciler, reconciler } from '@capstan/reconcile';
+import { isContours } from '../kinds/contour.ts';
 import { TLSCertificateDelegation } from '../kinds/tls-certificate-delegation.ts';
 import type { RouteProblem } from '../routing/problems.ts';
 import { ROUTE_READS, readLookup } from '../routing/tracked-lookup.ts';
+import { type ContourStatuses, isLeftToContour } from './contour-statuses.ts';
 import { validCondition } from './valid-condition.ts';
 
-export function delegationStatus(): Reconciler {
+export interface DelegationStatusOptions {
+  readonly contour?: ContourStatuses | undefined;
+  readonly kind?: typeof TLSCertificateDelegation;
+}
+
+export function delegationStatus({
+  contour,
+  kind = TLSCertificateDelegation,
+}: DelegationStatusOptions = {}): Reconciler {
   return reconciler({
     name: 'delegation-status',
-    resource: TLSCertificateDelegation,
-    reads: ROUTE_READS.filter((read) => !('kind' in read) || read.kind !== TLSCertificateDelegation),
+    resource: kind,
+    reads: [
+      ...ROUTE_READS.filter((read) => !('kind' in read) || read.kind !== TLSCertificateDelegation),
+      ...(contour?.reads ?? []),
+    ],
     concurrency: 16,
-    reconcile({ object: { metadata, spec }, read }) {
+    reconcile({ object, read }) {
+      if (isContours(object) && isLeftToContour(read, contour)) return plan({});
+      const { metadata, spec } = object;
       const lookup = readLookup(read);
       const namespace = metadata.namespace ?? '';
       const errors = spec.delegations.flatMap(({ secretName, targetNamespaces }, index): RouteProblem[] => {

@@ -1,4 +1,4 @@
-// The status of an HTTPProxy: what is wrong with it in any root that it is part of.
+// The status of an HTTPProxy: its problems in every root that it is part of.
 import {
   type ConditionInput,
   type Derived,
@@ -8,11 +8,13 @@ import {
   type Reconciler,
   reconciler,
 } from '@capstan/reconcile';
+import { isContours } from '../kinds/contour.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
 import type { RouteGraph, ServedRoot } from '../routes/pieces.ts';
 import { isServed } from '../routing/classes.ts';
 import type { Findings, RouteProblem } from '../routing/problems.ts';
 import { proxyView, ROUTE_READS } from '../routing/tracked-lookup.ts';
+import { type ContourStatuses, isLeftToContour } from './contour-statuses.ts';
 
 /** Where a proxy is included: by HTTP routes or by a TCP proxy. */
 export const includers = index(HTTPProxy, 'includes', ({ metadata, spec }) => {
@@ -22,7 +24,7 @@ export const includers = index(HTTPProxy, 'includes', ({ metadata, spec }) => {
   return [...new Set(names.map(({ name, namespace }) => `${namespace ? namespace : own}/${name}`))];
 });
 
-/** What Envoys have refused, by its origin: `HTTPProxy default/shop`. */
+/** The refusals of Envoys, by origin: `HTTPProxy default/shop`. */
 export type Refusals = Readonly<Record<string, readonly string[]>>;
 
 export interface StatusOptions {
@@ -31,42 +33,52 @@ export interface StatusOptions {
   readonly refusals?: Derived<Refusals>;
   /** Addresses that clients reach Envoy at, as `status.loadBalancer` has them; none by default. */
   loadBalancer?(read: Reader): { readonly ingress?: readonly object[] } | undefined;
+  /** Whose statuses are left to Contour; none by default. */
+  readonly contour?: ContourStatuses | undefined;
+  /** HTTPProxies, with those of Contour if they are read. */
+  readonly kind?: typeof HTTPProxy;
 }
 
 export const HTTP_PROXY_STATUS = 'http-proxy-status';
 
-export function httpProxyStatus({ graph, refusals, loadBalancer }: StatusOptions): Reconciler {
+export function httpProxyStatus({
+  graph,
+  refusals,
+  loadBalancer,
+  contour,
+  kind = HTTPProxy,
+}: StatusOptions): Reconciler {
   return reconciler({
     name: HTTP_PROXY_STATUS,
-    resource: HTTPProxy,
-    reads: ROUTE_READS.filter((read) => read !== HTTPProxy),
+    resource: kind,
+    reads: [...ROUTE_READS.filter((read) => read !== HTTPProxy), ...(contour?.reads ?? [])],
     writesStatus: true,
     concurrency: 32,
     reconcile({ object: proxy, read }) {
       const settings = read.derived(graph.settings, '');
-      if (
-        !isServed(
-          { metadata: { annotations: proxy.metadata.annotations }, spec: proxy.spec },
-          settings.ingress.className,
-        )
-      )
+      if (!isServed({ metadata: { annotations: proxy.metadata.annotations }, spec: proxy.spec }, settings.ingress))
         return plan({});
+      if (isContours(proxy) && isLeftToContour(read, contour)) return plan({});
       const key = `${proxy.metadata.namespace ?? ''}/${proxy.metadata.name ?? ''}`;
-      const found = findingsOf(read, graph, key, proxy.spec.virtualhost !== undefined);
+      const roots = rootsOf(read, key, proxy.spec.virtualhost !== undefined);
+      const found = findingsOf(read, graph, key, roots);
       const refused = refusals ? (read.derived(refusals, '')[`HTTPProxy ${key}`] ?? []) : [];
       const warnings = refused.map(
         (message): RouteProblem => ({ type: 'RouteError', reason: 'RefusedByEnvoy', message }),
       );
-      const { status, conditions } = statusOf(warnings.length > 0 ? [...found, { errors: [], warnings }] : found);
+      const { status, conditions } = statusOf(
+        warnings.length > 0 ? [...found, { errors: [], warnings }] : found,
+        roots,
+      );
       const addresses = loadBalancer?.(read);
       return plan({ conditions, status: { ...status, ...(addresses && { loadBalancer: addresses }) } });
     },
   });
 }
 
-/** What is known about a proxy from every root that it is part of. */
-function findingsOf(read: Reader, graph: RouteGraph, key: string, isRoot: boolean): Findings[] {
-  return rootsOf(read, key, isRoot).flatMap(
+/** Returns the findings about a proxy from every root that it is part of. */
+function findingsOf(read: Reader, graph: RouteGraph, key: string, roots: readonly string[]): Findings[] {
+  return roots.flatMap(
     (root) => read.derived(graph.roots, root, listedFindings).find(([name]) => name === key)?.[1] ?? [],
   );
 }
@@ -110,19 +122,27 @@ interface ProxyStatus {
   readonly conditions: readonly ConditionInput[];
 }
 
-/** Of nearly all of them. */
+/** The status of nearly all of them. */
 const VALID = statusWith([], []);
 
-function statusOf(found: readonly Findings[]): ProxyStatus {
-  if (found.length === 0) return statusWith([ORPHANED], []);
+/** Neither a root that is not valid as a whole nor an include that is not valid leads here. */
+function orphaned(roots: readonly string[]): RouteProblem {
+  if (roots.length === 0) return ORPHANED;
+  const names = `HTTPProxy ${roots.toSorted().join(', ')}`;
+  const message = `metadata.name: the include of ${names} leads nowhere, because it or that HTTPProxy is not valid; correct the errors of ${names}`;
+  return { ...ORPHANED, message };
+}
+
+function statusOf(found: readonly Findings[], roots: readonly string[]): ProxyStatus {
+  if (found.length === 0) return statusWith([orphaned(roots)], []);
   const errors = unique(found.flatMap((each) => each.errors));
   const warnings = unique(found.flatMap((each) => each.warnings));
   return errors.length + warnings.length === 0 ? VALID : statusWith(errors, warnings);
 }
 
 function statusWith(errors: readonly RouteProblem[], warnings: readonly RouteProblem[]): ProxyStatus {
-  const isOrphaned = errors.includes(ORPHANED);
-  const currentStatus = isOrphaned ? 'orphaned' : errors.length > 0 ? 'invalid' : 'valid';
+  const orphan = errors.find(({ type }) => type === ORPHANED.type);
+  const currentStatus = orphan ? 'orphaned' : errors.length > 0 ? 'invalid' : 'valid';
   const message =
     errors.length === 0
       ? warnings.length === 0
@@ -134,7 +154,7 @@ function statusWith(errors: readonly RouteProblem[], warnings: readonly RoutePro
     ...(warnings.length > 0 && { warnings: warnings.map(subCondition) }),
   };
   return {
-    status: { currentStatus, description: isOrphaned ? ORPHANED.message : message },
+    status: { currentStatus, description: orphan ? orphan.message : message },
     conditions: [
       {
         type: 'Valid',

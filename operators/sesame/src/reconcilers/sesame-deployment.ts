@@ -44,11 +44,13 @@ import { instanceConfiguration } from '../deployment/configuration.ts';
 import { envoyDaemonSet, envoyDeployment, envoyDisruptionBudget } from '../deployment/envoy-workload.ts';
 import { CONFIGURATION_FINALIZER } from '../deployment/finalizer.ts';
 import {
+  envoyYields,
   type Instance,
   type InstanceId,
   isEnvoyDeployment,
   metadataOf,
   names,
+  sesameYields,
   watchedNamespaces,
 } from '../deployment/instance.ts';
 import {
@@ -95,7 +97,7 @@ export function createSesameDeploymentReconciler(settings: Settings): Reconciler
     ],
     writes: [
       ServiceAccount,
-      // Sesame is granted what the operator itself does not need.
+      // Sesame gets rights that the operator itself does not need.
       writing(ClusterRole, 'apply', { grants: { cluster: GRANTED_AT_CLUSTER } }),
       ClusterRoleBinding,
       writing(Role, 'apply', { grants: { namespaced: GRANTED_IN_NAMESPACES } }),
@@ -132,7 +134,7 @@ function parametersOf(object: SesameDeployment, read: Reader, { gatewayControlle
 
 function reconcile(object: SesameDeployment, read: Reader, settings: Settings, minter: PkiMinter): Plan {
   const className = parametersOf(object, read, settings);
-  // What runs already is left alone: a class must not take an ingress down.
+  // A running instance is left alone: a class must not take an ingress down.
   if (className !== undefined)
     return plan({
       prune: false,
@@ -164,13 +166,13 @@ function reconcile(object: SesameDeployment, read: Reader, settings: Settings, m
       prune: false,
       children: [configuration],
       conditions: instanceConditions({ ...state, waitingFor: undefined }),
-      progress: instanceCounts(state),
+      progress: instanceCounts(id, state),
     });
   const { groups, waitingFor } = groupsOf(instance, read, configuration, minter);
   return plan({
     groups,
     conditions: instanceConditions({ ...state, waitingFor }),
-    progress: instanceCounts(state),
+    progress: instanceCounts(id, state),
   });
 }
 
@@ -184,7 +186,7 @@ export interface Meaning {
 
 const specOf = ({ spec }: SesameDeployment) => spec ?? {};
 
-/** What a spec means: looked at once for each spec, however often pods and objects wake its reconcile. */
+/** The meaning of a spec: computed once for each spec, however often pods and objects wake its reconcile. */
 const meaning = derivation<Meaning>({
   name: 'deployment-meaning',
   compute({ key, read }) {
@@ -194,7 +196,7 @@ const meaning = derivation<Meaning>({
   },
 });
 
-/** What the spec of a deployment of this name means, and all that is wrong with it. */
+/** Returns the meaning of the spec of a deployment of this name, and all its problems. */
 export function deploymentMeaning(
   spec: NonNullable<SesameDeployment['spec']>,
   id: { readonly name: string; readonly namespace: string },
@@ -291,13 +293,18 @@ function groupsOf(
       },
       {
         name: 'sesame',
-        children: [apply(Deployment, sesameDeployment(instance)), apply(Service, sesameService(instance))],
+        children: [
+          apply(Deployment, sesameDeployment(instance), { yields: sesameYields(instance) }),
+          apply(Service, sesameService(instance)),
+        ],
       },
       {
         name: 'envoy',
         children: [
           isEnvoyDeployment(instance)
-            ? apply(Deployment, envoyDeployment(instance, read.get(Deployment, envoys, runningEnvoys)))
+            ? apply(Deployment, envoyDeployment(instance, read.get(Deployment, envoys, runningEnvoys)), {
+                yields: envoyYields(instance),
+              })
             : apply(DaemonSet, envoyDaemonSet(instance, read.get(DaemonSet, envoys, runningEnvoys))),
           // A Gateway whose listeners can none be served has no ports, and a Service must have one.
           ...(instance.gateway?.ports.length === 0 ? [] : [apply(Service, envoyService(instance))]),
@@ -314,7 +321,7 @@ function envoyHealth(read: Reader, id: InstanceId, isDeployment: boolean): Workl
   return isDeployment ? read.get(Deployment, ref, deploymentHealth) : read.get(DaemonSet, ref, daemonSetHealth);
 }
 
-/** What Sesame says about the configuration, if it is about the newest one. */
+/** Returns Sesame's verdict about the configuration, if it is about the newest one. */
 const validityOf = ({ metadata, status }: SesameConfiguration) => {
   const valid = status?.conditions?.find(({ type }) => type === 'Valid');
   if (valid?.status !== 'False' || valid.observedGeneration !== metadata.generation) return undefined;
@@ -329,8 +336,8 @@ const deleting = conditionType<'Deleting'>('Progressing');
 const deployed = conditionType<'ParametersOnly'>('Available');
 
 /**
- * In order: first what sends requests here, and the configuration, which a running Sesame releases; then the workloads; then what they
- * ran with. Everything that is not mentioned is removed.
+ * In order: first the senders of requests, and the configuration, which a running Sesame releases; then the workloads; then the objects
+ * that they ran with. Everything that is not mentioned is removed.
  */
 function release(object: SesameDeployment, read: Reader): Plan {
   const id = idOf(object);
@@ -390,7 +397,7 @@ function workloadRefs(id: InstanceId): ChildRef[] {
   ];
 }
 
-/** What the workloads run with: permissions and certificates. */
+/** The objects that the workloads run with: permissions and certificates. */
 function foundationRefs(id: InstanceId, spec: NonNullable<SesameDeployment['spec']>): ChildRef[] {
   const at = (name: string) => ({ namespace: id.namespace, name });
   const watched = watchedNamespaces({ spec, namespace: id.namespace }) ?? [];

@@ -1,12 +1,12 @@
-// What changed pieces mean for Envoy, for `capstan plan`: the resources that would be sent, found by the same assembly that serves them.
+// The effects of changed pieces on Envoy, for `capstan plan`: the resources that would be sent, found by the same assembly that serves
+// them.
 import { changesBetween, equal, type ValueChange } from '@capstan/kube';
 import type { SinkChange, SinkEffect, SinkValue } from '@capstan/reconcile';
-import { type Envoy, plainItems, type ResourceMessage, type ResourceType } from '../envoy/index.ts';
+import { decode, type Envoy, plainItems, type ResourceMessage, type ResourceType } from '../envoy/index.ts';
 import { createAssembly } from '../routing/assembly/assembly.ts';
 import type { Piece } from '../routing/assembly/piece.ts';
 import { HTTPS_LISTENER } from '../routing/listener/filter-chain.ts';
 import { isSameResource, type Resource, type ResourceKey, type Shape } from '../xds/index.ts';
-import { contentOf as decoded } from './dag.ts';
 import { isNowhere } from './nowhere.ts';
 import { SETTINGS } from './pieces.ts';
 
@@ -25,10 +25,10 @@ export function xdsEffects(
     .flatMap((pair, at) => effectsOf(pair, changes, isConfigured, at < MAX_VALUED));
 }
 
-/** Of so many resources the values are shown: an edit of the configuration changes those of every host, in the same way. */
+/** The limit of resources with shown values: an edit of the configuration changes those of every host, in the same way. */
 const MAX_VALUED = 200;
 
-/** Everything that is served before the changes, and what they replace. */
+/** Returns all resources before the changes, and the replaced ones. */
 function resourcesOf(
   changes: readonly SinkChange<Piece>[],
   current: ReadonlyMap<string, SinkValue<Piece>>,
@@ -117,6 +117,15 @@ function changeOf(before: unknown, after: unknown): SinkEffect['change'] {
 }
 
 const MAX_CHANGES = 20;
+
+/** The message of a resource of this type, as clients get it. */
+export function decoded<Type extends ResourceType>(
+  _type: Type,
+  resource: Resource,
+  shape: Shape = 'whole',
+): ResourceMessage<Type> {
+  return decode('google.protobuf.Any', resource.bytes('ads', shape)) as ResourceMessage<Type>;
+}
 
 /** As people read it: certificates are text. */
 function contentOf<Type extends ResourceType>(type: Type, resource: Resource, shape: Shape = 'whole') {

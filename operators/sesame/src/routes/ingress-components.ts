@@ -1,9 +1,8 @@
 // The ingress half of the operator, to be put beside the rest of it: kinds, reconcilers and the xDS sink over one graph.
 import type { Derived, OwnedKind, ReadDeclaration, Reader, Reconciler, Sink } from '@capstan/reconcile';
 import { derivation } from '@capstan/reconcile';
-import { ExtensionService } from '../kinds/extension-service.ts';
-import { HTTPProxy } from '../kinds/http-proxy.ts';
-import { TLSCertificateDelegation } from '../kinds/tls-certificate-delegation.ts';
+import { type ContourLease, routeKinds } from '../kinds/contour.ts';
+import { contourStatuses } from '../reconcilers/contour-statuses.ts';
 import { delegationStatus } from '../reconcilers/delegation-status.ts';
 import { extensionServiceStatus } from '../reconcilers/extension-service-status.ts';
 import { httpProxyStatus, type Refusals } from '../reconcilers/http-proxy-status.ts';
@@ -23,6 +22,8 @@ export interface IngressPartsOptions extends Omit<XdsSinkOptions, 'graph'> {
     readonly reads: readonly ReadDeclaration[];
     readonly reconcilers: readonly Reconciler[];
   };
+  /** Contour's objects are read too, and their statuses are left to the holder of this Lease. */
+  readonly contour?: ContourLease | undefined;
   /** Addresses for `status.loadBalancer`; none by default. */
   loadBalancer?(read: Reader): { readonly ingress?: readonly object[] } | undefined;
 }
@@ -31,7 +32,7 @@ export interface IngressComponents {
   readonly kinds: readonly OwnedKind[];
   readonly reconcilers: readonly Reconciler[];
   readonly sinks: readonly Sink[];
-  /** The xDS server among them: what Envoys accept and refuse is read from it. */
+  /** The xDS server among them: the acknowledgements and refusals of Envoys are read from it. */
   readonly xds: Sink<Piece, NodeReport>;
   readonly graph: RouteGraph;
 }
@@ -40,11 +41,12 @@ export function ingressComponents({
   settings,
   gateways,
   loadBalancer,
+  contour,
   ...options
 }: IngressPartsOptions): IngressComponents {
   const graph = routeGraph(settings, gateways ? [gateways.provider] : []);
   const xds = xdsSink({ graph, ...options, ...(gateways && { reads: gateways.reads }) });
-  /** What Envoys refuse, by what it was computed from: one small value that rarely changes, whatever they acknowledge. */
+  /** The refusals of Envoys, by the origin of the refused resource: one small value that rarely changes, whatever they acknowledge. */
   const refusals = derivation<Refusals>({
     name: 'refusals',
     compute({ read }) {
@@ -56,13 +58,15 @@ export function ingressComponents({
     },
   });
   const addresses = loadBalancer ? { loadBalancer } : {};
+  const { HTTPProxy, TLSCertificateDelegation, ExtensionService } = routeKinds(contour);
+  const left = contour && contourStatuses(contour);
   return {
     kinds: [HTTPProxy, TLSCertificateDelegation, ExtensionService],
     reconcilers: [
-      httpProxyStatus({ graph, refusals, ...addresses }),
-      ingressEvents({ graph, refusals, ...addresses }),
-      extensionServiceStatus({ graph, refusals }),
-      delegationStatus(),
+      httpProxyStatus({ graph, refusals, ...addresses, contour: left, kind: HTTPProxy }),
+      ingressEvents({ graph, refusals, ...addresses, contour: left }),
+      extensionServiceStatus({ graph, refusals, contour: left, kind: ExtensionService }),
+      delegationStatus({ contour: left, kind: TLSCertificateDelegation }),
       ...(gateways?.reconcilers ?? []),
     ],
     sinks: [xds],

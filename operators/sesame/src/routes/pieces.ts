@@ -4,9 +4,10 @@ import { equal, Ingress, interned, Service } from '@capstan/kube';
 import { type Derived, derivation, index, type KeySet, type KindIndex, type Reader } from '@capstan/reconcile';
 import { ExtensionService } from '../kinds/extension-service.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
-import { hostPiece } from '../routing/assembly/host-piece.ts';
+import { hostPiece, mergeHost } from '../routing/assembly/host-piece.ts';
 import { isSamePiece, Piece } from '../routing/assembly/piece.ts';
 import { isServed } from '../routing/classes.ts';
+import { endpointsResource } from '../routing/envoy/endpoints-message.ts';
 import { extensionPiece, type TranslatedExtension } from '../routing/extension/translate-extension.ts';
 import { fingerprint } from '../routing/fingerprint.ts';
 import {
@@ -17,17 +18,19 @@ import {
 } from '../routing/ingress/translate-ingress.ts';
 import { globalAuthorization } from '../routing/policy/authorization.ts';
 import type { Findings } from '../routing/problems.ts';
-import { translateRoot } from '../routing/proxy/translate-root.ts';
+import { type HostContribution, translateRoot } from '../routing/proxy/translate-root.ts';
 import { compareBytes } from '../routing/route-order.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { proxyView, readLookup, slicesByService } from '../routing/tracked-lookup.ts';
-import { endpointResources, sliceView } from '../routing/upstream/endpoints.ts';
+import { endpointSets, sliceView } from '../routing/upstream/endpoints.ts';
 
 export interface RouteGraph {
-  /** The parts of what is served, by the keys of `keys`. */
+  /** Returns the model of a host, before it is translated to Envoy. It is computed on request, and not kept. */
+  model(read: Reader, fqdn: string): HostContribution | undefined;
+  /** The parts of the served resources, by the keys of `keys`. */
   readonly pieces: Derived<Piece>;
   readonly keys: readonly KeySet[];
-  /** A root HTTPProxy, by `namespace/name`, with what is wrong with it and all that it includes. */
+  /** A root HTTPProxy, by `namespace/name`, with its problems and all that it includes. */
   readonly roots: Derived<ServedRoot>;
   readonly ingresses: Derived<TranslatedIngress>;
   /** Messages about the paths of an Ingress, by `namespace/name`, that an older one has for the same host. */
@@ -37,7 +40,7 @@ export interface RouteGraph {
   readonly settings: Derived<RoutingSettings>;
 }
 
-/** What is kept of a root: the bytes that it serves, not what they were computed from. */
+/** The kept result of a root: its served bytes, not the values that they were computed from. */
 export interface ServedRoot {
   readonly piece: Piece;
   /** By `namespace/name`, of the root and all that it includes. */
@@ -119,11 +122,11 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
     compute({ key, read }) {
       const at = key.indexOf('/');
       const own = read.get(Ingress, { namespace: key.slice(0, at), name: key.slice(at + 1) }, pathsOf);
-      const { className } = read.derived(settings, '').ingress;
+      const classes = read.derived(settings, '').ingress;
       return Object.entries(own?.paths ?? {}).flatMap(([name, paths]) => {
         const older = read
           .by(ingressesByHost, hostKey(name), pathsOf)
-          .filter(({ identity }) => own && isServed(identity, className) && byAge(identity, own.identity) < 0)
+          .filter(({ identity }) => own && isServed(identity, classes) && byAge(identity, own.identity) < 0)
           .toSorted((left, right) => byAge(left.identity, right.identity));
         return Object.entries(paths).flatMap(([id, path]) => {
           const winner = older.find((each) => each.paths[name]?.[id] !== undefined)?.identity.metadata;
@@ -134,32 +137,39 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
     },
   });
 
-  const host = (key: string, read: Reader): Piece => {
-    const effective = read.derived(settings, '');
-    const fqdn = key.slice(HOST.length);
-    const older = read
+  const ingressesOf = (key: string, read: Reader, { ingress }: RoutingSettings): TranslatedIngress[] =>
+    read
       .by(ingressesByHost, key, ingressIdentity)
-      .filter((each) => isServed(each, effective.ingress.className))
-      // Of routes that match the same the last one counts, which is that of the oldest Ingress.
+      .filter((each) => isServed(each, ingress))
+      // The last one of several routes with the same match counts, and that is the one of the oldest Ingress.
       .toSorted((left, right) => byAge(right, left))
       .map(({ metadata }) => read.derived(ingresses, `${metadata.namespace ?? ''}/${metadata.name ?? ''}`));
-    const name = oldestRoot(read, key, effective);
-    if (older.length === 0) return name === undefined ? NOTHING.piece : read.derived(roots, name).piece;
-    // Several objects share the host: their routes are merged.
+
+  /** The contributions of all objects of a host, in the order of their weight. */
+  const contributions = (key: string, name: string | undefined, read: Reader, effective: RoutingSettings) => {
+    const fqdn = key.slice(HOST.length);
+    const older = ingressesOf(key, read, effective);
     const at = name?.indexOf('/') ?? -1;
     const root =
       name !== undefined && read.get(HTTPProxy, { namespace: name.slice(0, at), name: name.slice(at + 1) }, proxyView);
     const translated = root ? [translateRoot(root, readLookup(read), effective)] : [];
-    const parts = [
-      ...older.flatMap(({ parts: found }) => found.get(fqdn) ?? []),
-      ...translated.flatMap(({ part }) => part ?? []),
-    ];
-    return hostPiece(
-      fqdn,
-      parts,
-      [...older, ...translated].flatMap((each) => each.secrets),
-      effective,
-    );
+    return {
+      parts: [
+        ...older.flatMap(({ parts: found }) => found.get(fqdn) ?? []),
+        ...translated.flatMap(({ part }) => part ?? []),
+      ],
+      secrets: [...older, ...translated].flatMap((each) => each.secrets),
+    };
+  };
+
+  const host = (key: string, read: Reader): Piece => {
+    const effective = read.derived(settings, '');
+    const name = oldestRoot(read, key, effective);
+    // Most hosts have one root and no Ingress: its piece is that of the host.
+    if (read.by(ingressesByHost, key, ingressIdentity).every((each) => !isServed(each, effective.ingress)))
+      return name === undefined ? NOTHING.piece : read.derived(roots, name).piece;
+    const { parts, secrets } = contributions(key, name, read, effective);
+    return hostPiece(key.slice(HOST.length), parts, secrets, effective);
   };
 
   const endpoints = (name: string, read: Reader): Piece => {
@@ -167,7 +177,9 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
     const ref = { namespace: name.slice(0, at), name: name.slice(at + 1) };
     const ports = read.get(Service, ref, portNames);
     if (!ports) return new Piece({});
-    return new Piece({ endpoints: endpointResources(ref, ports, read.by(slicesByService, name, sliceView)) });
+    return new Piece({
+      endpoints: endpointSets(ref, ports, read.by(slicesByService, name, sliceView)).map(endpointsResource),
+    });
   };
 
   const extensions = derivation<TranslatedExtension>({
@@ -197,6 +209,12 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
     equals: isSamePiece,
   });
   return {
+    model(read, fqdn) {
+      const effective = read.derived(settings, '');
+      const key = hostKey(fqdn);
+      const { parts } = contributions(key, oldestRoot(read, key, effective), read, effective);
+      return mergeHost(fqdn, parts);
+    },
     pieces,
     keys: [Service, ...INDEXES, ...more.flatMap(({ keys }) => keys), settingsKey],
     roots,
@@ -223,7 +241,7 @@ function oldestRoot(read: Reader, key: string, { ingress, httpproxy }: RoutingSe
   const allowed = httpproxy.rootNamespaces ?? [];
   const [oldest] = read
     .by(rootsByFqdn, key, proxyIdentity)
-    .filter((each) => isServed(each, ingress.className))
+    .filter((each) => isServed(each, ingress))
     .filter(({ metadata }) => allowed.length === 0 || allowed.includes(metadata.namespace ?? ''))
     .toSorted(byAge);
   return oldest && `${oldest.metadata.namespace ?? ''}/${oldest.metadata.name ?? ''}`;

@@ -162,7 +162,7 @@ suite('from objects to xDS', () => {
         await client.create(Service, service('shop'));
         // Both are created in the same second, where names decide.
         await client.create(HTTPProxy, proxy('two', 'shop.example.com', 'shop'));
-        await client.create(HTTPProxy, proxy('one', 'Shop.example.com', 'shop'));
+        await client.create(HTTPProxy, proxy('one', 'shop.example.com', 'shop'));
       },
     });
     context.after(() => stage.end());

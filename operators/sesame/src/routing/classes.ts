@@ -11,6 +11,15 @@ const ANNOTATIONS = [
   'kubernetes.io/ingress.class',
 ];
 export const DEFAULT_CLASS = 'sesame';
+const CONTOURS_CLASS = 'contour';
+
+/** Which classes an instance serves. */
+export interface ServedClasses {
+  /** Names that are separated by commas; without one, objects without a class and those of the class `sesame`. */
+  readonly className?: string | undefined;
+  /** Without a name, the class `contour` too. */
+  readonly contour?: boolean | undefined;
+}
 
 /** The class that an object names, or the empty text. */
 export function classOf({ metadata, spec }: ClassedObject): string {
@@ -23,12 +32,12 @@ export function isSameClass(left: ClassedObject, right: ClassedObject): boolean 
   return (classOf(left) || DEFAULT_CLASS) === (classOf(right) || DEFAULT_CLASS);
 }
 
-/** Without a configured class: objects without one, or of the class `sesame`. */
-export function isServed(source: ClassedObject, configured: string | undefined): boolean {
+export function isServed(source: ClassedObject, { className = '', contour = false }: ServedClasses): boolean {
   const found = classOf(source);
-  const classes = (configured ?? '')
+  const classes = className
     .split(',')
     .map((each) => each.trim())
     .filter((each) => each !== '');
-  return classes.length === 0 ? found === '' || found === DEFAULT_CLASS : classes.includes(found);
+  if (classes.length > 0) return classes.includes(found);
+  return found === '' || found === DEFAULT_CLASS || (contour && found === CONTOURS_CLASS);
 }

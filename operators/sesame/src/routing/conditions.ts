@@ -1,37 +1,11 @@
-// Conditions of routes and includes: merged along the chain of includes, checked, and turned into what Envoy matches.
-import { type Choice, type Envoy, regexProblem } from '../envoy/index.ts';
+// Conditions of routes and includes: checked, and merged along the chain of includes.
+import { regexProblem } from '../envoy/index.ts';
 import type { MatchCondition } from '../kinds/http-proxy.ts';
-
-export type PathMatch =
-  | { readonly kind: 'prefix'; readonly value: string /** Whole segments only. */; readonly isSegment?: boolean }
-  | { readonly kind: 'exact'; readonly value: string }
-  | { readonly kind: 'regex'; readonly value: string };
-
-export interface HeaderMatch {
-  readonly name: string;
-  readonly kind: 'exact' | 'contains' | 'present' | 'regex';
-  readonly value: string;
-  readonly isInverted: boolean;
-  readonly ignoreCase: boolean;
-  readonly treatMissingAsEmpty: boolean;
-}
-
-export interface QueryMatch {
-  readonly name: string;
-  readonly kind: 'exact' | 'prefix' | 'suffix' | 'regex' | 'contains' | 'present';
-  readonly value: string;
-  readonly ignoreCase: boolean;
-}
-
-export interface RouteMatch {
-  readonly path: PathMatch;
-  readonly headers: readonly HeaderMatch[];
-  readonly query: readonly QueryMatch[];
-}
+import type { HeaderMatch, PathMatch, QueryMatch } from '../model/match.ts';
 
 type Conditions = readonly MatchCondition[];
 
-/** What is wrong with the path conditions of one list, from `conditions` on; undefined when nothing is. */
+/** Returns the problem of the path conditions of one list, from `conditions` on, or undefined. */
 export function pathProblem(conditions: Conditions, isInclude: boolean): string | undefined {
   const paths = conditions.flatMap(({ prefix, exact, regex }, index) => [
     ...(prefix ? [[index, 'prefix', prefix] as const] : []),
@@ -54,7 +28,7 @@ export function pathProblem(conditions: Conditions, isInclude: boolean): string 
   return undefined;
 }
 
-/** What the message about a regular expression says after its field. */
+/** Returns the text after the field in the message about a regular expression. */
 export function notRegex(value: string, problem: string): string {
   const why = problem.replace(/^error parsing regexp: /, '');
   return `${JSON.stringify(value)} is not a regular expression of RE2 (${why}); correct it, without look-around and back-references`;
@@ -97,6 +71,8 @@ export function headerProblem(conditions: Conditions, inherited = 0): string | u
 }
 
 const OPPOSITES = [
+  ['present', 'notpresent'],
+  ['notpresent', 'present'],
   ['contains', 'notcontains'],
   ['notcontains', 'contains'],
   ['exact', 'notexact'],
@@ -214,66 +190,6 @@ export function conditionId(conditions: Conditions): string {
   const headers = mergeHeaders(conditions).map((each) => JSON.stringify(each));
   const query = mergeQuery(conditions).map((each) => JSON.stringify(each));
   return JSON.stringify([path, headers.sort(), query.sort()]);
-}
-
-export function envoyMatch({ path, headers, query }: RouteMatch): Envoy.RouteMatch {
-  return {
-    ...envoyPath(path),
-    headers: headers.length > 0 ? headers.map(envoyHeaderMatch) : undefined,
-    query_parameters: query.length > 0 ? query.map(envoyQueryMatch) : undefined,
-  };
-}
-
-function envoyPath(path: PathMatch): PathSpecifier {
-  if (path.kind === 'exact') return { path: path.value };
-  if (path.kind === 'regex')
-    return { safe_regex: { regex: path.value.startsWith('^') ? path.value : `^${path.value}` } };
-  if (path.isSegment === true && path.value !== '/') return { path_separated_prefix: path.value };
-  return { prefix: path.value };
-}
-
-type PathSpecifier = Choice<Envoy.RouteMatch, 'path' | 'safe_regex' | 'path_separated_prefix' | 'prefix'>;
-
-export function envoyHeaderMatch({
-  name,
-  kind,
-  value,
-  isInverted,
-  ignoreCase,
-  treatMissingAsEmpty,
-}: HeaderMatch): Envoy.HeaderMatcher {
-  const match: Choice<Envoy.HeaderMatcher, 'present_match' | 'string_match'> =
-    kind === 'present' ? { present_match: true } : { string_match: stringMatcher(kind, value, ignoreCase) };
-  return {
-    name,
-    ...match,
-    invert_match: isInverted,
-    treat_missing_header_as_empty: treatMissingAsEmpty,
-  };
-}
-
-function envoyQueryMatch({ name, kind, value, ignoreCase }: QueryMatch): Envoy.QueryParameterMatcher {
-  if (kind === 'present') return { name, present_match: true };
-  return { name, string_match: stringMatcher(kind, value, ignoreCase) };
-}
-
-export function stringMatcher(
-  kind: 'exact' | 'prefix' | 'suffix' | 'contains' | 'regex',
-  value: string,
-  ignoreCase: boolean,
-): Envoy.StringMatcher {
-  switch (kind) {
-    case 'regex':
-      return { safe_regex: { regex: value } };
-    case 'exact':
-      return { exact: value, ignore_case: ignoreCase };
-    case 'prefix':
-      return { prefix: value, ignore_case: ignoreCase };
-    case 'suffix':
-      return { suffix: value, ignore_case: ignoreCase };
-    case 'contains':
-      return { contains: value, ignore_case: ignoreCase };
-  }
 }
 
 /** Limits a wildcard host to exactly one label, where Envoy's would take several; none for other hosts. */

@@ -1,13 +1,35 @@
 // The order of routes in a virtual host: Envoy takes the first that matches, so the more specific come first.
-import type { HeaderMatch, PathMatch, QueryMatch, RouteMatch } from './conditions.ts';
+import type { HeaderMatch, PathMatch, QueryMatch, RouteMatch } from '../model/match.ts';
+import type { Route } from '../model/route.ts';
 
-export interface OrderedRoute {
-  readonly match: RouteMatch;
-  /** Of routes that are equally specific the lower comes first; default 0. */
-  readonly priority?: number;
+/** Sorted, and of routes that match the same the last one. */
+export function inOrder(routes: readonly Route[]): Route[] {
+  const byMatch = new Map<string, Route>();
+  for (const route of routes) byMatch.set(matchId(route.match), route);
+  return [...byMatch.values()].sort(compareRoutes);
 }
 
-export function compareRoutes(left: OrderedRoute, right: OrderedRoute): number {
+export function matchId({ path, headers, query }: RouteMatch): string {
+  return JSON.stringify([path, headers, query]);
+}
+
+/** On plain HTTP a host with TLS redirects. */
+export function upgradeToHttps(route: Route): Route {
+  const { match, priority, permitInsecure, origin } = route;
+  if (permitInsecure) return route;
+  return {
+    match,
+    ...(priority !== undefined && { priority }),
+    action: { kind: 'upgrade' },
+    policies: {},
+    permitInsecure,
+    origin,
+  };
+}
+
+type OrderedRoute = Pick<Route, 'match' | 'priority'>;
+
+function compareRoutes(left: OrderedRoute, right: OrderedRoute): number {
   return (
     comparePaths(left.match.path, right.match.path) ||
     Number(hasMethod(right.match)) - Number(hasMethod(left.match)) ||

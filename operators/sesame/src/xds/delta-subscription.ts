@@ -35,7 +35,10 @@ export class DeltaSubscription extends Subscription {
       this.#mustRespond = this.isFresh;
       if (this.#mustRespond) this.node.pending.add(this);
     }
-    for (const name of isFirst && added.length === 0 ? [WILDCARD] : added) this.#subscribe(name, has);
+    const asked = isFirst && added.length === 0 ? [WILDCARD] : added;
+    if (isFirst && this.isFresh)
+      this.node.begins({ type: this.type, names: new Set(asked), isWildcard: asked.includes(WILDCARD) });
+    for (const name of asked) this.#subscribe(name, has);
     for (const name of isFirst ? Object.keys(has) : []) this.#compare(name, has);
     if (nonce !== '') this.answer(nonce, error && (error.message ?? 'no message'));
     this.flush();
@@ -43,7 +46,7 @@ export class DeltaSubscription extends Subscription {
 
   flush(): void {
     let hasSent = true;
-    // A client that never answers is sent no more after a while: what it has not answered is remembered.
+    // A client that never answers gets no more after a while: its unanswered changes are kept.
     while (
       hasSent &&
       (this.dirty.size > 0 || this.#mustRespond) &&
@@ -54,7 +57,7 @@ export class DeltaSubscription extends Subscription {
     this.settle();
   }
 
-  /** A split resource does not change with what it was split into. */
+  /** A split resource does not change with its parts. */
   override mark(name: string, previous: Resource | undefined): void {
     const { shape } = this.stream;
     const next = this.node.get(resourceKey(this.type, name));
@@ -104,10 +107,11 @@ export class DeltaSubscription extends Subscription {
       // The client keeps the version that it has of a resource that it refuses.
       if (!sent && this.node.isLeftOut(key)) {
         this.dirty.delete(name);
+        this.node.dropped(this, [name]);
         continue;
       }
       const buffers = sent?.buffers(delivery, shape) ?? [];
-      // What is composed of many parts may change with each of them: the client gets the newest when it has read the last.
+      // A composed resource may change with each of its parts: the client gets the newest when it has read the last.
       if (buffers.length > 1 && this.isInFlight(name)) continue;
       changes.set(name, { sent, previous });
       if (sent) {
@@ -136,7 +140,7 @@ interface Entry {
   readonly buffers: readonly Uint8Array[];
 }
 
-/** The resources as entries of a response: what is in one buffer is copied into one buffer, what is composed follows it as it is. */
+/** The resources as entries of a response: those in one buffer are copied into one buffer, composed ones follow as they are. */
 function resourceEntries(entries: readonly Entry[], shape: Shape): Uint8Array[] {
   const found: Uint8Array[] = [];
   let small: Entry[] = [];

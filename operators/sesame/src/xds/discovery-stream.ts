@@ -1,13 +1,12 @@
 // One gRPC stream of a client: aggregated, or of one type; state of the world, or delta.
 import type { ServerHttp2Stream } from 'node:http2';
-import { isIP } from 'node:net';
 import type { Logger } from '@capstan/kube';
 import { DecodeError, type Delivery, decode, type ResourceType, typeOfUrl } from '../envoy/index.ts';
-import { BIND_METADATA } from './bind-address.ts';
 import { type DeltaDiscoveryRequest, DeltaSubscription } from './delta-subscription.ts';
 import type { Deadlines } from './grpc/deadlines.ts';
 import { type GrpcHandlers, GrpcStatus, GrpcStream } from './grpc/grpc-stream.ts';
 import type { RefusalReason, XdsLimits } from './limits.ts';
+import { placeOf } from './listener-place.ts';
 import type { Shape } from './resource.ts';
 import type { SubscriptionStream } from './subscription.ts';
 import { type DiscoveryRequest, WorldSubscription } from './world-subscription.ts';
@@ -25,7 +24,7 @@ export interface DiscoveryStreamOptions {
   readonly calls: StreamCalls;
 }
 
-/** What a stream asks of its server; the same for all streams. */
+/** The calls of a stream to its server; the same for all streams. */
 export interface StreamCalls {
   readonly logger: Logger;
   readonly limits: XdsLimits;
@@ -35,6 +34,8 @@ export interface StreamCalls {
   addIncomplete(http: ServerHttp2Stream, bytes: number): number;
   /** The server ends a stream. */
   onRefused(reason: RefusalReason): void;
+  /** Adds to the characters of the names that a connection asks for, and returns their sum. */
+  addNames(http: ServerHttp2Stream, characters: number): number;
   /** Closes a stream that was ended, after a moment: its client need not end its side. */
   closeLater(http: ServerHttp2Stream): void;
   /** The node that the first request names. */
@@ -72,6 +73,7 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers, AwaitedStream
   #nonce = 0;
   #incomplete = 0;
   #waiting = 0;
+  #nameCharacters = 0;
   /** A stream of one type has one, the aggregated stream several. */
   #subscription: DeltaSubscription | WorldSubscription | undefined;
   #others: Map<ResourceType, DeltaSubscription | WorldSubscription> | undefined;
@@ -153,6 +155,8 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers, AwaitedStream
     this.#calls.awaited.stop(this);
     if (this.#incomplete > 0) this.#calls.addIncomplete(this.#http, -this.#incomplete);
     this.#incomplete = 0;
+    if (this.#nameCharacters > 0) this.#calls.addNames(this.#http, -this.#nameCharacters);
+    this.#nameCharacters = 0;
     try {
       this.#subscription?.close();
       for (const subscription of this.#others?.values() ?? []) subscription.close();
@@ -211,8 +215,28 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers, AwaitedStream
     if (error) logger.warn('Envoy refuses a configuration', { node: this.#node.id, type, message: error.message });
     const subscription = this.#subscriptionTo(type, this.#node);
     const problem = this.#tooManyNames(request, subscription.names.size);
-    if (problem === undefined) subscription.request(request);
-    else this.#refuse('names', GrpcStatus.resourceExhausted, problem);
+    if (problem !== undefined) {
+      this.#refuse('names', GrpcStatus.resourceExhausted, problem);
+      return;
+    }
+    subscription.request(request);
+    this.#countNames();
+  }
+
+  #countNames(): void {
+    let characters = 0;
+    for (const subscription of [this.#subscription, ...(this.#others?.values() ?? [])])
+      characters += subscription?.nameCharacters ?? 0;
+    if (characters === this.#nameCharacters) return;
+    const sum = this.#calls.addNames(this.#http, characters - this.#nameCharacters);
+    this.#nameCharacters = characters;
+    const { sessionNameLength } = this.#calls.limits;
+    if (sum > sessionNameLength)
+      this.#refuse(
+        'names',
+        GrpcStatus.resourceExhausted,
+        `the connection asks for names of ${sum} characters; at most ${sessionNameLength} are kept`,
+      );
   }
 
   #tooManyNames(request: Request, known: number): string | undefined {
@@ -245,8 +269,7 @@ const REQUEST = 'envoy.service.discovery.v3.DiscoveryRequest';
 const DELTA_REQUEST = 'envoy.service.discovery.v3.DeltaDiscoveryRequest';
 
 function identityOf({ node }: Request): NodeIdentity {
-  const address = node?.metadata?.[BIND_METADATA];
-  return { id: node?.id ?? '', ...(typeof address === 'string' && isIP(address) !== 0 && { bindAddress: address }) };
+  return { id: node?.id ?? '', place: placeOf(node?.metadata) };
 }
 
 function deliveryOf({ type, isDelta }: DiscoveryMethod): Delivery {

@@ -224,6 +224,23 @@ describe('a client that asks for too much', () => {
     assert.equal(stage.server.statistics().refused.names, 4);
   });
 
+  test('is refused with more names on all streams of its connection than the limit', async (t) => {
+    const stage = await stageWith(t, { sessionNameLength: 50 });
+    const session = sessionTo(t, stage);
+    const first = open(session);
+    const answer = new Promise((resolve) => first.once('data', resolve));
+    first.write(framed(encode(WORLD, { node: { id: 'x' }, resource_names: ['n'.repeat(30)] })));
+    await answer;
+    const second = open(session);
+    const ended = statusOf(second);
+    second.write(framed(encode(WORLD, { node: { id: 'x' }, resource_names: ['m'.repeat(30)] })));
+    const { status, message } = await ended;
+    assert.equal(status, '8');
+    assert.match(message, /names of 60 characters; at most 50 are kept/);
+    assert.ok(!first.closed);
+    await assertServed(stage);
+  });
+
   test('collects names over many requests of one delta stream up to the limit', async (t) => {
     const stage = await stageWith(t, { names: 10 });
     const stream = open(sessionTo(t, stage), discoveryPath(DELTA_CLUSTERS));
@@ -330,17 +347,20 @@ describe('a flood of HTTP/2 frames', () => {
     });
 });
 
-test('a client that reads nothing holds no response but one of each stream, and others are served', async (t) => {
+test('a client that reads nothing gets no more than its window, and others are served', async (t) => {
   const stage = await stageWith(t);
-  const slow = stage.client.open(DELTA_CLUSTERS);
-  slow.request({ resource_names_subscribe: ['*'] });
-  await slow.next();
+  const { server, store } = stage;
+  const session = sessionTo(t, stage);
+  const slow = open(session, discoveryPath(DELTA_CLUSTERS));
   slow.pause();
-  for (let i = 0; i < 500; i += 1) put(stage.store, cluster(`c${i}`, 2, 'e'.repeat(10_000)));
-  const other = await createXdsStage(t);
-  put(other.store, cluster('a'));
-  await assertServed(other);
-  slow.resume();
+  slow.write(framed(encode(DELTA, { node: { id: 'slow' }, resource_names_subscribe: ['*'] })));
+  await until(() => server.statistics().nodes === 1);
+  const before = server.statistics().bytes.cds ?? 0;
+  for (let i = 0; i < 2_000; i += 1) put(store, cluster(`c${i}`, 2, 'e'.repeat(10_000)));
+  await assertServed(stage);
+  // 20 MB were put; one response of at most 2 MB is under way beyond those that fill the window and the buffer of the stream.
+  const sent = (server.statistics().bytes.cds ?? 0) - before;
+  assert.ok(sent < 5 * 1024 * 1024, `${sent} bytes were sent`);
 });
 
 function timeout(ms: number): Promise<never> {

@@ -1,8 +1,8 @@
-export { BIND_METADATA, BIND_VARIABLE, boundAddress } from './bind-address.ts';
 export type { DiscoveryMethod } from './discovery-stream.ts';
 export { SocketErrors } from './grpc/errors.ts';
 export type { CertificateFiles } from './grpc/server-certificates.ts';
 export { REFUSAL_REASONS, XDS_LIMITS, type XdsLimits } from './limits.ts';
+export { BIND_VARIABLE, boundAddress, placeMetadata } from './listener-place.ts';
 export { type RefusedResource, RefusedResources } from './refused-resources.ts';
 export {
   createResource,

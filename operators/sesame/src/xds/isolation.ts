@@ -1,19 +1,22 @@
 // A resource that is composed of the parts of many hosts is refused as a whole when one part is bad. The part is found by sending fewer
-// changes at a time: what the client has accepted, with some of the changes. A part that is refused by itself is kept back, in the
-// version that was accepted last, and all others are served.
+// changes at a time: the client's accepted version, with some of the changes. A part that is refused by itself is kept back, in its last
+// accepted version, and all others are served.
 import { type Fragment, FragmentChunk, hexHash } from '../envoy/index.ts';
 import type { Resource, ResourceKey } from './resource.ts';
 
-/** What a composed resource consists of, and the same resource of other parts. */
+/** The parts of a composed resource, and a way to compose the same resource of other parts. */
 export interface Composition {
-  /** Two compositions share what is the same in both. */
+  /** Two compositions share their equal parts. */
   readonly chunks: readonly FragmentChunk[];
   of(chunks: readonly FragmentChunk[], contentHash: string): Resource;
   /** The host that a part belongs to. */
   nameOf(part: Fragment): string;
 }
 
-/** A part that clients refuse, by the hash of its content. Shared by all clients of a server: what one has found the others need not. */
+/**
+ * A part that clients refuse, by the hash of its content. Shared by all clients of a server: the finding of one saves the others the
+ * search.
+ */
 export type RefusedParts = Map<string, string>;
 
 /** The oldest are dropped: most of them belong to content that was changed since, and that is not sent again. */
@@ -35,7 +38,7 @@ interface PartChange {
   readonly after: Fragment | undefined;
 }
 
-/** What one client refuses parts of, by resource. */
+/** The refused parts of one client, by resource. */
 export class Isolations {
   readonly #accepted = new Map<ResourceKey, Resource>();
   readonly #isolations = new Map<ResourceKey, Isolation>();
@@ -45,9 +48,19 @@ export class Isolations {
     this.#known = known;
   }
 
-  /** Of resources that are composed of parts. */
+  /** Returns the accepted version of a composed resource. */
   accepted(key: ResourceKey): Resource | undefined {
     return this.#accepted.get(key);
+  }
+
+  /** The client has nothing any more of these. */
+  forget(isGone: (key: ResourceKey) => boolean): ResourceKey[] {
+    const gone = [...new Set([...this.#accepted.keys(), ...this.#isolations.keys()])].filter(isGone);
+    for (const key of gone) {
+      this.#accepted.delete(key);
+      this.#isolations.delete(key);
+    }
+    return gone;
   }
 
   /** False when the part that is refused cannot be found. */
@@ -67,7 +80,7 @@ export class Isolations {
     return isolation !== undefined;
   }
 
-  /** What the client should be sent of a resource: the same, or without the parts that it refuses. */
+  /** Returns the version of a resource to send to the client: the same, or without the parts that it refuses. */
   next(key: ResourceKey, wanted: Resource | undefined): Resource | undefined {
     const found = this.#isolations.get(key);
     if (!wanted?.composition) {
@@ -91,7 +104,7 @@ export class Isolations {
 }
 
 export class Isolation {
-  /** What the client has accepted; undefined: it has nothing. */
+  /** The version that the client has accepted; undefined: it has none. */
   #accepted: Resource | undefined;
   #wanted: Resource;
   /** By the hash of the part that is refused. */
@@ -119,7 +132,7 @@ export class Isolation {
     this.#wanted = wanted;
   }
 
-  /** What the client should be sent. */
+  /** Returns the version to send to the client. */
   next(): Resource {
     const target = this.#target();
     if (this.#step === Number.POSITIVE_INFINITY) return target;
@@ -152,7 +165,7 @@ export class Isolation {
     return true;
   }
 
-  /** What is wanted, without the parts that are refused. */
+  /** Returns the wanted version, without the refused parts. */
   #target(): Resource {
     const composition = this.#wanted.composition;
     if (!composition) return this.#wanted;
@@ -168,7 +181,7 @@ export class Isolation {
         this.#kept.set(hash, { name, instead: partNamed(this.#accepted, name), message });
       }
     }
-    // What was changed or removed since is tried again.
+    // A part that was changed or removed since is tried again.
     for (const hash of this.#kept.keys()) if (!there.has(hash)) this.#kept.delete(hash);
     if (this.#kept.size === 0) return this.#wanted;
     const changes = parts.flatMap((after): PartChange[] => {
@@ -186,7 +199,7 @@ function partNamed(resource: Resource | undefined, name: string): Fragment | und
   return undefined;
 }
 
-/** Parts that differ, by name; what both share is not looked at. */
+/** Returns the parts that differ, by name; shared ones are skipped. */
 function changesBetween(before: Resource | undefined, after: Resource): PartChange[] {
   const [old, next] = [before?.composition, after.composition];
   if (!next) return [];

@@ -14,6 +14,8 @@ export interface XdsLimits {
   readonly names: number;
   /** Characters of one name. */
   readonly nameLength: number;
+  /** Characters of all names that the streams of one connection ask for: 20,000 streams with a name each have about 1 MB. */
+  readonly sessionNameLength: number;
   /** Requests of one stream that wait for the first complete set of resources. */
   readonly waitingRequests: number;
 }
@@ -26,6 +28,7 @@ export const XDS_LIMITS: XdsLimits = {
   streams: 2 ** 20,
   names: 250_000,
   nameLength: 4_096,
+  sessionNameLength: 64 * 1024 * 1024,
   waitingRequests: 64,
 };
 

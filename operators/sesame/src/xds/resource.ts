@@ -16,8 +16,8 @@ import {
   validate,
   withoutDelivery,
 } from '../envoy/index.ts';
-import { boundAddress } from './bind-address.ts';
 import type { Composition } from './isolation.ts';
+import { type ListenerPlace, placed } from './listener-place.ts';
 
 /** `rds/ingress_http`: unique among all resources. */
 export type ResourceKey = string;
@@ -32,17 +32,17 @@ export interface Resource {
   buffers(delivery: Delivery, shape: Shape): readonly Uint8Array[];
   /** The same in one buffer, which of a composed resource is a copy. */
   bytes(delivery: Delivery, shape: Shape): Uint8Array;
-  /** What must be in place at a client before this resource is used: the clusters of a route, the endpoints of a cluster. */
+  /** The resources that a client must have before it uses this one: the clusters of a route, the endpoints of a cluster. */
   readonly requires: readonly ResourceKey[];
   /** Throws when it cannot be encoded. */
   check(): void;
-  /** What Envoy would refuse in it; to be asked before it is encoded. */
+  /** Returns the violations that Envoy would refuse; call it before encoding. */
   violations(): Violation[];
-  /** What it was computed from, for problems that a client reports: `HTTPProxy default/shop`. */
+  /** The origins of the resource, for problems that a client reports: `HTTPProxy default/shop`. */
   readonly origins: readonly string[];
-  /** For a client whose wildcard and loopback addresses mean this one: a listener on that address; anything else as it is. */
-  boundTo(address: string): Resource;
-  /** Of a resource that is composed of the parts of many hosts. */
+  /** For a client with places of its own: a listener at its place; anything else, and a listener that is there, as it is. */
+  at(place: ListenerPlace): Resource;
+  /** The composition of a resource with parts of many hosts. */
   readonly composition?: Composition | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface ResourceContent<Type extends ResourceType = ResourceType> {
   readonly name: string;
   /** A function is called when the resource is encoded: for one that is composed of chunks, whose bytes are kept by them. */
   readonly value: ResourceMessage<Type> | (() => ResourceMessage<Type>);
-  /** Of a composed resource: a hash of its parts, so that its version is known without encoding it. */
+  /** A hash of the parts of a composed resource, so that its version is known without encoding it. */
   readonly contentHash?: string;
   /** Takes the place of the value for clients that get virtual hosts one by one; default: the value. */
   readonly splitValue?: ResourceMessage<Type>;
@@ -78,7 +78,7 @@ export function isSameResource(left: Resource | undefined, right: Resource | und
   return left.key === right.key && left.version('whole') === right.version('whole');
 }
 
-/** Listeners and clusters name the source of what they refer to, which depends on how the client connects. */
+/** Listeners and clusters name the source of their references, which depends on the client's connection. */
 const NAMES_SOURCES: ReadonlySet<ResourceType> = new Set(['lds', 'cds']);
 
 class EncodedResource implements Resource {
@@ -95,7 +95,7 @@ class EncodedResource implements Resource {
   #from = 0;
   #length = 0;
   #delivery: Delivery = 'grpc';
-  /** What few have: there are tens of thousands of resources. */
+  /** Fields that few resources have: there are tens of thousands of resources. */
   #more: More | undefined;
 
   constructor(content: ResourceContent) {
@@ -133,17 +133,21 @@ class EncodedResource implements Resource {
     return value ? validate(RESOURCE_MESSAGES[this.type], value) : [];
   }
 
-  boundTo(address: string): Resource {
+  at(place: ListenerPlace): Resource {
     if (this.type !== 'lds') return this;
     this.#more ??= {};
-    this.#more.bound ??= new Map();
-    let found = this.#more.bound.get(address);
+    this.#more.placed ??= new Map();
+    const key = JSON.stringify(place);
+    let found = this.#more.placed.get(key);
     if (!found) {
       const value = this.#value;
-      found = new BoundListener(this, () =>
-        rebound(((typeof value === 'function' ? value() : value) ?? {}) as Envoy.Listener, address),
-      );
-      this.#more.bound.set(address, found);
+      const listener = () => ((typeof value === 'function' ? value() : value) ?? {}) as Envoy.Listener;
+      const original = listener();
+      const isThere = placed(original, place) === original;
+      found = isThere ? this : new PlacedListener(this, () => placed(listener(), place));
+      const [oldest] = this.#more.placed.keys();
+      if (this.#more.placed.size >= MOST_PLACES && oldest !== undefined) this.#more.placed.delete(oldest);
+      this.#more.placed.set(key, found);
     }
     return found;
   }
@@ -186,15 +190,18 @@ class EncodedResource implements Resource {
   }
 }
 
+/** Clients name their places: one that names many must not fill the memory. A place that was dropped is computed again. */
+const MOST_PLACES = 256;
+
 interface More {
   /** Takes the place of the value for clients that get virtual hosts one by one. */
   readonly splitValue?: ResourceMessage;
   readonly composition?: Composition | undefined;
   split?: Uint8Array;
   splitVersion?: string;
-  /** Of other deliveries than the first. */
+  /** The forms for other deliveries than the first. */
   forms?: Partial<Record<Delivery, Uint8Array>>;
-  bound?: Map<string, Resource>;
+  placed?: Map<string, Resource>;
 }
 
 const NONE: readonly string[] = [];
@@ -203,8 +210,8 @@ function versionOf(bytes: Uint8Array): string {
   return hexHash(bytes, VERSION_BYTES);
 }
 
-/** The same listener on another address. It has the same version: a client sees one of the two only. */
-class BoundListener implements Resource {
+/** The same listener at another place. It has the same version: a client sees one of the two only. */
+class PlacedListener implements Resource {
   readonly type: ResourceType;
   readonly name: string;
   readonly key: ResourceKey;
@@ -235,7 +242,7 @@ class BoundListener implements Resource {
     return this.#of.violations();
   }
 
-  boundTo(): Resource {
+  at(): Resource {
     return this;
   }
 
@@ -250,11 +257,4 @@ class BoundListener implements Resource {
   bytes(delivery: Delivery): Uint8Array {
     return Buffer.concat(this.buffers(delivery));
   }
-}
-
-function rebound(listener: Envoy.Listener, address: string): Envoy.Listener {
-  const socket = listener.address?.socket_address;
-  if (socket === undefined) return listener;
-  const bound = { address: boundAddress(socket.address ?? '', address), port_value: socket.port_value };
-  return { ...listener, address: { socket_address: bound } };
 }

@@ -1,5 +1,5 @@
-// What one stream asks for of one type, and how far it is: the names, what has changed since the last response, and what is
-// sent and not yet acknowledged. Changes of a name that arrive meanwhile become one.
+// The subscription of one stream to one type, and its progress: the names, the changes since the last response, and the sent changes that
+// are not yet acknowledged. Changes of a name that arrive meanwhile become one.
 import type { Delivery, ResourceType } from '../envoy/index.ts';
 import { type Resource, resourceKey, type Shape } from './resource.ts';
 import type { XdsNode } from './xds-node.ts';
@@ -18,14 +18,14 @@ export interface SubscriptionStream {
 
 export interface SentChange {
   readonly sent: Resource | undefined;
-  /** What the client had before: it stays in force when the change is refused. */
+  /** The client's former version: it stays in force when the change is refused. */
   readonly previous: Resource | undefined;
 }
 
 interface InFlight {
-  readonly changes: ReadonlyMap<string, SentChange>;
+  readonly changes: Map<string, SentChange>;
   readonly version: string;
-  /** When it was sent, in the order of what happens at the node. */
+  /** The order in which it was sent, among the events of the node. */
   readonly order: number;
 }
 
@@ -37,9 +37,11 @@ export abstract class Subscription {
   readonly stream: SubscriptionStream;
   readonly node: XdsNode;
   readonly names = new Set<string>();
+  /** The length of all names. */
+  nameCharacters = 0;
   /** The client had nothing of the type when it subscribed. */
   isFresh = true;
-  /** Names to be sent, with what the client has. */
+  /** Names to send, with the client's versions. */
   protected readonly dirty = new Map<string, Resource | undefined>();
   /** Names that are sent in responses of their own: a response with all of them was refused, or would be. */
   #parts: ReadonlySet<string>[] = [];
@@ -54,7 +56,7 @@ export abstract class Subscription {
     node.add(this);
   }
 
-  /** Sends what there is to send, if the client can take it. */
+  /** Sends pending changes, if the client can take them. */
   abstract flush(): void;
 
   get isWildcard(): boolean {
@@ -95,8 +97,15 @@ export abstract class Subscription {
     this.node.pending.add(this);
   }
 
+  /** Whether the client still asks for the name: it may drop one whose response is under way. */
+  #covers(name: string): boolean {
+    if (this.isWildcard || this.names.has(name)) return true;
+    return this.type === 'vhds' && this.names.has(name.slice(0, name.lastIndexOf('/')));
+  }
+
   /** Sends a resource again that the client has: for a reader that it has had since. */
   resend(name: string, current: Resource | undefined): void {
+    if (!this.#covers(name)) return;
     if (!this.dirty.has(name)) this.dirty.set(name, current);
     this.node.pending.add(this);
     this.flush();
@@ -122,18 +131,24 @@ export abstract class Subscription {
   protected subscribe(name: string): void {
     if (this.names.has(name)) return;
     this.names.add(name);
+    this.nameCharacters += name.length;
     this.node.name(this, name);
   }
 
   protected unsubscribe(name: string): void {
     if (!this.names.delete(name)) return;
+    this.nameCharacters -= name.length;
     this.node.unname(this, name);
-    this.dirty.delete(name);
+    // These names stand for others as well.
+    const possible = name === WILDCARD || this.type === 'vhds' ? [...this.dirty.keys()] : [name];
+    const dropped = possible.filter((each) => !this.#covers(each) && this.dirty.delete(each));
+    if (dropped.length > 0) this.node.dropped(this, dropped);
   }
 
-  protected sent(nonce: string, version: string, changes: ReadonlyMap<string, SentChange>): void {
+  protected sent(nonce: string, version: string, changes: Map<string, SentChange>): void {
     this.#inFlight ??= new Map();
     this.#inFlight.set(nonce, { changes, version, order: this.node.tick() });
+    this.node.wasSent(this.type, version);
     for (const name of changes.keys()) this.dirty.delete(name);
     this.node.pending.add(this);
   }
@@ -169,16 +184,16 @@ export abstract class Subscription {
   }
 
   /**
-   * Finds the resource that is refused. A response of one change leaves no doubt. Of more, those that the message of the client names
-   * are sent again alone, after all others; if it names none, both halves are. A message may name innocent resources, too: Envoy prints
-   * the resource that it refuses, with all names in it.
+   * Finds the refused resource. A response of one change leaves no doubt. Among several changes, those that the message of the client names
+   * are sent again alone, after all others; if it names none, both halves are. A message may name innocent resources, too: Envoy prints the
+   * resource that it refuses, with all names in it.
    */
   #refuse(changes: ReadonlyMap<string, SentChange>, message: string): void {
     if (this.search(changes, message)) return;
     const suspects = [...changes.keys()].filter((name) => isNamed(name, message));
     const [only, ...more] = changes.values();
     if (only && more.length === 0) {
-      // A full response may be refused because of what was not changed in it.
+      // A full response may be refused because of its unchanged resources.
       const others = suspects.length === 0 ? this.#namedOthers(message, only.sent?.name) : [];
       for (const sent of others) this.node.blame(this, sent, withoutDump(message));
       if (others.length === 0) this.refuse(only, message);
@@ -201,22 +216,37 @@ export abstract class Subscription {
 
   /** False when the client goes on to be sent the resource: it cannot be left out. */
   protected refuse(change: SentChange, message: string): boolean {
-    if (change.sent) this.restored(change.sent.name, change.previous);
+    const { sent, previous } = change;
+    if (sent) {
+      this.restored(sent.name, previous);
+      this.#correctPrevious(sent, previous);
+    }
     return this.node.refuse(this, change, withoutDump(message));
+  }
+
+  /** Changes that came while the refused version was under way do not replace that one: the client never had it. */
+  #correctPrevious(refused: Resource, previous: Resource | undefined): void {
+    const { name } = refused;
+    if (this.dirty.has(name)) this.dirty.set(name, previous);
+    for (const { changes } of this.#inFlight?.values() ?? []) {
+      const later = changes.get(name);
+      if (later?.previous === refused) changes.set(name, { sent: later.sent, previous });
+    }
   }
 
   /** The client has the previous version of a resource after a refusal. */
   protected restored(_name: string, _previous: Resource | undefined): void {}
 
-  /** Of a change that was refused, which is to be sent again. */
+  /** Marks a refused change, which is to be sent again. */
   protected markAgain(name: string, previous: Resource | undefined): void {
     this.restored(name, previous);
+    if (!this.#covers(name)) return;
     this.dirty.set(name, previous);
     this.node.pending.add(this);
   }
 
   #namedOthers(message: string, except: string | undefined): Resource[] {
-    // Only these messages name what is refused and nothing else.
+    // Only these messages name the refused resource and no other.
     if (!NAMES_REFUSED.test(message)) return [];
     return [...this.node.ofType(this.type)].filter(({ name }) => name !== except && isNamed(name, message));
   }
@@ -233,7 +263,7 @@ export function isNamed(name: string, message: string): boolean {
   return false;
 }
 
-/** Envoy prints what it refuses in front of the reason, which would be cut off where messages are short. */
+/** Envoy prints the refused resource in front of the reason, which would be cut off where messages are short. */
 function withoutDump(message: string): string {
   return message.replace(/goo\.gle\/debug[\s\S]*?(?=Proto constraint validation failed)/g, '').trim();
 }

@@ -12,10 +12,10 @@ export interface DiscoveryRequest {
   readonly error_detail?: { readonly message?: string };
 }
 
-/** Of these a resource that is not in a response is removed by the client. */
+/** For these types, the client removes a resource that is not in a response. */
 const COMPLETE: ReadonlySet<ResourceType> = new Set(['lds', 'cds']);
 
-/** What the client has of names whose change is not sent yet. */
+/** The client's versions of names whose change is not sent yet. */
 type Previous = ReadonlyMap<string, Resource | undefined>;
 
 const NOTHING: Previous = new Map();
@@ -38,12 +38,12 @@ function markerBuffer(): Uint8Array {
 }
 
 export class WorldSubscription extends Subscription {
-  /** What was sent of each name, for the version of all of them; not used for wildcards. */
+  /** The sent version of each name, for the version of all of them; not used for wildcards. */
   readonly #sent = new Map<string, Resource>();
   readonly #sum = new VersionSum();
   #isStarted = false;
   #mustRespond = false;
-  /** It is known what the client has: it had nothing, or has accepted a response. */
+  /** The state of the client is known: it had nothing, or has accepted a response. */
   #isKnown = true;
   #search: Search | undefined;
   /** Nothing was sent yet. */
@@ -77,10 +77,10 @@ export class WorldSubscription extends Subscription {
     const isWhole = this.isWildcard || COMPLETE.has(this.type);
     const part = this.nextPart();
     const changes = this.#takeChanges(part);
-    // Of other parts the client has the previous version until their turn comes.
+    // The client keeps the previous version of other parts until their turn comes.
     const later = new Map(part ? [...this.dirty].filter(([name]) => !part.has(name)) : []);
     const buffers = isWhole ? this.#whole(later) : this.#changed(changes);
-    // What was removed cannot be expressed for these types: the client drops it when nothing refers to it.
+    // A removal cannot be expressed for these types: the client drops the resource when nothing refers to it.
     if (!isWhole && buffers.length === 0 && !this.#mustRespond) {
       for (const name of changes.keys()) this.dirty.delete(name);
       this.node.dropped(this, changes.keys());
@@ -107,13 +107,14 @@ export class WorldSubscription extends Subscription {
   #start(version: string): void {
     this.#isStarted = true;
     this.isFresh = version === '';
+    if (this.isFresh) this.node.begins(this);
     this.#isKnown = version === '' || !COMPLETE.has(this.type);
     const refused = this.#refused();
     for (const name of this.names)
       if (name !== WILDCARD)
         this.#record(name, refused.has(name) ? refused.get(name) : this.node.get(resourceKey(this.type, name)));
     const names = this.isWildcard ? [...this.node.ofType(this.type)].map(({ name }) => name) : this.names;
-    // A client that comes back with what it would get has nothing to be sent but what it refused: that is tried again.
+    // A client that reconnects with the present version gets only the resources that it refused: they are tried again.
     const isSame = version !== '' && version === this.#version(refused);
     for (const name of names) if (!isSame || refused.has(name)) this.mark(name, refused.get(name));
     if (isSame) {

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { WireReader } from '@capstan/kube/protobuf';
-import { decode, type Envoy, encode, typeUrl } from '../envoy/index.ts';
+import { decode, type Envoy, encode, type Struct, typeUrl } from '../envoy/index.ts';
 import type { DiscoveryMethod } from './discovery-stream.ts';
 import { discoveryPath } from './xds-server.ts';
 
@@ -10,6 +10,8 @@ export interface XdsClientOptions {
   readonly host: string;
   readonly port: number;
   readonly nodeId: string;
+  /** Metadata of the node, as a bootstrap has it. */
+  readonly metadata?: Struct | undefined;
   readonly tls?: { readonly ca: Buffer | string; readonly cert: Buffer | string; readonly key: Buffer | string };
 }
 
@@ -19,10 +21,10 @@ export interface XdsResponse {
   readonly typeUrl: string;
   /** Decoded, by name. */
   readonly resources: ReadonlyMap<string, ReceivedResource>;
-  /** Of delta: the version of each resource. */
+  /** The version of each resource of a delta response. */
   readonly versions: Readonly<Record<string, string>>;
   readonly removed: readonly string[];
-  /** Of the whole message. */
+  /** The size of the whole message. */
   readonly size: number;
 }
 
@@ -50,12 +52,12 @@ export interface XdsStream {
 
 export interface XdsClient {
   open(method: DiscoveryMethod): XdsStream;
-  /** Resolves when the server has read everything that was sent, and what it sent before has arrived. */
+  /** Resolves when the server has read everything that was sent, and its earlier messages have arrived. */
   roundTrip(): Promise<void>;
   close(): Promise<void>;
 }
 
-export function connectXds({ host, port, nodeId, tls }: XdsClientOptions): XdsClient {
+export function connectXds({ host, port, nodeId, metadata, tls }: XdsClientOptions): XdsClient {
   const authority = `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const settings = { settings: { initialWindowSize: 1024 * 1024 }, maxSessionMemory: 1024 };
   const session = connect(
@@ -71,7 +73,7 @@ export function connectXds({ host, port, nodeId, tls }: XdsClientOptions): XdsCl
     isClosed = true;
   });
   return {
-    open: (method) => openStream(session, method, nodeId, () => failure),
+    open: (method) => openStream(session, method, { id: nodeId, user_agent_name: 'sesame', metadata }, () => failure),
     roundTrip: () =>
       new Promise((resolve, reject) => session.ping((error) => (error ? reject(error) : setImmediate(resolve)))),
     close: () =>
@@ -87,7 +89,7 @@ export function connectXds({ host, port, nodeId, tls }: XdsClientOptions): XdsCl
 function openStream(
   session: ClientHttp2Session,
   method: DiscoveryMethod,
-  nodeId: string,
+  identity: Envoy.Node,
   failureOf: () => Error | undefined,
 ): XdsStream {
   const stream: ClientHttp2Stream = session.request({
@@ -139,7 +141,7 @@ function openStream(
   stream.on('close', () => end(new Error('the stream has ended')));
 
   const request = (message: XdsRequest) => {
-    const node = isFirst ? { node: { id: nodeId, user_agent_name: 'sesame' } } : {};
+    const node = isFirst ? { node: identity } : {};
     isFirst = false;
     const type = message.type_url === undefined && method.type ? { type_url: typeUrl(method.type) } : {};
     const body = encode(`envoy.service.discovery.v3.${kind}DiscoveryRequest`, { ...node, ...type, ...message });

@@ -1,5 +1,5 @@
-// One client (an Envoy) with all its streams: what it has acknowledged, what it has refused, and what is held back from it so
-// that nothing is used before what it needs is in place, and nothing is removed while it is still in use.
+// One client (an Envoy) with all its streams: the resources that it has acknowledged and refused, and those that are held back from it, so
+// that nothing is used before its dependencies are in place, and nothing is removed while it is still in use.
 import type { Clock } from '@capstan/kube';
 import { RESOURCE_TYPES, type ResourceType } from '../envoy/index.ts';
 import { AwaitedEndpoints } from './holding/awaited-endpoints.ts';
@@ -7,6 +7,7 @@ import { HeldTime } from './holding/held-time.ts';
 import { Removals } from './holding/removals.ts';
 import { SubscriptionIndex } from './holding/subscription-index.ts';
 import { Isolations, type RefusedParts } from './isolation.ts';
+import type { ListenerPlace } from './listener-place.ts';
 import type { RefusedResources } from './refused-resources.ts';
 import { isSameResource, type Resource, type ResourceKey, resourceKey } from './resource.ts';
 import type { ResourceChange, ResourceStore } from './resource-store.ts';
@@ -15,43 +16,45 @@ import type { SentChange, Subscription } from './subscription.ts';
 export interface Rejection {
   readonly key: ResourceKey;
   readonly version: string;
-  /** What the client said. */
+  /** The message of the client. */
   readonly message: string;
   readonly origins: readonly string[];
 }
 
-/** What clients of a server refuse, whole and in parts. */
+/** The refusals of a server's clients, of whole resources and of parts. */
 export interface Refused {
   readonly parts: RefusedParts;
   readonly resources: RefusedResources;
 }
 
-/** What a client asks of its server. */
+/** The calls of a client to its server. */
 export interface NodeCalls {
   /** Ends the client's streams when the call fails. */
   contain(node: XdsNode, call: () => void): void;
-  /** So many resources are sent although the client has not answered what they wait for. */
+  /** This number of resources is sent although the client has not answered their dependencies. */
   onOverdue(node: XdsNode, count: number): void;
 }
 
 export interface NodeIdentity {
   readonly id: string;
-  /** The address that its listeners bind in the place of a wildcard or loopback address. */
-  readonly bindAddress?: string | undefined;
+  /** Where its listeners are; default: as configured. */
+  readonly place?: ListenerPlace | undefined;
 }
 
 export interface NodeReport {
   readonly node: string;
   readonly streams: number;
-  /** Of each type, what the client has accepted last. */
+  /** The last accepted version of each type. */
   readonly acknowledged: Readonly<Partial<Record<ResourceType, string>>>;
+  /** The last sent version of each type. */
+  readonly sent: Readonly<Partial<Record<ResourceType, string>>>;
   readonly rejections: readonly Rejection[];
 }
 
 interface Held {
   readonly since: number;
   readonly isRemoval: boolean;
-  /** Of all values that it has had since it is held: a composed resource names only what its last change needs. */
+  /** The dependencies of all values since it is held: a composed resource names only those of its last change. */
   readonly requires: ReadonlySet<ResourceKey>;
   /** The first cluster of these that is not usable, and its endpoints if it waits for them. */
   readonly waitsFor: readonly ResourceKey[];
@@ -65,17 +68,16 @@ export class XdsNode {
   readonly pending = new Set<Subscription>();
   readonly rejections = new Map<ResourceKey, Rejection>();
   readonly store: ResourceStore;
-  /** What any client of the server refuses. */
+  /** The refusals of any client of the server. */
   readonly refused: RefusedResources;
-  /** What wildcard and loopback addresses of listeners mean there. */
-  readonly #bindAddress: string | undefined;
+  readonly #place: ListenerPlace | undefined;
   readonly #onReport: (report: NodeReport) => void;
-  /** What this client sees in the place of what the store has: the last value, while a change is held or after a refusal. */
+  /** The resources that this client sees in place of those in the store: the last value, while a change is held or after a refusal. */
   readonly #instead = new Map<ResourceKey, Resource | undefined>();
   readonly #held = new Map<ResourceKey, Held>();
-  /** What is held, by what it waits for: thousands of new routes may be held, and an answer concerns few of them. */
+  /** The held changes, by their dependencies: thousands of new routes may be held, and an answer concerns few of them. */
   readonly #waiting = new Map<ResourceKey, Set<ResourceKey>>();
-  /** What something may have waited for and need not any more, since the last review. */
+  /** Dependencies that have ended since the last review. */
   readonly #settled = new Set<ResourceKey>();
   /** Routes and listeners that were sent, let go or dropped since the last review: removals may have waited for them. */
   readonly #settledRoutes = new Map<ResourceKey, number | undefined>();
@@ -87,12 +89,13 @@ export class XdsNode {
   /** When the change began that is taken now. */
   #changedAt = 0;
   readonly #acknowledged: Partial<Record<ResourceType, string>> = {};
+  readonly #sent: Partial<Record<ResourceType, string>> = {};
   readonly #subscriptions = new SubscriptionIndex();
   /** Composed resources of which the client refuses a part. */
   readonly #isolations: Isolations;
 
   constructor(
-    { id, bindAddress }: NodeIdentity,
+    { id, place }: NodeIdentity,
     store: ResourceStore,
     clock: Clock,
     onReport: (report: NodeReport) => void,
@@ -102,7 +105,7 @@ export class XdsNode {
     this.#isolations = new Isolations(parts);
     this.refused = resources;
     this.id = id;
-    this.#bindAddress = bindAddress;
+    this.#place = place;
     this.store = store;
     this.#onReport = onReport;
     this.#onOverdue = onOverdue;
@@ -115,6 +118,7 @@ export class XdsNode {
           this.#review(this.#held.keys());
           this.#reviewSettled();
         }),
+      onSoon: () => contain(this, () => this.#reviewSettled()),
     });
     this.#awaitedEndpoints = new AwaitedEndpoints({
       subscriptions: this.#subscriptions,
@@ -145,13 +149,20 @@ export class XdsNode {
     }
     this.pending.delete(subscription);
     if (USES_CLUSTERS.has(subscription.type)) this.dropped(subscription, subscription.pendingNames());
-    // What it has not acknowledged is not waited for any more.
+    // Unacknowledged resources of the type are not waited for any more.
     if (subscription.type === 'cds') for (const key of this.#waiting.keys()) this.#settled.add(key);
   }
 
   name(subscription: Subscription, name: string): void {
     this.#time.heard();
     this.#subscriptions.name(subscription, name);
+  }
+
+  /** The client begins with nothing, although it was here before: its process was restarted before its old streams ended. */
+  begins({ type, names, isWildcard }: Pick<Subscription, 'type' | 'names' | 'isWildcard'>): void {
+    const isAsked = (key: ResourceKey) => isWildcard || names.has(key.slice(type.length + 1));
+    for (const key of this.#isolations.forget((each) => each.startsWith(`${type}/`) && isAsked(each)))
+      if (!this.#held.has(key)) this.#release(key);
   }
 
   unname(subscription: Subscription, name: string): void {
@@ -161,14 +172,21 @@ export class XdsNode {
   /** The resource as this client should see it now. */
   get(key: ResourceKey): Resource | undefined {
     const resource = this.#instead.has(key) ? this.#instead.get(key) : this.store.get(key);
-    return this.#bindAddress === undefined ? resource : resource?.boundTo(this.#bindAddress);
+    return this.#place === undefined ? resource : resource?.at(this.#place);
   }
 
-  /** Whether the client sees exactly what the store has of the type. */
+  /** Whether the client sees exactly the store's resources of the type. */
   isLikeStore(type: ResourceType): boolean {
-    if (type === 'lds' && this.#bindAddress !== undefined) return false;
+    if (type === 'lds' && this.#hasMovedListeners()) return false;
     for (const key of this.#instead.keys()) if (key.startsWith(`${type}/`)) return false;
     return true;
+  }
+
+  #hasMovedListeners(): boolean {
+    const place = this.#place;
+    return (
+      place !== undefined && [...this.store.ofType('lds').values()].some((listener) => listener.at(place) !== listener)
+    );
   }
 
   *ofType(type: ResourceType): Generator<Resource> {
@@ -185,14 +203,14 @@ export class XdsNode {
     const isGated = this.#subscriptions.has('cds');
     this.#changedAt = this.tick();
     this.#removals.begin();
-    // Full responses are composed of what the client sees: until it is decided about, what goes is still there.
+    // Full responses are composed of the client's view: until the decision, a removed resource is still there.
     for (const { key, before, after } of changes) {
       if (!isGated || after || !before || USES_CLUSTERS.has(before.type)) continue;
       if (!this.#instead.has(key)) this.#instead.set(key, before);
-      // What does not exist is not waited for.
+      // Absent resources are not waited for.
       this.#settled.add(key);
     }
-    // What goes is looked at last: by then it is known whether routes that used it are still under way.
+    // Process removals last, so that routes that still use a cluster are seen first.
     for (const isRemoval of [false, true]) {
       for (const type of RESOURCE_TYPES) {
         for (const change of changes) {
@@ -212,7 +230,7 @@ export class XdsNode {
     return this.#ticks;
   }
 
-  /** A response was accepted or refused; what waited for it may go out. */
+  /** A response was accepted or refused; changes that waited for it may go out. */
   answered(
     subscription: Subscription,
     { changes, version, order }: { changes: ReadonlyMap<string, SentChange>; version: string; order: number },
@@ -246,22 +264,26 @@ export class XdsNode {
     this.rejections.set(key, { key, version: resource.version(stream.shape), message, origins });
   }
 
-  /** Lets the client see the version that it accepted last, or nothing; false when it goes on to see what it refuses. */
+  /** Lets the client see its last accepted version, or nothing; false when it continues to see the refused one. */
   refuse(subscription: Subscription, { sent, previous }: SentChange, message: string): boolean {
     if (!sent) return false;
     const { key } = sent;
     const isComposed = sent.composition !== undefined && isWhole(subscription);
     if (isComposed && this.#isolate(subscription, sent, message)) return true;
     this.blame(subscription, sent, message);
-    const kept = previous ?? this.refused.get(key)?.accepted;
+    const last = previous ?? this.refused.get(key)?.accepted;
+    // A version that the client refuses now is not kept: it would be sent and refused for ever.
+    const kept = isSameResource(last, sent) ? undefined : last;
     // It has the hosts of all: a client that comes back would lose those that it serves.
     if (isComposed && !kept && !subscription.isFresh) return false;
-    // A listener on an address of this client is of no use to others.
-    const accepted = sent.type === 'lds' && this.#bindAddress !== undefined ? undefined : kept;
+    // A listener at a place of this client is of no use to others.
+    const accepted = sent.type === 'lds' && this.#hasMovedListeners() ? undefined : kept;
     this.refused.remember({ key, version: sent.version('whole'), message, accepted });
-    // A change that came meanwhile takes its place.
-    if (!isSameResource(this.store.get(key), sent)) return true;
+    // A change that came meanwhile takes its place. A removal that is held back does not: the client still sees the resource.
+    const shown = this.#instead.has(key) ? this.#instead.get(key) : this.store.get(key);
+    if (!isSameResource(shown, sent)) return true;
     this.#instead.set(key, kept);
+    if (sent.type === 'eds') this.#awaitedEndpoints.refused(key);
     // Envoy has replaced a secret before it finds that no context can be made of it: listeners that come later would use it.
     if (kept && sent.type === 'sds') subscription.resend(sent.name, kept);
     return true;
@@ -277,12 +299,12 @@ export class XdsNode {
     return this.#instead.has(key) && this.#instead.get(key) === undefined && this.rejections.has(key);
   }
 
-  /** Sends the resource without what is refused of it, or with less, to find that; false when that cannot be found. */
+  /** Sends the resource without its refused parts, or with fewer changes to find them; false when they cannot be found. */
   #isolate(subscription: Subscription, sent: Resource, message: string): boolean {
     const { key } = sent;
     const wanted = this.store.get(key);
     const accepted = this.#isolations.accepted(key);
-    // What a client has that comes back is not known: with less it might lose hosts that it serves.
+    // The resources of a client that reconnects are not known: with fewer parts it might lose hosts that it serves.
     if (!wanted || (!accepted && !subscription.isFresh)) return false;
     if (!this.#isolations.refused(sent, wanted, message)) return false;
     this.#show(key, accepted);
@@ -293,7 +315,7 @@ export class XdsNode {
     if (this.#isolations.accept(key, sent)) this.#show(key, sent);
   }
 
-  /** Lets the client see what it should have next of a resource that it refuses a part of, which it is sent if it has something else. */
+  /** Lets the client see its next version of a resource with a refused part, and sends that if the client has another one. */
   #show(key: ResourceKey, accepted: Resource | undefined): void {
     this.#release(key);
     const next = this.#instead.get(key) ?? this.store.get(key);
@@ -301,7 +323,7 @@ export class XdsNode {
     this.#mark(key, next.type, next.name, accepted);
   }
 
-  /** From now on the client sees what the store has, except for parts that it refuses. */
+  /** From now on the client sees the store's version, except for parts that it refuses. */
   #release(key: ResourceKey): void {
     this.#instead.delete(key);
     const wanted = this.store.get(key);
@@ -326,12 +348,17 @@ export class XdsNode {
     }
   }
 
-  /** Sends what may be sent, in the order in which resources refer to one another. */
+  /** Sends all permitted changes, in the order in which resources refer to one another. */
   flush(): void {
     if (this.pending.size === 0) return;
     const ready = [...this.pending];
     if (ready.length > 1) ready.sort((left, right) => orderOf(left.type) - orderOf(right.type));
     for (const subscription of ready) subscription.flush();
+  }
+
+  /** A response with this version is on its way to the client. */
+  wasSent(type: ResourceType, version: string): void {
+    this.#sent[type] = version;
   }
 
   report(): void {
@@ -343,6 +370,7 @@ export class XdsNode {
       node: this.id,
       streams: this.#subscriptions.streams.size,
       acknowledged: { ...this.#acknowledged },
+      sent: { ...this.#sent },
       rejections: [...this.rejections.values()],
     };
   }
@@ -363,6 +391,10 @@ export class XdsNode {
   /** Changes of these names are not under way any more. */
   dropped({ type }: Subscription, names: Iterable<string>): void {
     if (USES_CLUSTERS.has(type)) for (const name of names) this.#routeSettled(resourceKey(type, name), undefined);
+    else if (type === 'cds') for (const name of names) this.#settled.add(resourceKey(type, name));
+    else if (type === 'eds') for (const name of names) this.#awaitedEndpoints.refused(resourceKey(type, name));
+    // A subscription that is sending now calls this: resources that it lets go are sent afterwards.
+    if (this.#settledRoutes.size + this.#settled.size > 0) this.#time.soon();
   }
 
   #routeSettled(key: ResourceKey, order: number | undefined): void {
@@ -424,7 +456,7 @@ export class XdsNode {
   #unusable(keys: ReadonlySet<ResourceKey>): readonly ResourceKey[] {
     for (const key of keys) {
       const cluster = this.store.get(key);
-      // What does not exist cannot be waited for.
+      // An absent cluster cannot be waited for.
       if (!cluster) continue;
       for (const subscription of this.#subscriptions.ofType('cds'))
         if (subscription.isPending(cluster.name)) return [key];
@@ -452,14 +484,14 @@ export class XdsNode {
     return false;
   }
 
-  /** Reviews what waits for something that is settled by now. */
+  /** Reviews the changes whose dependency has settled. */
   #reviewSettled(): void {
     const keys = new Set<ResourceKey>();
     for (const settled of this.#settled) for (const key of this.#waiting.get(settled) ?? NONE) keys.add(key);
     this.#settled.clear();
     this.#review(keys);
     for (const [route, order] of this.#settledRoutes) {
-      // What is held has not reached the client, whatever was sent meanwhile.
+      // A held change has not reached the client, whatever was sent meanwhile.
       if (this.#held.has(route)) continue;
       const isUnderWay = this.#isUnderWay(route);
       if (isUnderWay && order === undefined) continue;
@@ -469,7 +501,7 @@ export class XdsNode {
     this.flush();
   }
 
-  /** Lets routes go that have what they need. */
+  /** Releases routes whose dependencies are in place. */
   #review(keys: Iterable<ResourceKey>): void {
     // A route that still waits is held again, behind all others.
     const reviewed = [...keys];

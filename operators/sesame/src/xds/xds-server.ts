@@ -30,7 +30,7 @@ export interface XdsServerOptions {
   readonly logger?: Logger;
   /** Other limits than XDS_LIMITS. */
   readonly limits?: Partial<XdsLimits>;
-  /** What clients have refused before; nothing by default. It is added to. */
+  /** The earlier refusals of clients; none by default. The server adds new ones. */
   readonly refused?: Refused;
   /** Called when a client has accepted or refused something, and when it goes away. */
   onReport?(report: NodeReport): void;
@@ -50,11 +50,15 @@ export interface XdsStatistics {
   readonly nodes: number;
   readonly responses: Readonly<Partial<Record<ResourceType, number>>>;
   readonly bytes: Readonly<Partial<Record<ResourceType, number>>>;
-  /** Resources that were sent although the client had not answered what they waited for. */
+  /** How many there are of each type, for any client. */
+  readonly resources: Readonly<Partial<Record<ResourceType, number>>>;
+  /** The number of resources that were sent although the client had not answered their dependencies. */
   readonly overdue: number;
   /** Streams that the server ended, by the reason. */
   readonly refused: Readonly<Partial<Record<RefusalReason, number>>>;
 }
+
+const TYPES: readonly ResourceType[] = ['lds', 'rds', 'vhds', 'cds', 'eds', 'sds'];
 
 export async function startXdsServer(options: XdsServerOptions): Promise<XdsServer> {
   const { store, clock = systemClock, logger = silentLogger } = options;
@@ -66,6 +70,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   const refused: Partial<Record<RefusalReason, number>> = {};
   const limits: XdsLimits = { ...XDS_LIMITS, ...options.limits };
   const incomplete = new WeakMap<object, number>();
+  const nameCharacters = new WeakMap<object, number>();
   let streams = 0;
   let overdue = 0;
   let sessionCount = 0;
@@ -122,11 +127,17 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
       incomplete.set(session, sum);
       return sum;
     },
+    addNames({ session }, change) {
+      if (!session) return 0;
+      const sum = (nameCharacters.get(session) ?? 0) + change;
+      nameCharacters.set(session, sum);
+      return sum;
+    },
     onRefused,
     closeLater,
-    nodeOf: ({ id, bindAddress }, http) => {
+    nodeOf: ({ id, place }, http) => {
       const session = http.session;
-      return nodeOf({ id: id === '' ? `session-${session ? (sessionIds.get(session) ?? 0) : 0}` : id, bindAddress });
+      return nodeOf({ id: id === '' ? `session-${session ? (sessionIds.get(session) ?? 0) : 0}` : id, place });
     },
     whenComplete: (call) => (store.isComplete ? call() : waiting.push(call)),
     onSent(type, size) {
@@ -183,9 +194,10 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
 
   return {
     port: (server.address() as AddressInfo).port,
-    // One that has come back with what it should have has nothing to answer, and is a client all the same.
+    // A client that reconnects with the present versions has nothing to answer, and counts all the same.
     reports: () => [...nodes.values()].map((node) => node.current()),
     statistics: () => ({
+      resources: Object.fromEntries(TYPES.map((type) => [type, store.ofType(type).size])),
       sessions: sessions.size,
       streams,
       nodes: nodes.size,
@@ -207,7 +219,7 @@ const sessionIds = new WeakMap<object, number>();
 /** Time for the status of a stream to arrive before the stream is closed. */
 const ENDING_MS = 1_000;
 const INITIAL_WINDOW = 1024 * 1024;
-/** In MB: what Node counts per connection, streams included; its own limit of 10 would end connections with many. */
+/** In MB: Node counts this memory per connection, streams included; its own limit of 10 would end connections with many. */
 const SESSION_MEMORY = 4_096;
 
 function createHttp2(

@@ -105,3 +105,20 @@ describe('sesame certgen --kube', () => {
       assert.ok(![out, again.err, replaced.out].join('').includes('PRIVATE'));
     }));
 });
+
+test('sesame config release removes the finalizer that a Sesame has left', () =>
+  withCluster(async (cluster) => {
+    await cluster.client.create(SesameConfiguration, {
+      apiVersion: SesameConfiguration.apiVersion,
+      kind: SesameConfiguration.kind,
+      metadata: { namespace: 'default', name: 'sesame', finalizers: ['projectsesame.io/configuration'] },
+      spec: {},
+    });
+    const transport = () => cluster.transport();
+    const { code, out, err } = await runCommand('config release -n default', {}, { transport });
+    assert.deepEqual([code, out], [0, 'SesameConfiguration default/sesame: the finalizer was removed\n'], err);
+    const again = await runCommand('config release -n default', {}, { transport });
+    assert.match(again.out, /there is no finalizer of Sesame on it/);
+    const { metadata } = await cluster.client.get(SesameConfiguration, { namespace: 'default', name: 'sesame' });
+    assert.equal(metadata.finalizers, undefined);
+  }));

@@ -1,4 +1,4 @@
-// Every field of SesameConfiguration has its effect in what Envoys are served, or in a test that is named for it.
+// Every field of SesameConfiguration has its effect in the resources for Envoys, or in a test that is named for it.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -23,10 +23,10 @@ import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import type { ConfigurationSpec } from '../../src/kinds/index.ts';
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
 import { type DataPathView, dataPathComponents } from '../../src/program/data-path.ts';
-import { contentOf } from '../../src/routes/dag.ts';
+import { decoded as contentOf } from '../../src/routes/effects.ts';
 import { ELSEWHERE, IN_XDS, type Row } from './field-effects.ts';
 
-/** Without what would need the network: the socket of the xDS server is given. */
+/** The configuration without parts that need the network: the socket of the xDS server is given. */
 const COMMON: ConfigurationSpec = { xdsServer: { insecure: true } };
 
 function configurationOf(...specs: readonly ConfigurationSpec[]) {
@@ -65,7 +65,7 @@ describe('every field of SesameConfiguration', () => {
 
 describe('in xDS', () => {
   let stage: Stage;
-  let view: DataPathView | undefined;
+  let view: Pick<DataPathView, 'store'> | undefined;
   const parts = dataPathComponents(
     {
       listen: { address: '127.0.0.1', port: 0 },

@@ -28,6 +28,22 @@ const bundle = (secret: Secret | undefined) =>
   );
 
 describe('a SesameDeployment', () => {
+  test('with contourCompat grants the rights on the objects of Contour, everywhere or in the namespaces that it watches', async () => {
+    const rulesOf = (role: { rules?: readonly { apiGroups?: readonly string[] }[] } | undefined) =>
+      (role?.rules ?? []).filter(({ apiGroups }) => apiGroups?.includes('projectcontour.io')).length;
+    await staged([deployment({ sesame: { contourCompat: true } })], async ({ client }) => {
+      assert.equal(rulesOf(await client.get(ClusterRole, { name: 'sesame-default-edge' })), 2);
+    });
+    const watchNamespaces = ['shop', 'projectcontour'];
+    await staged([deployment({ sesame: { contourCompat: true, watchNamespaces } })], async ({ client, settle }) => {
+      for (const name of watchNamespaces)
+        await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      await settle();
+      const roles = (await client.list(Role)).items.filter((role) => rulesOf(role) > 0);
+      assert.ok(roles.length > 0, 'a Role has them');
+    });
+  });
+
   test('becomes a whole instance, reports its rollout, and a restart writes nothing', async () => {
     await staged([deployment()], async (stage) => {
       const { client } = stage;
@@ -132,6 +148,13 @@ describe('a SesameDeployment', () => {
         ['shutdown-manager', 'envoy'],
       );
       assert.ok(envoy?.initContainers?.[0]?.args?.includes('--xds-address=sesame-edge.default'));
+      assert.ok(envoy?.initContainers?.[0]?.args?.includes('--http-port=9080'));
+      const declared = envoy?.containers[1]?.ports?.map(({ name, containerPort }) => [name, containerPort]);
+      assert.deepEqual(declared, [
+        ['http', 9080],
+        ['https', 8443],
+        ['metrics', 8002],
+      ]);
       const service = await client.get(Service, at('envoy-edge'));
       assert.equal(service.spec?.type, 'NodePort');
       assert.equal(service.spec?.externalTrafficPolicy, 'Local');
@@ -139,8 +162,8 @@ describe('a SesameDeployment', () => {
       assert.deepEqual(
         service.spec?.ports?.map(({ port, targetPort }) => [port, targetPort]),
         [
-          [80, 9080],
-          [443, 8443],
+          [80, 'http'],
+          [443, 'https'],
         ],
       );
       const role = await client.get(ClusterRole, { name: 'sesame-default-edge' });
@@ -234,7 +257,11 @@ describe('an invalid SesameDeployment', () => {
       { configuration: { envoy: { timeouts: { requestTimeout: 'x' } } } },
       /spec\.configuration\.envoy\.timeouts\.requestTimeout: is not a duration/,
     ],
-    ['a negative number of replicas', { replicas: -1 }, /spec\.replicas: must be at least 0/],
+    [
+      'a negative number of Envoys',
+      { envoy: { deployment: { replicas: -1 } } },
+      /spec\.envoy\.deployment\.replicas: must be at least 0/,
+    ],
     [
       'an unknown workload',
       { envoy: { workloadType: 'StatefulSet' } },
@@ -292,6 +319,15 @@ describe('an invalid SesameDeployment', () => {
     });
   });
 
+  test('has a negative number of replicas refused by the server', async () => {
+    await staged([], async ({ client }) => {
+      await assert.rejects(
+        client.create(SesameDeployment, deployment({ replicas: -1 })),
+        /\.spec\.replicas: Invalid value/,
+      );
+    });
+  });
+
   test('has a name that is too long refused by the server', async () => {
     await staged([], async ({ client }) => {
       await assert.rejects(client.create(SesameDeployment, deployment({}, 'x'.repeat(50))), /at most 49 characters/);
@@ -304,7 +340,7 @@ describe('certificates', () => {
     sesame: await stage.client.get(Secret, at('sesamecert-edge')),
     envoy: await stage.client.get(Secret, at('envoycert-edge')),
   });
-  /** Both sides trust each other, with what each has. */
+  /** Both sides trust each other, with the content of their Secrets. */
   const trust = (one: Secret, other: Secret) => {
     const leaf = new X509Certificate(text(one, 'tls.crt'));
     return bundle(other).some((authority) => leaf.verify(authority.publicKey));
@@ -322,7 +358,7 @@ describe('certificates', () => {
     });
   });
 
-  test('that were deleted or damaged are created again', async () => {
+  test('certificates that were deleted or damaged are created again', async () => {
     await staged([deployment()], async (stage) => {
       await stage.client.delete(Secret, at('envoycert-edge'));
       await stage.settle();
@@ -388,7 +424,7 @@ describe('deletion', () => {
     });
   });
 
-  test('of a Sesame that does not run takes its finalizer off', async () => {
+  test('the deletion of a Sesame that does not run takes its finalizer off', async () => {
     await staged([deployment()], async (stage) => {
       const { client } = stage;
       await client.patch(SesameConfiguration, at('sesameconfig-edge'), 'merge', {

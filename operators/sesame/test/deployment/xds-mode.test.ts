@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DaemonSet } from '@capstan/kube';
 import type { Stage } from '@capstan/testing';
-import { chooseMode, runningEnvoys } from '../../src/deployment/xds-mode.ts';
+import { chooseFlags, runningEnvoys } from '../../src/deployment/xds-mode.ts';
 import { SesameDeployment } from '../../src/index.ts';
 import { at, conditionOf, deployment, staged } from './fixtures.ts';
 
@@ -12,17 +12,24 @@ const ENVOY = at('envoy-edge');
 async function envoys({ client }: Stage) {
   const daemonSet = await client.get(DaemonSet, ENVOY);
   const args = daemonSet.spec?.template.spec?.initContainers?.[0]?.args ?? [];
-  return { args, template: daemonSet.spec?.template, mode: args.find((arg) => arg.startsWith('--xds-mode')) };
+  return {
+    args,
+    template: daemonSet.spec?.template,
+    mode: args.find((arg) => arg.startsWith('--xds-mode')),
+    ports: args.filter((arg) => PORTS.test(arg)),
+  };
 }
 
-/** As a version before the choice left it: the bootstrap has no flag for the mode. */
-async function asBefore(stage: Stage) {
+const PORTS = /^--(http|https|health|stats)-port=/;
+
+/** As an earlier version left it: the bootstrap has no such flag. */
+async function asBefore(stage: Stage, flags = /^--(xds-mode|http-port|https-port|health-port|stats-port)=/) {
   const { args } = await envoys(stage);
   const path = '/spec/template/spec/initContainers/0/args';
-  const value = args.filter((arg) => !arg.startsWith('--xds-mode'));
+  const value = args.filter((arg) => !flags.test(arg));
   await stage.client.patch(DaemonSet, ENVOY, 'json', [{ op: 'replace', path, value }]);
   await stage.settle();
-  // The template is that of the earlier version now; what this version remembers of it goes.
+  // The template is that of the earlier version now, and this version's record of it is removed.
   const annotations = { 'projectsesame.io/template-without-xds-mode': null };
   const { template } = await envoys(stage);
   await stage.client.patch(DaemonSet, ENVOY, 'merge', { metadata: { annotations } });
@@ -80,6 +87,20 @@ describe('the mode in which Envoys subscribe', () => {
     });
   });
 
+  test('Envoys of a version without port flags are not restarted, and keep their ports from the next change on', async () => {
+    await staged([deployment()], async (stage) => {
+      const all = ['--http-port=8080', '--https-port=8443', '--health-port=8002', '--stats-port=8002'];
+      assert.deepEqual((await envoys(stage)).ports, all);
+      const before = await asBefore(stage, PORTS);
+      await stage.restart();
+      await stage.settle();
+      assert.deepEqual((await envoys(stage)).template, before);
+      await edit(stage, { logLevel: 'debug' });
+      const { ports, mode } = await envoys(stage);
+      assert.deepEqual([ports, mode], [all, '--xds-mode=delta-ads']);
+    });
+  });
+
   test('an upgrade that changes an image changes the mode with it', () => {
     const template = (image: string) => ({ spec: { initContainers: [{ name: 'b', image }], containers: [] } });
     const daemonSet = (image: string): DaemonSet => ({
@@ -88,8 +109,8 @@ describe('the mode in which Envoys subscribe', () => {
       metadata: ENVOY,
       spec: { selector: {}, template: template(image) },
     });
-    assert.equal(chooseMode(undefined, runningEnvoys(daemonSet('a:1')), template('a:1')).mode, undefined);
-    assert.equal(chooseMode(undefined, runningEnvoys(daemonSet('a:1')), template('a:2')).mode, 'delta-ads');
-    assert.equal(chooseMode('sotw', runningEnvoys(daemonSet('a:1')), template('a:2')).mode, 'sotw');
+    assert.equal(chooseFlags(undefined, runningEnvoys(daemonSet('a:1')), template('a:1')).mode, undefined);
+    assert.equal(chooseFlags(undefined, runningEnvoys(daemonSet('a:1')), template('a:2')).mode, 'delta-ads');
+    assert.equal(chooseFlags('sotw', runningEnvoys(daemonSet('a:1')), template('a:2')).mode, 'sotw');
   });
 });

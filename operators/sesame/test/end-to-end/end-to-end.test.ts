@@ -102,7 +102,7 @@ suite('Sesame and Envoy in capstan up', { skip, concurrency: 1 }, () => {
       await answer('shop.test', 'two');
 
       const explained = await sesame('explain', 'shop.test/cart', '--kubeconfig', kubeconfig);
-      assert.match(explained, /from HTTPProxy default\/shop\n {6}to Service default\/two port 80/);
+      assert.match(explained, /from HTTPProxy default\/shop, spec\.routes\[\d\]\n {6}to Service default\/two port 80/);
 
       const classes: readonly (readonly [name: string, spec: object])[] = [
         ['routes', { policy: { requestHeaders: { set: { 'X-Edge': 'yes' } } } }],
@@ -130,7 +130,7 @@ suite('Sesame and Envoy in capstan up', { skip, concurrency: 1 }, () => {
       await world.proxy('shop', 'shop.test', 'one');
       await answer('shop.test', 'one');
 
-      // The xDS server moves: Envoy needs another bootstrap, which the resource says.
+      // The xDS server moves: Envoy needs another bootstrap, and the resource reports that.
       await edit({ xdsServer: { port: xdsMoved } });
       await applied(ref.namespace, ref.name, serve.output);
       const { status } = await client.get(SesameConfiguration, ref);

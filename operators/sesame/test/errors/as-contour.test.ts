@@ -1,11 +1,11 @@
-// Where Contour is right: what its users rely on.
+// Behaviour of Contour that its users rely on.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, suite, test } from 'node:test';
 import type { KubeObject } from '@capstan/kube';
 import { parse } from 'yaml';
 import type { ExtensionService } from '../../src/kinds/extension-service.ts';
-import { contentOf } from '../../src/routes/dag.ts';
+import { decoded as contentOf } from '../../src/routes/effects.ts';
 import { type Mutable, testSettings } from '../../src/routing/default-settings.ts';
 import { extensionPiece } from '../../src/routing/extension/translate-extension.ts';
 import { httpListener, ownListeners } from '../../src/routing/listener/listeners.ts';

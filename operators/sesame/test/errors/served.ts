@@ -1,4 +1,4 @@
-// What Sesame reports and serves for a set of objects, without a cluster: the same reconcilers and graph as in one.
+// The reports and resources of Sesame for a set of objects, without a cluster: the same reconcilers and graph as in one.
 import type { KubeObject } from '@capstan/kube';
 import { derivation, evaluate, operator, plan, reconciler } from '@capstan/reconcile';
 import { createVirtualClock } from '@capstan/testing';
@@ -9,7 +9,7 @@ import { delegationStatus } from '../../src/reconcilers/delegation-status.ts';
 import { extensionServiceStatus } from '../../src/reconcilers/extension-service-status.ts';
 import { httpProxyStatus } from '../../src/reconcilers/http-proxy-status.ts';
 import { ingressEvents } from '../../src/reconcilers/ingress-events.ts';
-import { contentOf } from '../../src/routes/dag.ts';
+import { decoded as contentOf } from '../../src/routes/effects.ts';
 import { hostKey, routeGraph } from '../../src/routes/pieces.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 import { ROUTE_READS } from '../../src/routing/tracked-lookup.ts';
@@ -23,7 +23,7 @@ export interface Outcome {
   served(host: string): readonly string[];
   /** The virtual host, the filter chain and the other resources of a host, as JSON. */
   content(host: string): string;
-  /** What Envoy would refuse of all that is served for these hosts. */
+  /** The violations that Envoy would refuse in all resources of these hosts. */
   readonly refused: readonly string[];
 }
 

@@ -81,7 +81,7 @@ default-http-versions: [HTTP/1.1] # no HTTP/2
     for (const comment of example.match(/#.*$/gm) ?? []) assert.ok(output.includes(comment), comment);
   });
 
-  test('that is empty gives what differs from the defaults of the resource', () => {
+  test('an empty file gives the differences from the defaults of the resource', () => {
     for (const text of ['', '# nothing\n', 'null\n', '{}'])
       for (const namespace of [undefined, 'edge'])
         assert.deepEqual(specOf(run(text, { namespace }).output), {
@@ -230,7 +230,7 @@ rateLimitService:
     ]);
   });
 
-  test('that was migrated already is printed as it is', () => {
+  test('a file that was migrated already is printed as it is', () => {
     const { output = '' } = run(example);
     assert.equal(run(output).output, output);
   });
@@ -399,7 +399,7 @@ describe('for every file', () => {
       ),
     );
 
-  test('what is in force before and after is equal, and running it again changes nothing', () => {
+  test('the configuration in force is equal before and after, and a second migration changes nothing', () => {
     fc.assert(
       fc.property(contents, fc.boolean(), name, (content, isFull, namespace) => {
         const text = stringify(content);
@@ -423,6 +423,59 @@ describe('for every file', () => {
       }),
       { numRuns: 300 },
     );
+  });
+});
+
+describe('a ContourConfiguration', () => {
+  const contours = (spec: object, metadata: object = { name: 'contour', namespace: 'projectcontour' }) =>
+    stringify({ apiVersion: 'projectcontour.io/v1alpha1', kind: 'ContourConfiguration', metadata, spec });
+
+  test('becomes a resource with the same values under our names', () => {
+    const { output, errors, warnings } = run(
+      contours({
+        xdsServer: { type: 'contour', port: 8002, tls: { insecure: true } },
+        ingress: { classNames: ['a', 'b'] },
+        gateway: { gatewayRef: { name: 'edge', namespace: 'ingress' } },
+        envoy: {
+          listener: { 'per-connection-buffer-limit-bytes': 77 },
+          logging: { accessLogFormat: 'json', accessLogJSONFields: ['method'] },
+        },
+        rateLimitService: { extensionService: { name: 'limiter', namespace: 'x' }, domain: 'contour' },
+        globalExtAuth: {
+          serviceType: 'http',
+          extensionRef: { name: 'auth', namespace: 'x' },
+          httpSettings: { pathPrefix: '/x' },
+        },
+      }),
+    );
+    assert.deepEqual([errors, warnings], [[], []]);
+    assert.deepEqual(specOf(output), {
+      xdsServer: { port: 8002, insecure: true },
+      ingress: { className: 'a,b' },
+      envoy: {
+        listener: { perConnectionBufferLimitBytes: 77 },
+        logging: { accessLogFormat: 'json', jsonFields: ['method'] },
+      },
+      gateway: { gatewayRef: { name: 'edge', namespace: 'ingress' } },
+      globalExtAuth: {
+        extensionRef: { name: 'auth', namespace: 'x' },
+        serviceType: 'http',
+        httpSettings: { pathPrefix: '/x' },
+      },
+      rateLimitService: { extensionService: 'x/limiter', domain: 'contour' },
+    });
+    assert.equal(run(output ?? '').output, output);
+  });
+
+  test('keeps Contour’s Service of Envoy when Sesame runs in another namespace', () => {
+    const { output } = run(contours({}), { namespace: 'edge' });
+    assert.deepEqual(specOf(output), { envoy: { service: { name: 'envoy', namespace: 'projectcontour' } } });
+  });
+
+  test('a ContourConfiguration with a value that is not valid is refused', () => {
+    const { output, errors } = run(contours({ envoy: { timeouts: { requestTimeout: 'soon' } } }));
+    assert.equal(output, undefined);
+    assert.match(errors.join(), /sesame\.yaml: error: .*envoy\.timeouts\.requestTimeout.*"soon"/);
   });
 });
 

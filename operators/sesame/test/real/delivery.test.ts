@@ -4,12 +4,12 @@ import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
 import { Fragment } from '../../src/envoy/index.ts';
+import type { Route } from '../../src/model/route.ts';
 import { createAssembly } from '../../src/routing/assembly/assembly.ts';
 import { Piece } from '../../src/routing/assembly/piece.ts';
 import { testSettings } from '../../src/routing/default-settings.ts';
-import { tcpProxy } from '../../src/routing/listener/filter-chain.ts';
+import { streamMessage } from '../../src/routing/envoy/listener-message.ts';
 import { sharedHost } from '../../src/routing/listener/virtual-host.ts';
-import type { RouteEntry } from '../../src/routing/route-entry.ts';
 import {
   createResource,
   createResourceStore,
@@ -89,7 +89,7 @@ suite('a real Envoy', { skip, concurrency: 2 }, () => {
       const one = await backend(context, 'one');
       const { port, store, assembly, server, refused } = await servedHosts(context, 'http');
       put(store, cluster('a'), endpoints('a-endpoints', one));
-      const serve = (name: string, route: RouteEntry) =>
+      const serve = (name: string, route: Route) =>
         store.take(assembly.take([{ key: name, after: served(name, route) }]));
       const answer = (status: number) => routeTo({ kind: 'prefix', value: '/' }, status);
       // Envoy does not know look-ahead.
@@ -171,7 +171,12 @@ suite('a real Envoy', { skip, concurrency: 2 }, () => {
         const fragment = new Fragment('envoy.config.listener.v3.FilterChain', {
           name,
           filter_chain_match: { server_names: [serverName] },
-          filters: [tcpProxy('test', [{ cluster: { name: 'none' }, weight: 1 }], '/dev/null', testSettings())],
+          filters: [
+            streamMessage(
+              { kind: 'stream', destinations: [{ cluster: { name: 'none' }, weight: 1 }] },
+              { statPrefix: 'test' },
+            ),
+          ],
         });
         const after = new Piece({ resources: [routes], chain: { name, fragment, requires: [] } });
         store.take(assembly.take([{ key: name, after }]));
@@ -187,7 +192,7 @@ suite('a real Envoy', { skip, concurrency: 2 }, () => {
       // Envoy knows names and wildcards of whole labels.
       serve('bad.test', 'b*d.test');
       serve('c.test', 'c.test');
-      // The dump has what was refused as well, until what takes its place is accepted.
+      // The dump has the refused version as well, until its replacement is accepted.
       await waitFor(
         async () => (await chains()).join() === 'a.test,c.test',
         `a host after the bad one; ${envoy.log().slice(-2000)}`,
@@ -200,7 +205,7 @@ suite('a real Envoy', { skip, concurrency: 2 }, () => {
   }
 });
 
-/** Hosts on one listener of an xDS server, and the origins of what Envoy refuses of them. */
+/** Hosts on one listener of an xDS server, and the origins of Envoy's refusals. */
 async function servedHosts(context: TestContext, listener: 'http' | 'https') {
   const port = await freePort();
   const store = createResourceStore();
@@ -217,14 +222,21 @@ async function servedHosts(context: TestContext, listener: 'http' | 'https') {
   return { port, store, assembly, server, refused };
 }
 
-function routeTo(path: RouteEntry['match']['path'], status: number): RouteEntry {
+function routeTo(path: Route['match']['path'], status: number): Route {
   const match = { path, headers: [], query: [] };
-  return { match, value: { direct_response: { status } }, clusters: [], permitInsecure: false };
+  const origin = { kind: 'HTTPProxy', namespace: 'default', name: 'shop', path: 'spec.routes[0]' };
+  return { match, action: { kind: 'answer', status, body: '' }, policies: {}, permitInsecure: false, origin };
 }
 
-function served(name: string, route: RouteEntry): Piece {
-  const parts = { fqdn: name, routes: [route], perFilter: {}, rateLimits: [] };
-  const { fragment, resource } = sharedHost('ingress_http', parts, [`HTTPProxy default/${name}`]);
+function served(name: string, route: Route): Piece {
+  const origins = [{ kind: 'HTTPProxy', namespace: 'default', name, path: 'spec.virtualhost' }];
+  const { fragment, resource } = sharedHost('ingress_http', {
+    fqdn: name,
+    routes: [route],
+    policies: {},
+    rateLimits: [],
+    origins,
+  });
   return new Piece({ resources: [resource], plain: { name, fragment, requires: [] } });
 }
 

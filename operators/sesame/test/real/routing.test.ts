@@ -1,4 +1,4 @@
-// HTTPProxy through a real Envoy: what a request gets.
+// HTTPProxy through a real Envoy: the answers to requests.
 // On the embedded server only: the backends are on loopback, which a real server refuses in endpoints.
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
@@ -36,6 +36,13 @@ suite('HTTPProxy through a real Envoy', { skip }, () => {
           pathRewritePolicy: { replacePrefix: [{ replacement: '/v2' }] },
         },
         {
+          conditions: [{ regex: '/account/[^/]+/query' }],
+          services: [shop],
+          pathRewritePolicy: {
+            replaceRegex: { pattern: '^/account/([^/]+)/(.*)$', substitution: String.raw`/v3/\2/of/\1` },
+          },
+        },
+        {
           conditions: [{ prefix: '/old' }],
           requestRedirectPolicy: { hostname: 'new.test', statusCode: 301, path: '/new' },
         },
@@ -63,6 +70,7 @@ suite('HTTPProxy through a real Envoy', { skip }, () => {
     assert.equal(await pathOf(get('shop.test', '/api')), '/v2');
     assert.equal(await pathOf(get('shop.test', '/api/')), '/v2/');
     assert.equal(await pathOf(get('shop.test', '/api/x')), '/v2/x');
+    assert.equal(await pathOf(get('shop.test', '/account/a7/query')), '/v3/query/of/a7');
     const redirect = await get('shop.test', '/old/thing');
     assert.deepEqual([redirect.status, redirect.headers.location], [301, 'http://new.test/new']);
     const headers = await get('shop.test', '/headers', { 'x-gone': '1' });
@@ -187,7 +195,8 @@ suite('HTTPProxy through a real Envoy', { skip }, () => {
       virtualhost: { fqdn: 'mixed.test' },
       routes: [
         { services: [shop] },
-        { conditions: [{ prefix: '/bad' }], services: [shop], timeoutPolicy: { response: 'soon' } },
+        // The pattern of Contour's CRD takes it, and Contour's controller does not.
+        { conditions: [{ prefix: '/bad' }], services: [shop], timeoutPolicy: { response: '.s' } },
         { conditions: [{ prefix: '/gone' }], services: [{ name: 'missing', port: 80 }] },
         { conditions: [{ regex: '/(?=look)' }], services: [shop] },
       ],

@@ -14,7 +14,7 @@ import {
 } from '@capstan/kube';
 import { operator } from '@capstan/reconcile';
 import { createTestCluster, objectOf, type TestCluster, type WatchedAccount, watchedAccount } from '@capstan/testing';
-import { parseServeFlags } from '../../src/configuration/index.ts';
+import { defaultConfiguration, parseServeFlags } from '../../src/configuration/index.ts';
 import { clusterRole, clusterRoleBinding, ownRole, ownRoleBinding } from '../../src/deployment/rbac.ts';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
@@ -75,7 +75,12 @@ const routes = operator({
 
 /** The account of an instance in this namespace, with exactly the roles that a SesameDeployment gets. */
 async function grantAccount({ client }: TestCluster) {
-  const instance = { name: 'test', namespace: NAMESPACE, spec: {} };
+  const instance = {
+    name: 'test',
+    namespace: NAMESPACE,
+    spec: {},
+    configuration: defaultConfiguration(),
+  };
   await client.create(ClusterRole, objectOf<ClusterRole>(ClusterRole, clusterRole(instance)));
   await client.create(
     ClusterRoleBinding,
@@ -224,7 +229,7 @@ function recorded(lines: string[]): Logger {
   return logger;
 }
 
-/** Polls until there is a value; a test that waits in vain fails with what it waited for. */
+/** Polls until there is a value; fails with the description of the awaited value. */
 export async function until<V>(check: () => Promise<V | undefined>, what: string, limitMs = 15_000): Promise<V> {
   const end = Date.now() + limitMs;
   for (;;) {

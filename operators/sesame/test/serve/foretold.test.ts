@@ -1,4 +1,4 @@
-// Random edits of routes: each is previewed, made and compared, with what is delivered to Envoys.
+// Random edits of routes: each is previewed, made and compared with the deliveries to Envoys.
 // On the embedded server only: minutes pass at once there.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -125,8 +125,8 @@ const OBJECTS: readonly Make[] = [
   (random) => object(ExtensionService, 'auth', { protocol: random.pick(['h2', 'h2c']), services: [backend(random)] }),
 ];
 
-for (const { seed, edits } of foretoldRuns(15))
-  test(`${edits} random edits of routes do what their previews show (seed ${seed})`, async () => {
+for (const { seed, edits, variety } of foretoldRuns(15))
+  test(`${edits} random edits of routes do what their previews show (seed ${seed})`, async (t) => {
     const random = createRandom(seed);
     const next = (): RandomEdit => {
       const [kind, one] = random.pick(OBJECTS)(random);
@@ -151,7 +151,7 @@ for (const { seed, edits } of foretoldRuns(15))
     try {
       await stage.settle();
       await toRest(stage);
-      const { writes } = await assertForetold({ stage, edits, next });
+      const { writes } = await assertForetold({ stage, edits, next, variety, report: (line) => t.diagnostic(line) });
       assert.ok(writes > 0, 'the edits do something');
     } finally {
       await stage.end();

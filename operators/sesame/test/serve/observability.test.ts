@@ -1,4 +1,4 @@
-// What a running Sesame shows of what it serves: metrics, the graph, and the explanation of a request.
+// The views of a running Sesame on its routes: metrics, the graph, and the explanation of a request.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Client, EndpointSlice, Ingress, Secret, Service } from '@capstan/kube';
@@ -6,6 +6,7 @@ import { assertReport } from '@capstan/testing';
 import { parse } from 'yaml';
 import { REPORT_SCHEMAS } from '../../src/commands/report-schemas.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
+import type { HostSummary, RouteMap } from '../../src/model/route-map.ts';
 import { connectXds } from '../../src/xds/index.ts';
 import { runCommand } from '../commands/command-io.ts';
 import { createAuthority, tlsData } from '../real/certificates.ts';
@@ -96,7 +97,7 @@ test('metrics have the names that dashboards know, with the prefix of Sesame', a
       await metric('sesame_status_update_success_total{kind="HTTPProxy"} 3');
       const stream = client.open({ type: 'cds', isDelta: false });
       stream.request({});
-      // Of the two clusters the one that is refused is sent again, alone.
+      // Only the refused one of the two clusters is sent again, alone.
       const first = await stream.next();
       const shop = [...first.resources.keys()].find((name) => name.startsWith('default/shop/80')) ?? '';
       stream.nack(first, `${shop} is not to my taste`, []);
@@ -134,13 +135,33 @@ test('/debug/dag is a graph from listeners to endpoints, and /debug/xds shows wh
     const dag = (await replica.get('/debug/dag', replica.ports.debug))?.body ?? '';
     assert.match(dag, /^digraph DAG \{\nrankdir="LR"\n/);
     for (const line of [
-      '"lds/ingress_http" -> "rds/ingress_http"',
-      '"rds/ingress_http" -> "rds/ingress_http/shop.test"',
-      '"rds/ingress_http/shop.test" -> "cds/default/cart/80/da39a3ee5e" [label="prefix /cart, header x-beta"]',
-      '"cds/default/cart/80/da39a3ee5e" -> "eds/default/cart/http"',
-      '"eds/default/cart/http" [shape=box, label="endpoints default/cart/http\\n10.0.0.2:8080"]',
+      '"listener/ingress_http" -> "host/ingress_http/shop.test"',
+      '"host/ingress_http/shop.test" [shape=box, label="host shop.test\\nHTTPProxy default/shop"]',
+      '"host/ingress_http/shop.test" -> "cluster/default/cart/80/da39a3ee5e" [label="prefix /cart, header x-beta"]',
+      '"cluster/default/cart/80/da39a3ee5e" -> "endpoints/default/cart/80/da39a3ee5e"',
+      '"endpoints/default/cart/80/da39a3ee5e" [shape=box, label="endpoints\\n10.0.0.2:8080"]',
     ])
       assert.ok(dag.split('\n').includes(line), `${line}\n${dag}`);
+    const read = async (path: string) =>
+      JSON.parse((await replica.get(path, replica.ports.debug))?.body ?? 'null') as unknown;
+    const hosts = (await read('/debug/routes')) as HostSummary[];
+    assert.deepEqual(
+      hosts.map(({ host, listeners, origins: [object], problems }) => [host, listeners, object?.name, problems.length]),
+      [
+        ['broken.test', ['ingress_http'], 'broken', 1],
+        ['shop.test', ['ingress_http'], 'shop', 0],
+      ],
+    );
+    const { listeners } = (await read('/debug/routes?host=Shop.test')) as RouteMap;
+    assert.deepEqual(
+      listeners.map(({ name, hosts: [host] }) => [
+        name,
+        host?.routes[0]?.origin,
+        host?.routes[0]?.clusters[0]?.endpoints,
+      ]),
+      [['ingress_http', { kind: 'HTTPProxy', ...inDefault('shop'), path: 'spec.routes[2]' }, ['10.0.0.2:8080']]],
+    );
+    assert.deepEqual(await read('/debug/routes?host=none.test'), { listeners: [] });
     const xds = await replica.get('/debug/xds', replica.ports.debug);
     assert.deepEqual((JSON.parse(xds?.body ?? '{}') as { clients?: unknown }).clients, []);
   });
@@ -165,6 +186,17 @@ test('sesame explain names the route, why it is taken, its objects, filters and 
         ],
       },
     });
+    const part = (name: string, spec: object) =>
+      client.create(HTTPProxy, {
+        apiVersion: HTTPProxy.apiVersion,
+        kind: 'HTTPProxy',
+        metadata: inDefault(name),
+        spec,
+      });
+    await part('leaf', { routes: [{ conditions: [{ prefix: '/leaf' }], services: [{ name: 'shop', port: 80 }] }] });
+    await part('branch', { includes: [{ name: 'leaf' }] });
+    const include = { name: 'branch', conditions: [{ prefix: '/team' }] };
+    await part('tree', { virtualhost: { fqdn: 'tree.test' }, includes: [include] });
     const explain = (what: string) =>
       runCommand(`explain ${what} -n default`, {}, { transport: () => stage.cluster.transport() });
     const cart = await explain('http://shop.test:8080/cart/1?x=y');
@@ -173,10 +205,18 @@ test('sesame explain names the route, why it is taken, its objects, filters and 
       cart.out,
       /^shop\.test\/cart\/1\n {2}listener ingress_http on 0\.0\.0\.0:8080\n {4}filters: .*router\n/,
     );
+    const leaf = await until(async () => {
+      const answer = await explain('tree.test/team/leaf');
+      return answer.code === 0 && answer.out.includes('from HTTPProxy') ? answer : undefined;
+    }, 'the included route');
+    assert.match(
+      leaf.out,
+      /from HTTPProxy default\/leaf, spec\.routes\[0\]\n {6}included by HTTPProxy default\/branch, spec\.includes\[0\]\n {6}included by HTTPProxy default\/tree, spec\.includes\[0\]\n/,
+    );
     assert.match(cart.out, /route prefix \/cart, header x-beta \(taken when its conditions hold\)/);
     assert.match(
       cart.out,
-      /route prefix \/cart \(taken when no route above is\)\n {6}from HTTPProxy default\/shop\n {6}to Service default\/cart port 80, 25 % .*\n {8}endpoints: 10\.0\.0\.2:8080/,
+      /route prefix \/cart \(taken when no route above is\)\n {6}from HTTPProxy default\/shop, spec\.routes\[1\]\n {6}to Service default\/cart port 80, 25 % .*\n {8}endpoints: 10\.0\.0\.2:8080/,
     );
     assert.doesNotMatch(cart.out, /route prefix \/ /, 'what is never reached is left out');
     assert.match(

@@ -5,7 +5,16 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { createClient, Lease, type Logger, Namespace, Service, silentLogger, systemClock } from '@capstan/kube';
+import {
+  ConfigMap,
+  createClient,
+  Lease,
+  type Logger,
+  Namespace,
+  Service,
+  silentLogger,
+  systemClock,
+} from '@capstan/kube';
 import { createStage, createTestCluster } from '@capstan/testing';
 import { issueXdsCertificates } from '../../src/certificates/issue.ts';
 import { clientLog } from '../../src/commands/serve.ts';
@@ -116,6 +125,45 @@ describe('Sesame itself', () => {
       assert.equal(await get(client), 200);
       assert.equal(await get({ ca: client.ca }), undefined, 'without a certificate');
     });
+  });
+
+  test('a Lease that Sesame creates in its own namespace is deleted with its deployment, one that was there is not', async () => {
+    const cluster = await createTestCluster({ clock: systemClock, random: Math.random });
+    const { client } = cluster;
+    const at = (name: string, namespace = 'default') => ({ name, namespace });
+    const settings = (name: string, namespace?: string) =>
+      configurationOf({ leaderElection: { configmap: at(name, namespace) } }).leaderElection;
+    const { metadata } = await client.create(ConfigMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata: at('edge') });
+    await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } });
+    await client.create(Lease, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: at('foreign') });
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'edge', uid: metadata.uid ?? '' };
+    try {
+      for (const [name, namespace, owners] of [
+        ['created', 'default', [owner]],
+        ['foreign', 'default', undefined],
+        ['created', 'other', undefined],
+      ] as const) {
+        const leadership = createSwitchingLeadership({
+          client,
+          clock: systemClock,
+          random: Math.random,
+          logger: silentLogger,
+          identity: 'one',
+          fallback: at('fallback'),
+          owner: () => Promise.resolve(owner),
+        });
+        leadership.use(settings(name, namespace));
+        const ending = new AbortController();
+        const running = leadership.run(ending.signal);
+        await until(() => Promise.resolve(leadership.holds ? true : undefined), 'the lead', 5_000);
+        ending.abort();
+        await running;
+        const lease = await client.get(Lease, at(name, namespace));
+        assert.deepEqual(lease.metadata.ownerReferences, owners, `${namespace}/${name}`);
+      }
+    } finally {
+      await cluster.close();
+    }
   });
 
   test('the Lease that is contended for follows the configuration', async () => {

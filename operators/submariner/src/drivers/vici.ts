@@ -6,13 +6,13 @@ export interface ViciMessage {
   readonly [key: string]: ViciValue;
 }
 
-/** What charon answers: text only. */
+/** An answer of charon, which contains text only. */
 export type ViciAnswer = { readonly [key: string]: string | string[] | ViciAnswer };
 
 export interface Vici {
-  /** One command; rejects when charon reports that it did not succeed. */
+  /** Sends one command. Rejects if charon reports that it failed. */
   call(command: string, message?: ViciMessage): Promise<ViciAnswer>;
-  /** A command that answers by a stream of events of one name. */
+  /** Sends a command that answers with a stream of events of one name. */
   stream(command: string, event: string, message?: ViciMessage): Promise<ViciAnswer[]>;
   readonly isOpen: boolean;
   close(): void;
@@ -29,7 +29,16 @@ const TYPES = {
   event: 7,
 };
 
-/** Opens a connection; a command without an answer in `timeoutMs` (5 s) closes it. */
+/** Bytes that are no message of charon. */
+export class ViciError extends Error {}
+
+const LENGTH_BYTES = 4;
+/** charon refuses requests above 512 KiB, and its answers are shorter. */
+const MAX_PACKET = 16 * 1024 * 1024;
+/** Sections of charon's messages are nested five times at most. */
+const MAX_DEPTH = 32;
+
+/** Opens a connection. A command without an answer within `timeoutMs` (5 s) closes it. */
 export async function openVici(path: string, timeoutMs = 5000): Promise<Vici> {
   const socket = connect(path);
   await new Promise<void>((resolve, reject) => {
@@ -47,24 +56,43 @@ interface Waiting {
 function createVici(socket: Socket, timeoutMs: number): Vici {
   let waiting: Waiting | undefined;
   const listeners = new Map<string, (message: ViciAnswer) => void>();
-  let buffer = Buffer.alloc(0);
+  let chunks: Buffer[] = [];
+  let size = 0;
+  /** Bytes without which no packet is complete: a large one is joined once. */
+  let needed = LENGTH_BYTES;
   let isOpen = true;
   const fail = (error: Error) => {
     isOpen = false;
     waiting?.reject(error);
   };
-  socket.on('data', (data: Buffer) => {
-    buffer = Buffer.concat([buffer, data]);
-    while (buffer.length >= 4) {
-      const length = buffer.readUInt32BE(0);
-      if (buffer.length < 4 + length) break;
-      const packet = buffer.subarray(4, 4 + length);
-      buffer = buffer.subarray(4 + length);
-      if (packet[0] === TYPES.event) {
-        const nameLength = packet[1] ?? 0;
-        listeners.get(packet.toString('utf8', 2, 2 + nameLength))?.(decode(packet.subarray(2 + nameLength)));
-      } else waiting?.resolve(packet);
+  const take = (packet: Buffer) => {
+    if (packet[0] !== TYPES.event) {
+      waiting?.resolve(packet);
+      return;
     }
+    const nameLength = packet[1] ?? 0;
+    listeners.get(packet.toString('utf8', 2, 2 + nameLength))?.(decode(packet.subarray(2 + nameLength)));
+  };
+  socket.on('data', (data: Buffer) => {
+    chunks.push(data);
+    size += data.length;
+    if (size < needed) return;
+    let rest = Buffer.concat(chunks);
+    try {
+      for (needed = LENGTH_BYTES; rest.length >= LENGTH_BYTES; needed = LENGTH_BYTES) {
+        const length = rest.readUInt32BE(0);
+        if (length > MAX_PACKET) throw new ViciError(`a packet of ${length} bytes is longer than ${MAX_PACKET}`);
+        needed = LENGTH_BYTES + length;
+        if (rest.length < needed) break;
+        take(rest.subarray(LENGTH_BYTES, needed));
+        rest = rest.subarray(needed);
+      }
+    } catch (error) {
+      // The error ends the connection, and rejects the command that waits.
+      socket.destroy(error instanceof Error ? error : new Error(String(error)));
+    }
+    chunks = rest.length === 0 ? [] : [rest];
+    size = rest.length;
   });
   socket.on('error', fail);
   socket.on('close', () => fail(new Error('vici: charon closed the connection')));
@@ -91,7 +119,7 @@ function createVici(socket: Socket, timeoutMs: number): Vici {
       socket.write(Buffer.concat([length, packet]));
     });
 
-  // charon works on several requests at once and may answer them in any order: one at a time.
+  // Send one request at a time: charon works on several at once and may answer them in any order.
   let last: Promise<unknown> = Promise.resolve();
   const send = (type: number, name: string, body: Buffer = Buffer.alloc(0)) => {
     const next = last.then(() => exchange(type, name, body));
@@ -173,24 +201,30 @@ export function encode(message: ViciMessage): Buffer {
 
 export function decode(bytes: Buffer): ViciAnswer {
   let at = 0;
-  const key = () => {
-    const length = bytes[at++] ?? 0;
+  const text = (length: number) => {
     at += length;
+    if (at > bytes.length) throw new ViciError('vici: the message ends in the middle of a text');
     return bytes.toString('utf8', at - length, at);
   };
+  const key = () => text(bytes[at++] ?? 0);
   const value = () => {
-    const length = bytes.readUInt16BE(at);
-    at += 2 + length;
-    return bytes.toString('utf8', at - length, at);
+    const [high = 0, low = 0] = [bytes[at++], bytes[at++]];
+    return text(256 * high + low);
   };
-  const section = (): ViciAnswer => {
-    const result: Record<string, string | string[] | ViciAnswer> = {};
+  const section = (depth: number): ViciAnswer => {
+    if (depth > MAX_DEPTH) throw new ViciError(`vici: sections are nested more than ${MAX_DEPTH} times`);
+    // Without a prototype: a section may have any name.
+    const result = Object.create(null) as Record<string, string | string[] | ViciAnswer>;
     while (at < bytes.length) {
       const type = bytes[at++];
       if (type === ELEMENTS.sectionEnd) return result;
-      if (type === ELEMENTS.sectionStart) result[key()] = section();
-      else if (type === ELEMENTS.keyValue) result[key()] = value();
-      else if (type === ELEMENTS.listStart) {
+      if (type === ELEMENTS.sectionStart) {
+        const name = key();
+        result[name] = section(depth + 1);
+      } else if (type === ELEMENTS.keyValue) {
+        const name = key();
+        result[name] = value();
+      } else if (type === ELEMENTS.listStart) {
         const name = key();
         const items: string[] = [];
         while (bytes[at] === ELEMENTS.listItem) {
@@ -199,11 +233,11 @@ export function decode(bytes: Buffer): ViciAnswer {
         }
         at++;
         result[name] = items;
-      } else throw new Error(`vici: unexpected element ${type}`);
+      } else throw new ViciError(`vici: unexpected element ${type}`);
     }
     return result;
   };
-  return section();
+  return section(0);
 }
 
 export function textOf(value: string | string[] | ViciAnswer | undefined): string {

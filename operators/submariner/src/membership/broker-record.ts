@@ -1,6 +1,6 @@
 // The membership of a cluster: the broker that it has joined, as its Submariner records it, and the credentials for that broker. A
 // user who edits the resource, or the Secret that it names, must not take away the means to leave the recorded broker.
-import { isJsonObject } from '@capstan/kube';
+import { isJsonObject, withoutTrailing } from '@capstan/kube';
 import { gatewayConfiguration } from '../deployment/configuration.ts';
 import { BROKER_NAMESPACE, type Submariner, type SubmarinerSpec } from '../kinds/index.ts';
 import { LEAVING_ANNOTATION, LEFT_ANNOTATION } from './names.ts';
@@ -31,7 +31,7 @@ export function isSameMembership(one: BrokerRecord | undefined, other: BrokerRec
 }
 
 export function identityOf({ clusterID, server, namespace }: BrokerRecord): string {
-  return `${clusterID}@${server.replace(/^https:\/\//, '').replace(/\/+$/, '')}/${namespace}`;
+  return `${clusterID}@${withoutTrailing(server.replace(/^https:\/\//, ''), '/')}/${namespace}`;
 }
 
 export interface Credentials {

@@ -1,14 +1,14 @@
-// Files with policies and ConfigMaps, as people write them. `env: !production` is a YAML tag on an empty value: what the
-// person meant is recovered, with a warning, instead of an error that speaks of tags.
-import { isJsonObject, type JsonObject } from '@capstan/kube';
-import { isScalar, parseAllDocuments, visit } from 'yaml';
+// Reads files with policies and ConfigMaps, as people write them. `env: !production` is a YAML tag on an empty value: the intended
+// value is recovered, with a warning, instead of an error about tags.
+import { isJsonObject, type JsonObject, reasonOf } from '@capstan/kube';
+import { isScalar, LineCounter, parseAllDocuments, visit } from 'yaml';
 import { CablePolicies } from '../kinds/index.ts';
 
 export interface FileContent {
   readonly objects: readonly JsonObject[];
-  /** What was not as Kubernetes has it, and how it was understood. */
+  /** Deviations from the form of Kubernetes, and how they were understood. */
   readonly warnings: readonly string[];
-  /** What cannot be read at all, with its line. */
+  /** Problems of parts that cannot be read at all, with their lines. */
   readonly problems: readonly string[];
 }
 
@@ -16,8 +16,9 @@ export function readYaml(text: string, file: string): FileContent {
   const objects: JsonObject[] = [];
   const warnings: string[] = [];
   const problems: string[] = [];
-  const lineOf = (offset: number) => text.slice(0, offset).split('\n').length;
-  for (const document of parseAllDocuments(text)) {
+  const lineCounter = new LineCounter();
+  const lineOf = (offset: number) => lineCounter.linePos(offset).line;
+  for (const document of parseAllDocuments(text, { lineCounter })) {
     visit(document, {
       Scalar(_, node) {
         const { tag, range } = node;
@@ -27,7 +28,7 @@ export function readYaml(text: string, file: string): FileContent {
           `${file}:${lineOf(range?.[0] ?? 0)}: ${tag} is a YAML tag, read as "${meant}"; write it in quotes`,
         );
         node.tag = undefined;
-        node.value = decodeURIComponent(meant);
+        node.value = withoutEscapes(meant);
       },
     });
     for (const { message, pos } of document.errors) {
@@ -35,7 +36,14 @@ export function readYaml(text: string, file: string): FileContent {
       problems.push(`${file}:${lineOf(pos[0])}: ${first}; correct the YAML`);
     }
     if (document.errors.length > 0) continue;
-    const value: unknown = document.toJS();
+    let value: unknown;
+    try {
+      value = document.toJS();
+    } catch (error) {
+      // Aliases of aliases, which would fill the memory.
+      problems.push(`${file}: ${reasonOf(error)}; write the values without aliases`);
+      continue;
+    }
     if (value === null || value === undefined) continue;
     if (isJsonObject(value)) objects.push(corrected(value, file, warnings));
     else problems.push(`${file}: holds something that is not an object; write one object a document`);
@@ -43,7 +51,16 @@ export function readYaml(text: string, file: string): FileContent {
   return { objects, warnings, problems };
 }
 
-/** What the design's examples leave out or write as no server takes it. */
+/** A tag may have escapes as in an address. */
+function withoutEscapes(tag: string): string {
+  try {
+    return decodeURIComponent(tag);
+  } catch {
+    return tag;
+  }
+}
+
+/** Completes the fields that the design's examples leave out, and corrects those that no server accepts. */
 function corrected(object: JsonObject, file: string, warnings: string[]): JsonObject {
   let result = object;
   if (object['kind'] === CablePolicies.kind && object['apiVersion'] === undefined)

@@ -21,7 +21,7 @@ import { annotationFields, BROKER_ROLE, copyOf, fieldsOf, isLeaving, type SyncPl
 
 interface Owned extends KubeObject {
   metadata: ObjectMeta;
-  spec: { cluster_id: string };
+  spec: { cluster_id: string; subnets?: readonly string[] };
 }
 
 const LOCAL_WORLD = '';
@@ -71,11 +71,14 @@ export function createOwnedSync<T extends Owned>(kind: DefinedKind<T>, places: S
       here.get(Cluster, { namespace, name: clusterID }, ownerOf),
       there.get(Cluster, { namespace: brokerNamespace, name: clusterID }, ownerOf),
     );
-  const claim = (here: Pick<Reader, 'get'>, there: Pick<Reader, 'list'>) =>
-    newOverlap(
-      here.get(Cluster, { namespace, name: clusterID }, networksOf),
-      there.list(Cluster, { namespace: brokerNamespace }, networksOf),
+  /** The Cluster and the Endpoint follow an edit one after the other: neither is published while one of them claims networks of others. */
+  const claim = (here: Pick<Reader, 'get'>, there: Pick<Reader, 'list'>, { spec: { subnets = [] } }: Owned) => {
+    const known = there.list(Cluster, { namespace: brokerNamespace }, networksOf);
+    return (
+      newOverlap(here.get(Cluster, { namespace, name: clusterID }, networksOf), known) ??
+      newOverlap({ id: clusterID, subnets }, known)
     );
+  };
   const isOwn = ({ spec }: Owned) => spec.cluster_id === clusterID;
 
   const local = reconciler<T>({
@@ -105,10 +108,10 @@ export function createOwnedSync<T extends Owned>(kind: DefinedKind<T>, places: S
       // Without a broker nothing is known of its objects: they are neither there nor gone.
       if (world === undefined) return plan({ held: false, prune: false });
       const broker = world.get(kind, there);
-      const [taken, overlap] = isOwn(object) ? [isTaken(read, world), claim(read, world)] : [false, undefined];
+      const [taken, overlap] = isOwn(object) ? [isTaken(read, world), claim(read, world, object)] : [false, undefined];
       const conditions = isCluster && isOwn(object) ? [publication(clusterID, taken, overlap)] : [];
       if (taken || overlap !== undefined) return plan({ held: false, prune: false, conditions });
-      // What a reconciler is given is a view: labels and annotations count once they are read.
+      // The object of a reconciler is a view: labels and annotations count once they are read.
       const { labels, annotations } = object.metadata;
       const member = {
         ...object,

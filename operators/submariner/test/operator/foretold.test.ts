@@ -117,8 +117,8 @@ const KEPT = [
   { seed: 7, edits: 1 },
 ];
 
-for (const { seed, edits } of foretoldRuns(20, KEPT))
-  test(`${edits} random edits of a Submariner and of policies do what their previews show (seed ${seed})`, async () => {
+for (const { seed, edits, variety } of foretoldRuns(20, KEPT))
+  test(`${edits} random edits of a Submariner and of policies do what their previews show (seed ${seed})`, async (t) => {
     const random = createRandom(seed);
     const next = (): RandomEdit => {
       const [kind, one] = random.pick(OBJECTS)(random);
@@ -140,7 +140,7 @@ for (const { seed, edits } of foretoldRuns(20, KEPT))
     try {
       await stage.settle();
       await toRest(stage);
-      await assertForetold({ stage, edits, next });
+      await assertForetold({ stage, edits, next, variety, report: (line) => t.diagnostic(line) });
     } finally {
       await stage.end();
     }

@@ -70,10 +70,11 @@ function at(sets: Sets, change: Change): FieldSetBuilder {
 }
 
 function compareKeys(type: MapType, before: unknown, after: unknown, sets: Sets): void {
-  const left = isObject(before) ? before : {};
-  const right = isObject(after) ? after : {};
-  for (const key of Object.keys(left)) compareKey(type, key, before, after, sets);
-  for (const key of Object.keys(right)) if (!Object.hasOwn(left, key)) compareKey(type, key, before, after, sets);
+  const left = isObject(before) ? before : undefined;
+  if (left) for (const key of Object.keys(left)) compareKey(type, key, before, after, sets);
+  if (!isObject(after)) return;
+  for (const key of Object.keys(after))
+    if (!left || !Object.hasOwn(left, key)) compareKey(type, key, before, after, sets);
 }
 
 function compareKey(type: MapType, key: string, before: unknown, after: unknown, sets: Sets): void {

@@ -1,10 +1,11 @@
-// Who owns which field. Every write goes through here: an apply owns what it says and nothing else, any other write owns
-// what it changed. https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+// The owners of fields. Every write goes through here: an apply owns exactly the fields that it contains, any other write owns the fields
+// that it changed. https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
 import type { ObjectMeta, UnknownObject } from '@capstan/kube';
 import { applyConflict, type StatusCause } from '../errors.ts';
 import type { JsonObject } from '../json/copy.ts';
 import { apiVersionOf } from '../resources/resource.ts';
 import type { Target } from '../rest/target.ts';
+import { atOnce, type Steps } from '../steps.ts';
 import { type Comparison, compare, isSame } from './compare.ts';
 import { difference, EMPTY, type FieldSet, intersection, isEmpty, pathsOf, printPath, union } from './field-set.ts';
 import { KUBECTL, lastApplied } from './last-applied.ts';
@@ -23,10 +24,14 @@ import { DEDUCED, type TypeSchema } from './type-schema.ts';
 
 /** Keeps metadata.managedFields true. */
 export interface FieldTracker {
-  /** After a write that is not an apply: the object with managedFields in which the manager owns what changed. */
+  /** After a write that is not an apply: returns the object with managedFields in which the manager owns the changed fields. */
   update(write: TrackedWrite): UnknownObject;
-  /** Server-side apply: what the object becomes, with managedFields; throws Conflict unless forced. */
+  /** The same in steps. */
+  updating(write: TrackedWrite): Steps<UnknownObject>;
+  /** Server-side apply: returns the resulting object with managedFields; throws Conflict unless forced. */
   apply(write: TrackedApply): UnknownObject;
+  /** The same in steps. */
+  applying(write: TrackedApply): Steps<UnknownObject>;
 }
 
 export interface TrackedWrite {
@@ -44,7 +49,7 @@ export interface TrackedWrite {
 export interface TrackedApply {
   target: Target;
   live: UnknownObject | undefined;
-  /** What the client sent. */
+  /** The object that the client sent. */
   applied: UnknownObject;
   manager: string;
   force: boolean;
@@ -74,22 +79,28 @@ export function createFieldTracker(now: () => string): FieldTracker {
     return { ...object, metadata: entries.length > 0 ? { ...metadata, managedFields: entries } : metadata };
   };
 
-  const updated = (write: TrackedWrite, managers: Managers): Managers => {
+  function* updated(write: TrackedWrite, managers: Managers): Steps<Managers> {
     const { target, live, object } = write;
     const type = typeOf(target);
     const comparison = compare(type, owned(live ?? EMPTY_OBJECT), owned(object));
+    yield;
     const taken = union(comparison.modified, comparison.added);
     const result = new Map(without(managers, taken, comparison.removed));
+    yield;
     if (isEmpty(taken) || write.isUnowned === true) return result;
     const base = identity(target, write.manager, 'Update');
     const id = managerId(base);
     const time = write.isTimeless === true ? undefined : now();
     result.set(id, { ...base, time, set: union(result.get(id)?.set ?? EMPTY, taken) });
+    yield;
     return result;
-  };
+  }
 
-  return {
-    update(write) {
+  const tracker: FieldTracker = {
+    update: (write) => atOnce(tracker.updating(write)),
+    apply: (write) => atOnce(tracker.applying(write)),
+
+    *updating(write) {
       const { live, object, target } = write;
       const given = object.metadata.managedFields;
       if (live && (live.metadata.managedFields ?? []).length === 0 && (given ?? []).length === 0) {
@@ -104,21 +115,25 @@ export function createFieldTracker(now: () => string): FieldTracker {
         if (reset) return store(object, new Map());
         if (own.size > 0) managers = own;
       }
-      return store(object, updated(write, managers));
+      const result = yield* updated(write, managers);
+      return store(object, result);
     },
 
-    apply({ target, live, applied, manager, force }) {
+    *applying({ target, live, applied, manager, force }) {
       const type = typeOf(target);
       const config = configOf(target, applied);
       let managers = managersOf(live?.metadata.managedFields, target);
       if (live && (live.metadata.managedFields ?? []).length === 0) {
-        // What this endpoint cannot set was not set before by it either.
+        // Fields that this endpoint cannot set were not set by it before either.
         const { status, ...rest } = live;
         const { spec: _, ...others } = live;
-        const ofStatus = { ...others, ...(status !== undefined && { status }) };
+        // Through the status of a custom resource metadata cannot be set either.
+        const metadata = target.resource.custom ? {} : live.metadata;
+        const ofStatus = { ...others, metadata, ...(status !== undefined && { status }) };
         const object = target.subresource === 'status' ? ofStatus : target.version.hasStatus ? rest : live;
-        managers = updated({ target, live: undefined, object, manager: BEFORE_FIRST_APPLY }, managers);
+        managers = yield* updated({ target, live: undefined, object, manager: BEFORE_FIRST_APPLY }, managers);
       }
+      yield;
       const base = identity(target, manager, 'Apply');
       const id = managerId(base);
       const last = managers.get(id);
@@ -130,17 +145,21 @@ export function createFieldTracker(now: () => string): FieldTracker {
         ...(last?.source && { source: last.source }),
       });
 
+      yield;
       const before = live ? withoutManagers(live) : EMPTY_OBJECT;
       const merged = mergeTyped(type, before, withoutManagers(config)) as UnknownObject;
+      yield;
       const lost = last ? difference(last.set, set) : EMPTY;
-      const pruned = last && !isEmpty(lost) ? prune(type, merged, current, config, last.set) : merged;
+      const pruned = last && !isEmpty(lost) ? yield* prune(type, merged, current, config, last.set) : merged;
       const comparison = compare(type, owned(before), owned(pruned), { seesRemoved: true });
+      yield;
       const others = new Map([...current].filter(([key]) => key !== id));
       const allowed = live && manager === KUBECTL ? stillAsApplied(type, live) : EMPTY;
       const conflicts = conflictsWith(others, comparison, allowed);
       if (conflicts.length > 0 && !force) throw conflictError(conflicts);
+      yield;
 
-      // Kubernetes notes the time of a change of the object, not of who owns what.
+      // Kubernetes records the time of a change of the object, not of its owners.
       const changed = !isSame(comparison);
       const result = new Map(without(others, union(comparison.modified, comparison.added), comparison.removed));
       result.set(id, {
@@ -149,9 +168,11 @@ export function createFieldTracker(now: () => string): FieldTracker {
         set,
         ...(last?.source && { source: last.source }),
       });
+      yield;
       return store(pruned, result);
     },
   };
+  return tracker;
 }
 
 /** When a manager last changed the object, also as another face of it. */
@@ -171,7 +192,7 @@ function identity(target: Target, name: string, operation: 'Apply' | 'Update') {
   return { name, operation, apiVersion, subresource: target.subresource };
 }
 
-/** What this endpoint can set: the status alone, or everything but the status where that has an endpoint of its own. */
+/** The fields that this endpoint can set: the status alone, or everything but the status where that has an endpoint of its own. */
 function configOf({ version, subresource }: Target, applied: UnknownObject): UnknownObject {
   const { status, ...rest } = applied;
   if (subresource === 'status') {
@@ -188,7 +209,7 @@ function configOf({ version, subresource }: Target, applied: UnknownObject): Unk
   return version.hasStatus ? rest : applied;
 }
 
-/** Fields that nothing owns, because the server sets them or because they are what makes it this object. */
+/** Fields without an owner, because the server sets them or because they identify the object. */
 const NOBODYS = [
   'name',
   'namespace',
@@ -217,7 +238,7 @@ function withoutManagers(object: UnknownObject): UnknownObject {
   return { ...object, metadata };
 }
 
-/** The managers after a write: they lose what was changed, and what is gone. */
+/** Returns the managers after a write: they lose the changed fields, and the removed ones. */
 function without(managers: Managers, taken: FieldSet, removed: FieldSet): Managers {
   const result = new Map<string, Manager>();
   for (const [id, manager] of managers) {
@@ -228,27 +249,36 @@ function without(managers: Managers, taken: FieldSet, removed: FieldSet): Manage
 }
 
 /**
- * Removes what the applier owned before and has left out now, unless another client owns it too. A part whose owner is
- * another client stays, and so does what it lies in.
+ * Removes the fields that the applier owned before and has left out now, unless another client owns them too. A part with another owner
+ * stays, and so do its parents.
  */
-function prune(
+function* prune(
   type: TypeSchema,
   merged: UnknownObject,
   managers: Managers,
   config: UnknownObject,
   last: FieldSet,
-): UnknownObject {
+): Steps<UnknownObject> {
   const lastFields = withNamedFields(last, type);
+  yield;
   const pruned = removeFields(type, merged, lastFields);
+  yield;
   const mergedFields = withNamedFields(toFieldSet(type, merged), type);
+  yield;
   const prunedFields = withNamedFields(toFieldSet(type, (pruned ?? {}) as JsonObject), type);
-  // Name and namespace, which nothing owns, are said all the same: they hold the metadata in place.
+  yield;
+  // Name and namespace, which have no owner, count as applied: they hold the metadata in place.
   let claimed = toFieldSet(type, withoutManagers(config));
+  yield;
   for (const { set } of managers.values()) claimed = union(claimed, set);
+  yield;
   const doomed = difference(mergedFields, union(prunedFields, withNamedFields(claimed, type)));
+  yield;
   const rest = removeFields(type, merged, doomed) as JsonObject;
+  yield;
   // A field that never had an owner is not removed.
   const restFields = withNamedFields(toFieldSet(type, rest ?? {}), type);
+  yield;
   return removeFields(type, merged, intersection(difference(mergedFields, restFields), lastFields)) as UnknownObject;
 }
 
@@ -258,8 +288,8 @@ interface FieldConflict {
 }
 
 /**
- * What client-side apply applied and no other client has changed since: kubectl may continue with it by server-side
- * apply although it was another manager then.
+ * The fields of the last client-side apply that no other client has changed since. kubectl may take them over by server-side apply,
+ * although its manager was another one then.
  */
 function stillAsApplied(type: TypeSchema, live: UnknownObject): FieldSet {
   const applied = lastApplied(live);

@@ -3,8 +3,8 @@ import type { ListMapType, MapType, SetType, TypeSchema } from './type-schema.ts
 import { edgesOf, partsOf, typeOfKey } from './typed-value.ts';
 
 /**
- * The live object with what was applied laid over it: leaves are replaced, parts that were not applied stay. A null has no
- * parts, so it takes nothing away from a map or a list that has some.
+ * Lays the applied object over the live one: leaves are replaced, and parts that were not applied stay. A null has no parts, so it removes
+ * nothing from a map or a list that has some.
  */
 export function mergeTyped(type: TypeSchema, live: unknown, applied: unknown): unknown {
   if (applied === undefined) return live;
@@ -23,8 +23,8 @@ function hasParts(type: TypeSchema, live: unknown): boolean {
 
 function mergeKeys(type: MapType, live: JsonObject, applied: JsonObject): JsonObject {
   const result: JsonObject = { ...live };
-  for (const [key, part] of Object.entries(applied)) {
-    setOwn(result, key, mergeTyped(typeOfKey(type, key), ownValue(live, key), part));
+  for (const key of Object.keys(applied)) {
+    setOwn(result, key, mergeTyped(typeOfKey(type, key), ownValue(live, key), applied[key]));
   }
   return result;
 }

@@ -1,5 +1,5 @@
-// Strategic merge patch: a merge patch that knows from the schema which lists are merged item by item, with directives for
-// what a plain merge cannot say ($patch, $retainKeys, $setElementOrder/x, $deleteFromPrimitiveList/x).
+// Strategic merge patch: a merge patch that takes from the schema which lists are merged item by item, with directives for operations that
+// a plain merge cannot express ($patch, $retainKeys, $setElementOrder/x, $deleteFromPrimitiveList/x).
 // https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/
 import { canonicalJson } from '@capstan/kube';
 import { badRequest, requestError } from '../errors.ts';
@@ -15,7 +15,8 @@ export function applyStrategicPatch(value: unknown, patch: JsonObject, type: Typ
 }
 
 function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undefined): JsonObject {
-  const { $patch: directive, $retainKeys: retain, ...changes } = patch;
+  const { $patch: directive, $retainKeys: retain } = patch;
+  const changes = directive === undefined && retain === undefined ? patch : withoutOwnDirectives(patch);
   if (directive === 'replace') return withoutNulls(changes) as JsonObject;
   if (directive === 'delete') return {};
   if (directive !== undefined) throw badRequest(`unknown patch type: ${JSON.stringify(directive)}`);
@@ -25,7 +26,10 @@ function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undef
     const retained = new Set<unknown>(retain);
     result = Object.fromEntries(Object.entries(result).filter(([key]) => retained.has(key)));
   }
-  for (const [key, items] of Object.entries(changes)) {
+  // Most maps have no directives: those of a large one would be looked for under each of its keys.
+  const directives = Object.keys(changes).filter((key) => key.startsWith('$'));
+  for (const key of directives) {
+    const items = changes[key];
     if (!key.startsWith(DELETE_PRIMITIVE)) continue;
     const field = key.slice(DELETE_PRIMITIVE.length);
     const list = result[field];
@@ -33,15 +37,16 @@ function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undef
     const deleted = new Set(items.map(canonicalJson));
     result[field] = list.filter((one) => !deleted.has(canonicalJson(one)));
   }
-  for (const [key, change] of Object.entries(changes)) {
+  for (const key of Object.keys(changes)) {
     if (key.startsWith('$')) continue;
+    const change = changes[key];
     if (change === null) {
       delete result[key];
       continue;
     }
     const field = type?.field(key);
     const below = field?.type ?? type?.element;
-    const order = changes[ORDER + key];
+    const order = directives.length > 0 ? changes[ORDER + key] : undefined;
     const before = ownValue(result, key);
     if (shapeOf(before) !== shapeOf(change)) {
       const kept = keptWithoutDirectives(change);
@@ -50,7 +55,7 @@ function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undef
     } else if (isObject(before) && isObject(change)) {
       const [inside] = Object.keys(change);
       if (below?.shape === 'atomic' && !below.inside && inside !== undefined) {
-        // What Kubernetes has no struct for cannot be merged.
+        // A field without a struct in Kubernetes cannot be merged.
         const field = JSON.stringify(inside);
         throw requestError(`unable to find api field in struct RawExtension for the json field ${field}`);
       }
@@ -60,7 +65,8 @@ function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undef
       setOwn(result, key, mergeList(before, change, field, order));
     } else setOwn(result, key, change);
   }
-  for (const [key, order] of Object.entries(changes)) {
+  for (const key of directives) {
+    const order = changes[key];
     if (!key.startsWith(ORDER)) continue;
     const name = key.slice(ORDER.length);
     const list = result[name];
@@ -68,6 +74,10 @@ function mergeMap(original: JsonObject, patch: JsonObject, type: MapType | undef
       result[name] = ordered(list, order, type?.field(name)?.patchMergeKey);
   }
   return result;
+}
+
+function withoutOwnDirectives({ $patch: _patch, $retainKeys: _retain, ...changes }: JsonObject): JsonObject {
+  return changes;
 }
 
 function mergeList(
@@ -124,7 +134,7 @@ function placesOf(list: readonly unknown[], key: string): Map<string, number[]> 
   return places;
 }
 
-/** A function that returns the first place in a list of what is the same by the key, or -1. */
+/** Returns a function that finds the first item of a list with the same key, or -1. */
 function indexOfSame(list: readonly unknown[], key: string | undefined): (one: unknown) => number {
   const nameOf = (one: unknown) => {
     const id = key !== undefined && isObject(one) ? one[key] : one;
@@ -139,8 +149,8 @@ function indexOfSame(list: readonly unknown[], key: string | undefined): (one: u
 }
 
 /**
- * What the patch names comes in the patch's order, and what only the server has goes in between where it was: before the
- * first that it stood before, at the end when there is none.
+ * Items of the patch come in the patch's order. Items that only the server has keep their place before the item that followed them, or
+ * stand at the end if there is none.
  */
 function placed(
   list: readonly unknown[],
@@ -165,7 +175,7 @@ function placed(
   return [...result, ...others.slice(next).map(({ one }) => one)];
 }
 
-/** Items that the order names come in that order; the others keep their place relative to what came before them. */
+/** Items that the order names come in that order; the others keep their place relative to their predecessors. */
 function ordered(list: readonly unknown[], order: unknown, key: string | undefined): unknown[] {
   if (!Array.isArray(order)) return [...list];
   const positionOf = indexOfSame(order, key);

@@ -1,5 +1,5 @@
-// What is wrong with a value that a user applies, by its type: Kubernetes refuses to own what it cannot place. Everything else
-// that may be wrong with a value is validation's business, not this one's.
+// The errors of an applied value by its type: Kubernetes refuses to own values that it cannot place. All other errors are the business of
+// validation.
 import { isObject, type JsonObject } from '../json/copy.ts';
 import type { ListMapType, MapType, ScalarType, SetType, TypeSchema } from './type-schema.ts';
 
@@ -71,10 +71,10 @@ function goSyntax(value: unknown): string {
 
 function checkFields(type: MapType, value: JsonObject, path: string, problems: string[]): void {
   const undeclared: string[] = [];
-  for (const [key, part] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
     const below = type.field(key)?.type ?? type.element;
     if (below === undefined) undeclared.push(`${path}.${key}: field not declared in schema`);
-    else check(below, part, `${path}.${key}`, problems);
+    else check(below, value[key], `${path}.${key}`, problems);
   }
   // Kubernetes stops at the first, wherever that comes in Go's order, which is chance.
   problems.push(...undeclared.slice(0, 1));
@@ -120,7 +120,7 @@ function keyedElement({ keys, item: itemType }: ListMapType, item: unknown): Ele
   return { name: `[${parts.join(',')}]` };
 }
 
-// Go prints what is in its own wrapper of the value.
+// Go prints the content of its own wrapper of the value.
 function shown(value: unknown): string {
   return Array.isArray(value) ? `&{[${value.map(String).join(' ')}]}` : `&{${String(value)}}`;
 }

@@ -2,12 +2,12 @@
 // that takes the thread too long, or too much memory, ends the thread and not the server.
 import { Worker } from 'node:worker_threads';
 import { type Clock, reasonOf, type Timer } from '@capstan/kube';
-import { badRequest, type StatusError, tooManyValues } from '../errors.ts';
+import { badRequest, notAcceptableForm, type StatusError, tooManyValues } from '../errors.ts';
 import { createFairQueue, type Sender } from '../fairness/fair-queue.ts';
+import { MAX_DEPTH, MAX_VALUES } from '../json/value-limits.ts';
 import { readText, type TextForm } from './body-text.ts';
 import type { ParseReply, ParseRequest } from './body-worker.ts';
 import { type ParsedText, TextRefusal } from './json-text.ts';
-import { MAX_DEPTH, MAX_VALUES } from './value-limits.ts';
 
 export interface BodyParser {
   /** Throws the error that the client receives; a text with mistakes is a result, with the problem in it. */
@@ -15,8 +15,8 @@ export interface BodyParser {
   close(): Promise<void>;
 }
 
-/** What is read in some milliseconds. */
-const SMALL: Readonly<Record<TextForm, number>> = { json: 64 * 1024, yaml: 8 * 1024 };
+/** The sizes of texts that are parsed within some milliseconds. */
+const SMALL: Readonly<Record<TextForm, number>> = { json: 64 * 1024, yaml: 8 * 1024, 'to-yaml': 8 * 1024 };
 /** The slowest text of the permitted size takes about a second, on a busy machine some. */
 const PARSE_MS = 20_000;
 const MAX_THREAD_MB = 512;
@@ -53,7 +53,7 @@ export function createBodyParser(clock: Clock): BodyParser {
     const job = running;
     running = undefined;
     void end();
-    job?.reject(badRequest(`the body of the request cannot be parsed: ${why}`));
+    job?.reject(failureOf(job.request, why));
     next();
   };
 
@@ -97,6 +97,12 @@ export function createBodyParser(clock: Clock): BodyParser {
     },
     close: end,
   };
+}
+
+function failureOf({ form }: ParseRequest, why: string): StatusError {
+  return form === 'to-yaml'
+    ? notAcceptableForm(`the answer cannot be written as YAML: ${why}; ask for application/json`)
+    : badRequest(`the body of the request cannot be parsed: ${why}`);
 }
 
 function settle(job: Job, reply: ParseReply): void {

@@ -1,11 +1,11 @@
-// JSON.parse says nothing about a field that is there twice: the last one wins. Strict field validation has to know, so the
-// text is walked once more, without building anything.
+// JSON.parse does not report duplicate fields: the last one wins. Strict field validation must report them, so the text is walked once
+// more, without building anything.
 import { goJsonError } from '../json/go-json-error.ts';
-import { MAX_DEPTH } from './value-limits.ts';
+import { MAX_DEPTH } from '../json/value-limits.ts';
 
 export interface ParsedText {
   value: unknown;
-  /** What strict validation complains about, ready to be shown. */
+  /** The objections of strict validation, ready to be shown. */
   duplicates: readonly string[];
   /** Why it could not be parsed; the value is undefined then. */
   problem?: string;
@@ -46,7 +46,7 @@ interface Level {
   /** The keys so far, or undefined in a list. */
   keys: Set<string> | undefined;
   index: number;
-  /** Of what is being read now. */
+  /** The key that is being read. */
   key: string;
 }
 

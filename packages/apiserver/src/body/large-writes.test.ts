@@ -9,18 +9,19 @@ const MERGE = 'application/merge-patch+json';
 const APPLY = 'application/apply-patch+yaml';
 const STRATEGIC = 'application/strategic-merge-patch+json';
 
-/** A server whose pauses are counted; `meanwhile` runs in the first of them. */
+/** A server whose pauses are counted; `meanwhile` runs work in the first of them. */
 function pausingServer() {
   const clock = manualClock();
   let pauses = 0;
   let inPause: (() => Promise<unknown>) | undefined;
+  let isRepeated = false;
   const { server, ok } = testServer({
     clock: {
       ...clock,
       async yield() {
         pauses += 1;
         const work = inPause;
-        inPause = undefined;
+        if (!isRepeated) inPause = undefined;
         await settle();
         await work?.();
       },
@@ -40,6 +41,11 @@ function pausingServer() {
     ok,
     meanwhile: (work: () => Promise<unknown>) => {
       inPause = work;
+    },
+    /** Runs work in every pause. */
+    always: (work: () => Promise<unknown>) => {
+      inPause = work;
+      isRepeated = true;
     },
   };
 }
@@ -80,6 +86,48 @@ test('a large write starts again when another client changes its object meanwhil
     assert.deepEqual(object.metadata.labels, { meanwhile: type.slice(12, 17) });
     assert.deepEqual(object['data'], data(10_000, type));
   }
+});
+
+test('a small change of a large object lets others be served between its steps too', async () => {
+  const { send } = pausingServer();
+  await send('POST', CONFIG_MAPS, configMap('large', data(20_000, 'a')));
+  const path = `${CONFIG_MAPS}/large`;
+  const changes: [type: string, patch: unknown][] = [
+    [MERGE, { metadata: { labels: { a: 'b' } } }],
+    ['application/json-patch+json', [{ op: 'add', path: '/data/x', value: 'y' }]],
+    [APPLY, { ...configMap('large'), data: { z: 'z' } }],
+  ];
+  for (const [type, patch] of changes) {
+    const { status, pauses } = await send('PATCH', path, patch, type);
+    assert.equal(status, 200);
+    assert.ok(pauses >= 4, `${type}: ${pauses} pauses`);
+  }
+});
+
+test('a JSON patch of a large object is taken: its managers, which repeat each key, do not count as values of a body', async () => {
+  const { send } = pausingServer();
+  await send('POST', CONFIG_MAPS, configMap('large', data(40_000, 'a')));
+  const patch = (path: string, value: unknown) =>
+    send('PATCH', `${CONFIG_MAPS}/large`, [{ op: 'add', path, value }], 'application/json-patch+json');
+  const { status, object } = await patch('/data/x', 'y');
+  assert.deepEqual([status, (object['data'] as Record<string, string>)['x']], [200, 'y']);
+  assert.equal((await patch('/data', data(50_000, 'a'))).status, 422);
+});
+
+test('a large object that others change all the time is refused with a conflict at last', async () => {
+  const { send, ok, always } = pausingServer();
+  await ok('POST', CONFIG_MAPS, configMap('busy'));
+  let count = 0;
+  always(() => ok('PATCH', `${CONFIG_MAPS}/busy`, { data: { count: String(count++) } }, { contentType: MERGE }));
+  const { status } = await send('PATCH', `${CONFIG_MAPS}/busy`, { data: data(10_000, 'a') }, MERGE);
+  assert.equal(status, 409);
+});
+
+test('a large object is stored and watched as a small one is', async () => {
+  const { send, ok } = pausingServer();
+  const { object } = await send('POST', CONFIG_MAPS, configMap('whole-2', data(10_000, 'a')));
+  assert.ok(Object.isFrozen(object['data']) && Object.isFrozen(object.metadata));
+  assert.deepEqual(await ok('GET', `${CONFIG_MAPS}/whole-2`), object);
 });
 
 test('a large object whose name is taken meanwhile is refused, and the other one stays', async () => {

@@ -1,6 +1,6 @@
 import { constructFromEvents, EVENT_ID, getScalarValue, parseEvents, YAMLException } from 'js-yaml';
+import { MAX_DEPTH } from '../json/value-limits.ts';
 import { type ParsedText, TextRefusal } from './json-text.ts';
-import { MAX_DEPTH } from './value-limits.ts';
 
 /** Parses one YAML document (JSON is YAML too). */
 export function readYaml(text: string): ParsedText {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { manualClock } from '../server.test-support.ts';
 import { createFairQueue } from './fair-queue.ts';
 import { createHeldBytes } from './held-bytes.ts';
+import { createLargeSteps } from './large-steps.ts';
 import { createLoopTurns } from './loop-turns.ts';
 import { createRequestSlots, type Level, type LevelledSender } from './request-slots.ts';
 
@@ -112,4 +113,30 @@ test('a turn of the event loop has a budget, and the rest waits without delaying
   assert.deepEqual(order, ['greedy', 'greedy'], 'more than the budget is put off');
   await Promise.all(all);
   assert.deepEqual(order.slice(2, 4), ['greedy', 'modest']);
+});
+
+test('one step of a large request runs at a time, and the loop is left to others for as long as it took', async () => {
+  let now = 0;
+  const gaps: number[] = [];
+  const steps = createLargeSteps({
+    now: () => now,
+    after(ms, call) {
+      gaps.push(ms);
+      now += ms;
+      setImmediate(call);
+    },
+  });
+  const order: string[] = [];
+  const work = async (user: string, ...times: number[]) => {
+    const own = sender(user);
+    for (const ms of times) {
+      await steps.next(own);
+      order.push(user);
+      now += ms;
+    }
+  };
+  await Promise.all([work('greedy', 30, 30, 2), work('greedy', 30), work('modest', 10)]);
+  assert.deepEqual(order, ['greedy', 'greedy', 'modest', 'greedy', 'greedy']);
+  await turn();
+  assert.deepEqual(gaps, [30, 30, 10, 30], 'a short step is followed at once');
 });

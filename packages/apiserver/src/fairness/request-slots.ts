@@ -38,7 +38,7 @@ export interface SlotLimits {
 
 /** Clients without credentials may only ask for health and version. */
 const ANONYMOUS_SLOTS: SlotLimits = { reads: 20, writes: 1 };
-/** Of a connection, as many as an HTTP/2 connection may have streams. */
+/** The queue of a connection holds as many requests as an HTTP/2 connection may have streams. */
 const QUEUE_LENGTH = 1_000;
 export const RETRY_AFTER_SECONDS = 1;
 
@@ -115,6 +115,23 @@ function createPool(clock: Clock, limit: number, waitMs: number) {
         };
         queue.push(sender, waiting);
       });
+    },
+  };
+}
+
+/** Watches that users have open, which hold no slots of requests. */
+export function createWatchSlots(perUser: number) {
+  const byUser = createCounter<string>();
+  return {
+    /** Counts a watch, until the function that is returned is called; throws TooManyRequests where the user has too many. */
+    open({ user }: Sender): () => void {
+      if (byUser.of(user) >= perUser) throw tooManyRequests(RETRY_AFTER_SECONDS);
+      byUser.add(user, 1);
+      let isOpen = true;
+      return () => {
+        if (isOpen) byUser.add(user, -1);
+        isOpen = false;
+      };
     },
   };
 }

@@ -1,6 +1,6 @@
-// The way in for kubectl and everybody else outside of this process: HTTP/2 and HTTP/1.1, over TLS. It reads requests into the form
-// that every transport has, asks the API server, and writes what it says. Several clusters share the port: each is under
-// /clusters/NAME, and the first one at the root too.
+// The listener for kubectl and all other clients outside of this process: HTTP/2 and HTTP/1.1, over TLS. It reads requests into the form
+// that every transport has, calls the API server, and writes its answers. Several clusters share the port: each is under /clusters/NAME,
+// and the first one at the root too.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -24,6 +24,7 @@ import { type ByteLimits, createHeldBytes } from '../fairness/held-bytes.ts';
 import { createLoopTurns } from '../fairness/loop-turns.ts';
 import {
   createRequestSlots,
+  createWatchSlots,
   type LevelledSender,
   levelOf,
   RETRY_AFTER_SECONDS,
@@ -35,6 +36,7 @@ import { readQuery } from '../rest/read-query.ts';
 import { type ApiServer, refusal } from '../server.ts';
 import { type ProxyPath, type ProxyTarget, parseProxyPath } from '../streams/proxy-target.ts';
 import { isResponse } from '../transport.ts';
+import type { Patience } from './answer-progress.ts';
 import { createHttp2Sessions } from './http2-sessions.ts';
 import { createIdentifier } from './identify.ts';
 import { serveProxy } from './proxy.ts';
@@ -52,12 +54,14 @@ export interface HttpServerOptions {
   host?: string;
   /** 0: any that is free. */
   port: number;
-  /** PEM; without it, plain HTTP, for tests and for what is behind a proxy. */
+  /** PEM; without it, plain HTTP, for tests and for servers behind a proxy. */
   tls?: { certificate: string; key: string; ca: string };
-  /** Of a request's body; default 3 MiB, as kube-apiserver. */
+  /** The limit of a request's body; default 3 MiB, as kube-apiserver. */
   bodyLimit?: number;
   /** Requests of a level that are worked on at once, watches apart; default 200 that change something and 400 that read. */
   inFlight?: { writes: number; reads: number };
+  /** Watches and followed logs that a user may have open; default 10,000. Each takes some KiB. */
+  maxWatches?: number;
   /** How long a request waits for others to be worked off before it is answered with 429; default 15 s. */
   queueMs?: number;
   /** How long a request may take to arrive, body included, before it is answered with 408; default 60 s. */
@@ -83,11 +87,12 @@ const KEEP_ALIVE_MS = 120_000;
 /** kube-apiserver gives a whole request as long. */
 const REQUEST_MS = 60_000;
 /**
- * Of the headers of a request over HTTP/1.1, its URL included: as much as Go's HTTP server takes, which kube-apiserver leaves as it is.
+ * The limit of the headers of a request over HTTP/1.1, including its URL: that of Go's HTTP server, which kube-apiserver does not change.
  * Tokens with many groups and selectors with many names exceed the 16 KiB of Node.js.
  */
 const MAX_HEADER_BYTES = 1024 * 1024 + 4096;
 const GRACE_MS = 5_000;
+const MAX_WATCHES = 10_000;
 const QUEUE_MS = 15_000;
 /** A client that connects and does not begin to speak TLS. */
 const HANDSHAKE_MS = 10_000;
@@ -102,8 +107,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const closing = new AbortController();
   const route = createRouter(options.clusters);
   const parser = createBodyParser(clock);
+  // Answers have a thread of their own: those of one client must not delay the bodies of others.
+  const yaml = createBodyParser(clock);
   const connections = createConnections(clock, options.anonymousIdleMs);
-  const handle = requestHandler(options, { route, connections, parser, closing: closing.signal });
+  const handle = requestHandler(options, { route, connections, parser, yaml, closing: closing.signal });
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     // A connection that was busy when we began to close is idle now, and would be kept alive.
     response.once('close', () => {
@@ -142,7 +149,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
         },
         listener,
       );
-  // Node.js drops what exceeds 2,000 headers without a word.
+  // Node.js drops headers beyond 2,000 silently.
   server.maxHeadersCount = 0;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.requestTimeout = options.requestMs ?? REQUEST_MS;
@@ -182,7 +189,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       });
       await closed;
       timer.cancel();
-      await parser.close();
+      await Promise.all([parser.close(), yaml.close()]);
     },
   };
 }
@@ -249,12 +256,14 @@ function requestHandler(
     route,
     connections,
     parser,
+    yaml,
     closing,
-  }: { route: Route; connections: Connections; parser: BodyParser; closing: AbortSignal },
+  }: { route: Route; connections: Connections; parser: BodyParser; yaml: BodyParser; closing: AbortSignal },
 ) {
   const { clock, logger = silentLogger, bodyLimit = DEFAULT_BODY_LIMIT, drainMs = DEFAULT_DRAIN_MS } = options;
   const slots = createRequestSlots(clock, options.inFlight ?? { writes: 200, reads: 400 }, options.queueMs ?? QUEUE_MS);
   const turns = createLoopTurns();
+  const watches = createWatchSlots(options.maxWatches ?? MAX_WATCHES);
   const unread = createHeldBytes(UNREAD);
   const bodies = createHeldBytes(BODIES);
   const writeWatch = createWatchWriter(clock, drainMs);
@@ -292,6 +301,10 @@ function requestHandler(
       clock,
       drainMs,
       ...(jsonOf && { jsonOf }),
+      async toYaml(json) {
+        const { value } = await yaml.parse(json, 'to-yaml', sender);
+        return value as string;
+      },
       turn: () => turns.next(sender),
       room: () => unread.room(sender),
       count(bytes) {
@@ -306,7 +319,10 @@ function requestHandler(
       sender = { user: user.name, connection: socket, level: levelOf(user) };
       if (sender.level !== 'anonymous') connections.identified(socket);
       const proxied = parseProxyPath(path);
-      if (proxied) return await passOn(message, response, proxied, () => server.proxy(method, proxied, { user }));
+      if (proxied) {
+        const find = () => server.proxy(method, proxied, { user });
+        return await passOn(message, response, proxied, find, { clock, drainMs });
+      }
       const query = readQuery(message.url ?? '');
       const { accept } = message.headers;
       const form = path.startsWith('/api') && !path.endsWith('/log') ? acceptedForm(message, path) : 'json';
@@ -321,7 +337,8 @@ function requestHandler(
         parser,
         sender,
       });
-      if (!isLong) {
+      if (isLong) leave = watches.open(sender);
+      else {
         leave = await admit(sender, method === 'GET' ? 'reads' : 'writes', response);
         if (!leave) return;
       }
@@ -343,7 +360,7 @@ function requestHandler(
         ...(duplicates.length > 0 && { duplicates }),
         ...(source && { source }),
       });
-      leave?.();
+      if (!isLong) leave?.();
       if (!isResponse(answer)) await writeWatch(response, answer, form === 'protobuf', server.jsonOf);
       else {
         const shown = answer.status < 400 ? form : refusalForm(message, path, form);
@@ -357,6 +374,8 @@ function requestHandler(
       if (isCutShort(refused, message)) holdUntilRead(message, clock);
       await writeAnswer(message, response, refused, 'json', writing());
     } finally {
+      // Releases the memory that a watch has held until its end; other requests have released theirs before.
+      leave?.();
       if (bodyBytes > 0) bodies.add(sender, -bodyBytes);
     }
   };
@@ -367,13 +386,14 @@ async function passOn(
   response: ServerResponse,
   { rest }: ProxyPath,
   find: () => Promise<ProxyTarget>,
+  patience: Patience,
 ): Promise<void> {
   const target = await find();
   const url = message.url ?? '';
   const query = url.includes('?') ? url.slice(url.indexOf('?')) : '';
   const isRead = message.method === 'GET' || message.method === 'HEAD';
-  if (rest !== '' || !isRead) return serveProxy(message, response, target, `${rest || '/'}${query}`);
-  // So that links in what is there lead back to here.
+  if (rest !== '' || !isRead) return serveProxy(message, response, target, `${rest || '/'}${query}`, patience);
+  // Relative links in the answer must lead back to here.
   response.writeHead(301, { location: `${pathOf(message)}/${query}` }).end();
 }
 

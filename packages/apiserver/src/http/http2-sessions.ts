@@ -21,7 +21,7 @@ export interface Http2Sessions {
 
 /** As many as kube-apiserver allows a connection. */
 const MAX_STREAMS = 1_000;
-/** Of a connection, for answers that its client has yet to read. Beyond it, requests are refused. */
+/** The memory of a connection for answers that its client has yet to read. Beyond it, requests are refused. */
 const MAX_MEGABYTES = 256;
 const WINDOW_BYTES = 1024 * 1024;
 /** As much as Go's HTTP server takes, where each header counts for 32 bytes more than it has. */
@@ -30,7 +30,7 @@ const MAX_HEADER_LIST_BYTES = 1024 * 1024 + 320;
 const MAX_HEADER_PAIRS = 32_768;
 /** Node.js takes the headers of a request in nine frames at most: together they are larger than headers may be. */
 const MAX_FRAME_BYTES = 128 * 1024;
-/** Of all requests of a connection together: with HTTP/2's own 64 KiB, thirty small writes at once would wait for each other. */
+/** The window of all requests of a connection together: with HTTP/2's own 64 KiB, thirty small writes at once would wait for each other. */
 const CONNECTION_WINDOW_BYTES = 16 * WINDOW_BYTES;
 
 export function createHttp2Sessions(
@@ -83,10 +83,10 @@ export function createHttp2Sessions(
   };
 }
 
-/** The connection of each session: what Node.js shows of it instead cannot be distinguished from others. */
+/** The connection of each session: the object that Node.js shows instead cannot be distinguished from others. */
 const connections = new WeakMap<object, TLSSocket>();
 
-/** What IncomingMessage and ServerResponse have besides, and HTTP/2's own classes have not, or have differently. */
+/** The members of IncomingMessage and ServerResponse that HTTP/2's own classes lack, or implement differently. */
 class Request extends Http2ServerRequest {}
 class Response extends Http2ServerResponse<Request> {}
 
@@ -109,9 +109,20 @@ Object.defineProperties(Request.prototype, {
     },
   },
 });
-Object.defineProperty(Response.prototype, 'destroyed', {
-  get(this: Response): boolean {
-    const stream = this.stream as ServerHttp2Stream | undefined;
-    return stream === undefined || stream.destroyed;
+Object.defineProperties(Response.prototype, {
+  destroyed: {
+    get(this: Response): boolean {
+      const stream = this.stream as ServerHttp2Stream | undefined;
+      return stream === undefined || stream.destroyed;
+    },
+  },
+  /** Ends the stream with an error: Node.js would end it with NO_ERROR, which clients take for the end of a whole answer. */
+  destroy: {
+    value(this: Response): void {
+      const stream = this.stream as ServerHttp2Stream | undefined;
+      if (stream === undefined || stream.destroyed) return;
+      if (!stream.closed) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      stream.destroy();
+    },
   },
 });

@@ -15,8 +15,12 @@ export function longListOf(body: unknown): 'items' | 'rows' | undefined {
   return undefined;
 }
 
-/** The same text as JSON.stringify would make, and a line feed, in pieces of at least PIECE_BYTES but for the last. */
-export function* listPieces(body: object, list: string): Generator<Buffer, undefined> {
+/** The same text as JSON.stringify would make, and a line feed, in pieces of at least PIECE_BYTES but for the last. Pretty: with an indent of two. */
+export function* listPieces(body: object, list: string, isPretty = false): Generator<Buffer, undefined> {
+  const indented = (value: unknown, depth: number) =>
+    isPretty ? JSON.stringify(value, null, 2).replaceAll('\n', `\n${'  '.repeat(depth)}`) : JSON.stringify(value);
+  const line = (depth: number) => (isPretty ? `\n${'  '.repeat(depth)}` : '');
+  const colon = isPretty ? ': ' : ':';
   let texts: string[] = [];
   let size = 0;
   const add = (text: string) => {
@@ -26,19 +30,20 @@ export function* listPieces(body: object, list: string): Generator<Buffer, undef
   let opening = '{';
   for (const [name, value] of Object.entries(body)) {
     if (value === undefined) continue;
-    add(`${opening}${JSON.stringify(name)}:`);
+    add(`${opening}${line(1)}${JSON.stringify(name)}${colon}`);
     opening = ',';
     if (name !== list) {
-      add(JSON.stringify(value));
+      add(indented(value, 1));
       continue;
     }
     const items = value as readonly unknown[];
     // Large items are encoded one by one, small ones together, which is faster.
     let step = 1;
     for (let at = 0; at < items.length; ) {
-      const text = JSON.stringify(items.slice(at, at + step));
+      const text = indented(items.slice(at, at + step), 1);
       add(at === 0 ? '[' : ',');
-      add(text.slice(1, -1));
+      // Without the brackets, and the line feed before the last one.
+      add(text.slice(1, isPretty ? -line(1).length - 1 : -1));
       at += step;
       if (text.length > PIECE_BYTES) step = Math.ceil(step / 4);
       else if (text.length < PIECE_BYTES / 4) step = Math.min(2 * step, STEP_ITEMS);
@@ -48,9 +53,9 @@ export function* listPieces(body: object, list: string): Generator<Buffer, undef
       size = 0;
       yield piece;
     }
-    add(']');
+    add(`${line(1)}]`);
   }
-  add('}\n');
+  add(`${line(0)}}\n`);
   yield bytesOfTexts(...texts);
   return undefined;
 }

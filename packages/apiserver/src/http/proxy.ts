@@ -1,13 +1,13 @@
 // Requests for the proxy subresource of pods and Services: passed on as they are, over a connection to the pod.
 import { type IncomingMessage, request as requestOver, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { connect as connectTls } from 'node:tls';
 import { reasonOf } from '@capstan/kube';
 import { serviceUnavailable } from '../errors.ts';
 import type { ProxyTarget } from '../streams/proxy-target.ts';
+import { drained, expectRead, type Patience } from './answer-progress.ts';
 
-/** What concerns one connection only, and who the client is to the API server. */
+/** Headers that concern one connection only, and credentials for the API server. */
 const OWN_HEADERS = new Set([
   'authorization',
   'connection',
@@ -27,20 +27,36 @@ export async function serveProxy(
   response: ServerResponse,
   target: ProxyTarget,
   rest: string,
+  patience: Patience,
 ): Promise<void> {
   const gone = new AbortController();
-  response.once('close', () => gone.abort());
+  let connection: Duplex | undefined;
+  response.once('close', () => {
+    gone.abort();
+    connection?.destroy();
+  });
   let answer: IncomingMessage;
   try {
-    const connection = await connected(target);
-    response.once('close', () => connection.destroy());
+    connection = await connected(target);
+    // The client may have gone while the connection was opened.
+    if (response.destroyed) connection.destroy();
     answer = await asked(message, connection, target, rest, gone.signal);
   } catch (error) {
     throw serviceUnavailable(`error trying to reach service: ${reasonOf(error)}`);
   }
   response.writeHead(answer.statusCode ?? 502, withoutOwn(answer.headers));
   // A client or a pod that goes in the middle breaks the other's connection too.
-  await pipeline(answer, response).catch(() => response.destroy());
+  try {
+    for await (const chunk of answer) {
+      if (response.destroyed) return;
+      if (!response.write(chunk)) await drained(response, response, patience);
+    }
+  } catch {
+    response.destroy();
+    return;
+  }
+  response.end();
+  expectRead(response, patience);
 }
 
 async function connected({ connect, scheme, host }: ProxyTarget): Promise<Duplex> {

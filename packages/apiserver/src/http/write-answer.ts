@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { createGzip, gzip } from 'node:zlib';
 import type { ApiResponse } from '@capstan/kube';
 import { stringify } from 'yaml';
+import { notAcceptableForm } from '../errors.ts';
 import { isObject } from '../json/copy.ts';
 import { encodeInSteps, hasProtobuf, PROTOBUF } from '../protobuf/encode.ts';
 import { parseResourcePath } from '../rest/route.ts';
@@ -16,7 +17,7 @@ export type Form = 'json' | 'yaml' | 'protobuf';
 /** Below it the work is not worth the bytes; kube-apiserver has the same. */
 const GZIP_BYTES = 128 * 1024;
 const SHORT_TEXT = 16 * 1024;
-/** Of protobuf: a longer message is written in the pieces in which it was encoded. */
+/** The length above which a protobuf message is written in the pieces in which it was encoded. */
 const LONG_MESSAGE = 512 * 1024;
 /** Memory of an item of a list that is being written, until its text is known. */
 const ITEM_BYTES = 1024;
@@ -30,7 +31,7 @@ export function acceptedForm({ headers: { accept = '' } }: Pick<IncomingMessage,
     if (type === 'application/json' || type === '*/*' || type === 'application/*') return 'json';
     if (type === 'application/yaml') return 'yaml';
   }
-  // The one that knows what is asked for refuses the rest.
+  // The handler of the request refuses other forms.
   return 'json';
 }
 
@@ -53,6 +54,8 @@ function isEncoded(range: string, path: string): boolean {
 export interface Writing extends Patience {
   /** The JSON of a value, where it is known already. */
   jsonOf?: (value: unknown) => string | undefined;
+  /** Writes JSON as YAML, in a thread where it is long; default: at once. */
+  toYaml?(json: string): Promise<string>;
   /** Lets others have their turn; undefined: go on. Default: the clock's yield. */
   turn?(): Promise<void> | undefined;
   /** Waits while the client has too much to read already; undefined: go on. */
@@ -101,8 +104,14 @@ export async function writeAnswer(
     await writePieces(response, [...encoded], wantsGzip, writing);
     return;
   }
-  const items = form !== 'yaml' && !encoded && !isText && !isPretty(message) ? longList : undefined;
-  const pieces = items && listPieces(body as object, items);
+  if (form === 'yaml' && !isText && writing.toYaml) {
+    const yaml = Buffer.from(await writing.toYaml(await jsonOfAnswer(body, longList, writing)));
+    writing.count?.(yaml.length);
+    await writePieces(response, [slicesOf(yaml)], wantsGzip, writing);
+    return;
+  }
+  const items = form !== 'yaml' && !encoded && !isText ? longList : undefined;
+  const pieces = items && listPieces(body as object, items, isPretty(message));
   const first = pieces?.next().value;
   const second = pieces?.next().value;
   if (items && first && second) {
@@ -126,6 +135,30 @@ export async function writeAnswer(
   expectRead(response, writing);
 }
 
+/** The JSON of an answer, that of a long list in turns with other requests. */
+async function jsonOfAnswer(body: unknown, longList: string | undefined, writing: Writing): Promise<string> {
+  if (longList === undefined) return writing.jsonOf?.(body) ?? JSON.stringify(body);
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for (const piece of listPieces(body as object, longList)) {
+    size += piece.length;
+    if (size > MAX_YAML_BYTES) {
+      throw notAcceptableForm(`the answer is too long to be written as YAML; ask for application/json`);
+    }
+    pieces.push(piece);
+    await othersTurn(writing);
+  }
+  return Buffer.concat(pieces).toString();
+}
+
+/** The limit of the JSON: converting it takes some seconds in a thread. */
+const MAX_YAML_BYTES = 8 * 1024 * 1024;
+const SLICE_BYTES = 256 * 1024;
+
+function* slicesOf(bytes: Buffer): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += SLICE_BYTES) yield bytes.subarray(at, at + SLICE_BYTES);
+}
+
 /** In pieces; the length of a message comes before it, so all of them are there before the first is written. */
 async function inProtobuf(body: object, writing: Writing): Promise<readonly Uint8Array[] | undefined> {
   const encoding = encodeInSteps(body);
@@ -140,11 +173,11 @@ async function othersTurn({ clock, turn = () => clock.yield() }: Writing): Promi
   await turn();
 }
 
-/** Node writes a character of a header as one byte and refuses what is none; warnings go out as UTF-8, as Go sends them. */
+/** Node writes a character of a header as one byte and refuses others; warnings are sent as UTF-8, as Go sends them. */
 const headerText = (value: string) => (ASCII.test(value) ? value : Buffer.from(value, 'utf8').toString('latin1'));
 const ASCII = /^[\x20-\x7e]*$/;
 
-/** Logs: what is there, and what comes. Their source waits while the client does not read. */
+/** Logs: the present output, and later output. Their source waits while the client does not read. */
 async function writeText(response: ServerResponse, text: AsyncIterable<string>, patience: Patience): Promise<void> {
   for await (const piece of text) {
     if (response.destroyed) break;

@@ -1,4 +1,4 @@
-/** A copy of what JSON would carry: nothing is shared with the caller, and properties that are undefined are left out. */
+/** Copies a value as JSON would carry it: nothing is shared with the caller, and properties that are undefined are left out. */
 export function copyJson(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => (item === undefined ? null : copyJson(item)));
@@ -38,13 +38,17 @@ export function equalJson(a: unknown, b: unknown): boolean {
   }
   const left = a as JsonObject;
   const right = b as JsonObject;
+  let shared = 0;
   for (const key of Object.keys(left)) {
-    if (!equalJson(left[key], ownValue(right, key))) return false;
+    const value = left[key];
+    if (!equalJson(value, ownValue(right, key))) return false;
+    if (value !== undefined) shared += 1;
   }
-  for (const key of Object.keys(right)) {
-    if (right[key] !== undefined && ownValue(left, key) === undefined) return false;
-  }
-  return true;
+  const others = Object.keys(right);
+  // All of them have been met above, unless there are more.
+  return (
+    others.length === shared || others.every((key) => right[key] === undefined || ownValue(left, key) !== undefined)
+  );
 }
 
 /** The value without the properties that are null; the same value where there is none. */
@@ -78,7 +82,7 @@ export function valueAt(value: unknown, path: readonly string[]): unknown {
   return at;
 }
 
-/** A copy of the object with another value at the path; only what lies on the path is copied. Undefined removes. */
+/** Returns a copy of the object with another value at the path; only the objects on the path are copied. Undefined removes the value. */
 export function withValueAt(object: JsonObject, path: readonly string[], value: unknown): JsonObject {
   const [first, ...rest] = path;
   if (first === undefined) return object;

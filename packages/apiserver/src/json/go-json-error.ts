@@ -1,4 +1,4 @@
-// What Go's decoder says about a text that is not JSON. People and programs look for these words.
+// The errors of Go's decoder for a text that is not JSON. People and programs search for these words.
 
 /** The message of Go's encoding/json for the first thing that is wrong with the text; undefined when nothing is. */
 export function goJsonError(text: string): string | undefined {
@@ -10,6 +10,8 @@ export function goJsonError(text: string): string | undefined {
     return rest === undefined ? undefined : wrong(rest, 'after top-level value').message;
   } catch (error) {
     if (error instanceof SyntaxProblem) return error.message;
+    // The stack ends before Go's limit of 10,000 levels, or beyond it.
+    if (error instanceof RangeError) return 'exceeded max depth';
     throw error;
   }
 }

@@ -1,10 +1,11 @@
-// Kubernetes protobuf bodies: four bytes of magic, then a runtime.Unknown that names kind and version and holds the message.
-// kubectl sends them for what it creates itself (`create deployment`, `auth can-i`) and asks for no other form when they are
-// refused. They become the JSON that the same client would have sent; answers are JSON.
+// Kubernetes protobuf bodies: four bytes of magic, then a runtime.Unknown that names kind and version and holds the message. kubectl sends
+// them for objects that it creates itself (`create deployment`, `auth can-i`), and tries no other form when they are refused. They become
+// the JSON that the same client would have sent; answers are JSON.
 import { formatDurationNanos, formatTime } from '@capstan/kube';
 import { WireError, WireReader } from '@capstan/kube/protobuf';
-import { badRequest, unsupportedMediaType } from '../errors.ts';
+import { badRequest, tooManyValues, unsupportedMediaType } from '../errors.ts';
 import { type JsonObject, setOwn } from '../json/copy.ts';
+import { MAX_DEPTH, MAX_VALUES, valueLimitOf } from '../json/value-limits.ts';
 import { BARE_LIST, type MessageField, sharedMessages } from './messages.ts';
 
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
@@ -52,41 +53,66 @@ function unwrap(bytes: Uint8Array): JsonObject {
   const message = sharedMessages().ofKind(apiVersion, kind) ?? OPTIONS[kind];
   // Custom resources have no protobuf form.
   if (message === undefined) throw unsupportedMediaType(['application/json', 'application/yaml']);
-  return readMessage(raw, message, { kind, apiVersion });
+  return readMessage(raw, message, { values: 0, depth: 0 }, { kind, apiVersion });
 }
 
 /** Options belong to every group: clients name the one that they talk to. */
 const OPTIONS: Readonly<Record<string, string>> = { DeleteOptions: 'meta.v1.DeleteOptions' };
 
-function readMessage(wire: WireReader, message: string, object: JsonObject = {}): JsonObject {
+/** The size of a body so far: two bytes may stand for a whole object. */
+interface Size {
+  values: number;
+  depth: number;
+}
+
+function count(size: Size, values: number): void {
+  size.values += values;
+  if (size.values > MAX_VALUES) throw tooManyValues(MAX_VALUES);
+}
+
+function readMessage(wire: WireReader, message: string, size: Size, object: JsonObject = {}): JsonObject {
   const fields = sharedMessages().fields(message);
+  size.depth += 1;
+  if (size.depth > MAX_DEPTH) throw tooDeep();
   while (wire.next()) {
+    count(size, 1);
     const known = fields?.get(wire.number);
     // A newer client may know more than we do.
-    if (known) readField(object, known, wire);
+    if (known) readField(object, known, wire, size);
   }
+  size.depth -= 1;
   return object;
 }
 
-function readField(object: JsonObject, { name, label, type, leavesOutZero }: MessageField, wire: WireReader): void {
+function readField(
+  object: JsonObject,
+  { name, label, type, leavesOutZero }: MessageField,
+  wire: WireReader,
+  size: Size,
+): void {
   if (name === undefined) {
-    readMessage(wire.message(), type, object);
+    readMessage(wire.message(), type, size, object);
     return;
   }
   switch (label) {
     case 'list': {
       const list = (object[name] ??= []) as unknown[];
-      if (wire.isBytes && INTEGERS.has(type)) list.push(...wire.packed());
-      else list.push(readValue(type, wire));
+      if (!wire.isBytes || !INTEGERS.has(type)) list.push(readValue(type, wire, size));
+      else {
+        for (const integer of wire.packed()) {
+          count(size, 1);
+          list.push(integer);
+        }
+      }
       return;
     }
     case 'map': {
-      const [key, value] = readEntry(type, wire.message());
+      const [key, value] = readEntry(type, wire.message(), size);
       setOwn((object[name] ??= {}) as JsonObject, key, value);
       return;
     }
     case 'one': {
-      const value = readValue(type, wire);
+      const value = readValue(type, wire, size);
       const isUnset = value === undefined || (leavesOutZero && (value === '' || value === 0 || value === false));
       if (isUnset) delete object[name];
       else object[name] = value;
@@ -94,26 +120,26 @@ function readField(object: JsonObject, { name, label, type, leavesOutZero }: Mes
   }
 }
 
-function readEntry(type: string, entry: WireReader): [string, unknown] {
+function readEntry(type: string, entry: WireReader, size: Size): [string, unknown] {
   let key = '';
   let value: unknown;
   while (entry.next()) {
     if (entry.number === 1) key = entry.text();
-    if (entry.number === 2) value = readValue(type, entry);
+    if (entry.number === 2) value = readValue(type, entry, size);
   }
-  return [key, value ?? emptyValue(type)];
+  return [key, value ?? emptyValue(type, size)];
 }
 
-/** What an entry of a map holds when nothing was sent for it. */
-function emptyValue(type: string): unknown {
+/** The value of a map's entry that was sent without one. */
+function emptyValue(type: string, size: Size): unknown {
   const empty = new WireReader(Uint8Array.of(8 + 2, 0));
   empty.next();
-  return readValue(type, empty) ?? null;
+  return readValue(type, empty, size) ?? null;
 }
 
 const INTEGERS = new Set(['int32', 'int64', 'uint32', 'uint64']);
 
-function readValue(type: string, wire: WireReader): unknown {
+function readValue(type: string, wire: WireReader, size: Size): unknown {
   switch (type) {
     case 'string':
       return wire.text();
@@ -130,13 +156,14 @@ function readValue(type: string, wire: WireReader): unknown {
       return wire.double();
     default: {
       const special = SPECIAL[type];
-      return special ? special(wire.message(), wire.isEmpty) : readPlain(wire.message(), type);
+      if (special) return special(wire.message(), wire.isEmpty, size);
+      return readPlain(wire.message(), type, size);
     }
   }
 }
 
-function readPlain(wire: WireReader, type: string): unknown {
-  const value = readMessage(wire, type);
+function readPlain(wire: WireReader, type: string, size: Size): unknown {
+  const value = readMessage(wire, type, size);
   if (sharedMessages().isList(type)) return value[BARE_LIST] ?? [];
   return (CHOICES[type] ?? itself)(value);
 }
@@ -151,7 +178,7 @@ const CHOICES: Readonly<Record<string, (value: JsonObject) => unknown>> = {
 };
 
 /** Messages that JSON shows as something else; undefined where the field is not set. */
-const SPECIAL: Readonly<Record<string, (message: WireReader, isEmpty: boolean) => unknown>> = {
+const SPECIAL: Readonly<Record<string, (message: WireReader, isEmpty: boolean, size: Size) => unknown>> = {
   'meta.v1.Time': (message, isEmpty) => (isEmpty ? undefined : formatTime(Number(integersOf(message)[1]) * 1000)),
   'meta.v1.MicroTime': (message, isEmpty) => {
     if (isEmpty) return undefined;
@@ -190,12 +217,19 @@ function textOf(message: WireReader, number: number): string {
   return '';
 }
 
-function rawJson(message: WireReader): unknown {
+function rawJson(message: WireReader, _isEmpty: boolean, size: Size): unknown {
   const text = textOf(message, 1);
   if (text === '') return undefined;
+  let value: unknown;
   try {
-    return JSON.parse(text) as unknown;
+    value = JSON.parse(text) as unknown;
   } catch {
     throw new WireError('a raw extension does not hold JSON');
   }
+  const limit = valueLimitOf(value, MAX_VALUES - size.values);
+  if (limit === 'values') throw tooManyValues(MAX_VALUES);
+  if (limit === 'depth') throw tooDeep();
+  return value;
 }
+
+const tooDeep = () => badRequest(`the body of the request is nested more than ${MAX_DEPTH} levels deep`);

@@ -6,6 +6,7 @@ import {
   validateLabelValue,
   validateQualifiedName,
 } from '@capstan/kube';
+import { boundedErrors } from '../bounded-errors.ts';
 import { type FieldError, fieldForbidden, fieldInvalid, fieldRequired } from '../errors.ts';
 import { equalJson, isObject } from '../json/copy.ts';
 import type { Resource } from './resource.ts';
@@ -20,10 +21,10 @@ const LENIENT = new Set([
 const ANNOTATIONS_LIMIT = 256 * 1024;
 const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
 
-/** What is wrong with the metadata of an object that is to be stored. */
+/** Returns the errors of the metadata of an object that is to be stored. */
 export function validateMeta(resource: Resource, object: UnknownObject): FieldError[] {
   const meta = object.metadata;
-  const errors: FieldError[] = [];
+  const errors = boundedErrors();
   if (meta.generateName !== undefined && meta.generateName !== '') {
     for (const problem of resource.strategy.validateName(meta.generateName, true)) {
       errors.push(fieldInvalid('metadata.generateName', meta.generateName, problem));
@@ -61,7 +62,7 @@ export const UNQUALIFIED = 'name is neither a standard finalizer name nor is it 
 
 export const isUnqualified = (finalizer: string) => !finalizer.includes('/') && !STANDARD_FINALIZERS.has(finalizer);
 
-/** What a custom resource's finalizers should be called; the one that writes others is warned. */
+/** Returns warnings about new finalizers of a custom resource that do not have the recommended form. */
 export function finalizerWarnings(object: UnknownObject, old?: UnknownObject): string[] {
   const known = new Set([...STANDARD_FINALIZERS, ...(old?.metadata.finalizers ?? [])]);
   return (object.metadata.finalizers ?? [])
@@ -81,7 +82,7 @@ const IMMUTABLE = [
   'deletionGracePeriodSeconds',
 ] as const;
 
-/** What an update may not do to metadata. */
+/** Returns the errors of an update of metadata. */
 export function validateMetaUpdate(object: UnknownObject, old: UnknownObject): FieldError[] {
   const errors: FieldError[] = [];
   const next = object.metadata;
@@ -115,7 +116,7 @@ export function desiredStateChanged(object: UnknownObject, old: UnknownObject): 
   return false;
 }
 
-/** A body's metadata as an ObjectMeta; what has the wrong type is reported by the caller's decoder. */
+/** Checks a body's metadata as an ObjectMeta; the caller's decoder reports the wrong type. */
 export function metaTypeProblem(meta: unknown): string | undefined {
   if (meta === undefined || meta === null) return undefined;
   if (!isObject(meta)) return 'metadata: Invalid value: must be an object';

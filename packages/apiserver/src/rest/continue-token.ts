@@ -1,4 +1,5 @@
 import { badRequest } from '../errors.ts';
+import { isObject } from '../json/copy.ts';
 import { goJsonError } from '../json/go-json-error.ts';
 
 /** Where a paged list goes on: after a key, at a revision (undefined: now, when the old one is gone). */
@@ -21,13 +22,20 @@ export function decodeContinue(text: string): ContinueToken {
   const json = Buffer.from(text, 'base64url').toString('latin1');
   const problem = goJsonError(json);
   if (problem !== undefined) throw notValid(problem);
-  const { v, rv, start } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Record<string, unknown>;
+  // To Go null is a token without anything in it.
+  const parsed = (JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) ?? {}) as unknown;
+  if (!isObject(parsed))
+    throw notValid(`json: cannot unmarshal ${goType(parsed)} into Go value of type storage.continueToken`);
+  const { v, rv, start } = parsed;
   if (v !== 'meta.k8s.io/v1')
     throw notValid(`server does not recognize this encoded version ${JSON.stringify(v ?? '')}`);
-  if (typeof rv !== 'number' || rv === 0)
+  if (!Number.isSafeInteger(rv) || typeof rv !== 'number' || rv === 0)
     throw notValid('incorrect encoded start resourceVersion (version meta.k8s.io/v1)');
   if (typeof start !== 'string' || start === '') throw notValid('encoded start key empty (version meta.k8s.io/v1)');
   return { revision: rv < 0 ? undefined : rv, after: start };
 }
+
+const goType = (value: unknown) =>
+  Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
 
 const notValid = (problem: string) => badRequest(`invalid continue token: continue key is not valid: ${problem}`);

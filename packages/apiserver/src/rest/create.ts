@@ -1,9 +1,12 @@
 import type { UnknownObject } from '@capstan/kube';
+import { collectErrors } from '../bounded-errors.ts';
 import { type AdmissionRequest, type Core, newUid, type RequestContext, timestamp } from '../core.ts';
 import { alreadyExists, badRequest, forbidden, invalid, methodNotAllowed, notFound, StatusError } from '../errors.ts';
 import { generateName } from '../resources/names.ts';
 import { finalizerWarnings, validateMeta } from '../resources/object-meta.ts';
 import { inVersion, nameOf, reportedKind } from '../resources/resource.ts';
+import { inTurns, type Steps } from '../steps.ts';
+import { findNulls } from '../validation/builtin-validation.ts';
 import { admissionRequest } from './admission-request.ts';
 import { checkKind, decodeInTurns, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
@@ -12,7 +15,10 @@ import { keyFor, type Target } from './target.ts';
 
 const GENERATE_ATTEMPTS = 8;
 
-/** POST: decodes, fills in what the server decides, and stores. */
+/** Sets managedFields, once the server's own fields are in place. */
+export type Track = (object: UnknownObject) => Steps<UnknownObject>;
+
+/** POST: decodes the object, fills in the server's fields, and stores it. */
 export async function createObject(
   core: Core,
   target: Target,
@@ -27,19 +33,20 @@ export async function createObject(
     throw badRequest('resourceVersion should not be set on objects to be created');
   }
   return storeNew(core, target, decoded, options, context, (object) =>
-    core.fields.update({ target, live: undefined, object, manager: options.fieldManager }),
+    core.fields.updating({ target, live: undefined, object, manager: options.fieldManager }),
   );
 }
 
-/** The common end of POST, of apply to an absent object and of PUT where it may create. `track` sets managedFields. */
+/** The common end of POST, of apply to an absent object and of PUT where it may create. Without `track`, managedFields are set already. */
 export async function storeNew(
   core: Core,
   target: Target,
   decoded: UnknownObject,
   options: WriteOptions,
   context: RequestContext,
-  track: (object: UnknownObject) => UnknownObject,
+  track: Track | undefined,
 ): Promise<UnknownObject> {
+  const pause = () => core.pause(context);
   const { resource, version } = target;
   checkNamespace(core, target, decoded.metadata.name ?? '');
   if (resource.terminating) {
@@ -55,10 +62,13 @@ export async function storeNew(
     const { status: _, ...rest } = object;
     object = version.emptyStatus === undefined ? rest : { ...rest, status: version.emptyStatus };
   }
-  // What the server itself writes has no owner, and neither has a status that came along.
+  // The server's own fields have no owner, and neither has a status in the request.
   const { status, ...rest } = object;
   const isKept = version.hasStatus && strategy.keepsStatus === true && status !== undefined;
-  object = isKept ? { ...track(rest), status } : track(object);
+  const untracked = isKept ? rest : object;
+  const tracking = track ? inTurns(track(untracked), pause) : untracked;
+  const tracked = tracking instanceof Promise ? await tracking : tracking;
+  object = isKept ? { ...tracked, status } : tracked;
   if (strategy.prepareCreate) object = strategy.prepareCreate(object);
   if (strategy.admit) object = strategy.admit(object);
   const asked = (candidate: UnknownObject): AdmissionRequest =>
@@ -66,15 +76,24 @@ export async function storeNew(
   const admitted = core.admission?.(asked(object));
   if (admitted) object = (await admitted) ?? object;
   const { object: drawn, key } = nameObject(core, target, object);
-  let ready = checkNew(core, target, key, drawn, context);
-  const waited = core.validatingAdmission?.(asked(ready)) ?? core.pause(context);
-  if (waited) {
-    await waited;
-    // The name or an address may have been taken meanwhile. The rules, which know the object alone, hold as before.
-    if (strategy.complete) ready = checkNew(core, target, key, drawn, context);
-    else checkAbsent(core, target, key, ready);
+  if (core.isLarge(context)) {
+    await pause();
+    if (!resource.custom) findNulls(drawn);
+    await pause();
   }
+  let ready = checkNew(core, target, key, drawn, context);
+  const waited = core.validatingAdmission?.(asked(ready)) ?? pause();
+  if (waited) await waited;
+  // An address may have been taken meanwhile. The rules, which know the object alone, hold as before.
+  if (waited && strategy.complete) ready = checkNew(core, target, key, drawn, context);
   const next = stored(target, ready);
+  const isPrepared = core.isLarge(context) && !strategy.complete;
+  const prepared = isPrepared ? inTurns(core.store.prepare(next), pause) : undefined;
+  if (prepared) await prepared;
+  if (waited || prepared) {
+    checkNamespace(core, target, decoded.metadata.name ?? '');
+    checkAbsent(core, target, key, ready);
+  }
   // Whatever has to be asked for is asked for before anything is stored.
   if (options.dryRun || version.isConverted) {
     const shown = inVersion(resource, version, next);
@@ -83,7 +102,9 @@ export async function storeNew(
   return core.store.put(resource.storageKey, key, next);
 }
 
-/** The object with what only the store can say, or a refusal; what follows in the same step finds the store as this did. */
+/**
+ * Returns the object with the values that only the store can determine, or a refusal. The rest of the same step finds the store unchanged.
+ */
 function checkNew(
   core: Core,
   target: Target,
@@ -95,9 +116,17 @@ function checkNew(
   const { strategy } = resource;
   checkKind(resource, drawn);
   const { object, errors: unmet } = strategy.complete?.(drawn, undefined) ?? { object: drawn, errors: [] };
-  const found = validateMeta(resource, object);
-  const errors = [...version.validate(object, undefined, '', found), ...(strategy.validate?.(object, undefined) ?? [])];
-  const all = reportedErrors(resource, found, errors, unmet, true);
+  const all = collectErrors(() => {
+    const found = validateMeta(resource, object);
+    const ofContent = version.validate(object, undefined, '', found);
+    return reportedErrors(
+      resource,
+      found,
+      [...ofContent, ...(strategy.validate?.(object, undefined) ?? [])],
+      unmet,
+      true,
+    );
+  });
   if (all.length > 0) throw invalid(reportedKind(resource), object.metadata.name ?? '', all);
   warn(context, resource.custom ? finalizerWarnings(object) : (strategy.warnings?.(object, undefined) ?? []));
   checkAbsent(core, target, key, object);
@@ -158,7 +187,7 @@ function withSystemFields(core: Core, { resource }: Target, object: UnknownObjec
 function nameObject(core: Core, target: Target, object: UnknownObject): { object: UnknownObject; key: string } {
   const { name = '', generateName: prefix = '' } = object.metadata;
   if (name !== '') return { object, key: keyFor(target, name) };
-  // Validation says what is missing, together with everything else.
+  // Validation reports the missing name, together with all other errors.
   if (prefix === '') return { object, key: keyFor(target, '') };
   let drawn = '';
   for (let attempt = 0; attempt < GENERATE_ATTEMPTS; attempt += 1) {

@@ -10,14 +10,14 @@ import type { Target } from './target.ts';
 /** In which forms bodies are read. */
 export const BODY_TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
 
-/** What a write answers besides the object. */
+/** The warnings in the answer to a write. */
 export interface Warnings {
   add(text: string): void;
 }
 
 /**
- * A request's body as an object of the target's kind: a copy of its own, in the target's version and namespace, pruned to
- * the schema and with defaults. The one that sent it may go on changing what he holds.
+ * Returns a request's body as an object of the target's kind: a copy of its own, in the target's version and namespace, pruned to the
+ * schema and with defaults. The sender may change its own object afterwards.
  */
 export function decodeObject(target: Target, body: unknown, options: WriteOptions, warnings: Warnings): UnknownObject {
   return normaliseObject(target, readObject(target, body, options, warnings), options, warnings);
@@ -68,7 +68,7 @@ export function ownBody(body: unknown, source: BodySource | undefined): unknown 
   return source ? body : copyJson(body);
 }
 
-/** What the body of a subresource is read as. */
+/** The kind of the body of a subresource. */
 export const bodyOf = (version: ResourceVersion, subresource: string) =>
   version.subresources.find(({ name }) => name === subresource)?.body;
 
@@ -139,7 +139,7 @@ export function notAnObject(value: unknown): string {
   return `json: cannot unmarshal ${jsonType(value)} into Go value of type ${type}`;
 }
 
-/** What a JSON value is called in Go's messages. */
+/** Returns the name of a JSON value's type in Go's messages. */
 export function jsonType(value: unknown): string {
   if (Array.isArray(value)) return 'array';
   return typeof value === 'boolean' ? 'bool' : typeof value;
@@ -151,7 +151,7 @@ function unrecognized({ resource }: Target, problem: string, text = '') {
   );
 }
 
-/** The beginning of a text: what looks like JSON as it is, anything else byte by byte. */
+/** Returns the beginning of a text: JSON as it is, anything else byte by byte. */
 function summary(text: string): string {
   const LENGTH = 30;
   if (text === '') return '<empty>';
@@ -169,7 +169,7 @@ export function normaliseObject(
   warnings: Warnings,
 ): UnknownObject {
   const { object: normal, unknown: all } = target.version.normalise(object);
-  // Of another kind only the metadata is known.
+  // For another kind, only the fields of the metadata are known.
   const unknown = object.kind === target.resource.kind ? all : all.filter((path) => path.startsWith('metadata.'));
   const complaints = [...unknown.map((path) => `unknown field ${JSON.stringify(path)}`), ...(options.complaints ?? [])];
   if (complaints.length > 0 && options.fieldValidation !== 'Ignore') {
@@ -179,8 +179,8 @@ export function normaliseObject(
   return normal;
 }
 
-/** Sees that a value is an object of the target's kind and place. */
-export function checkedObject(target: Target, body: unknown): UnknownObject {
+/** Sees that a value is an object of the target's kind and place. With `isTyped`, the types of its fields have been checked. */
+export function checkedObject(target: Target, body: unknown, isTyped = false): UnknownObject {
   const { resource, version } = target;
   const apiVersion = apiVersionOf(resource, version.name);
   if (!isObject(body)) throw badRequest(`the object provided is unrecognized (must be of type ${resource.kind})`);
@@ -189,9 +189,13 @@ export function checkedObject(target: Target, body: unknown): UnknownObject {
   if (given !== apiVersion && (resource.custom || (kind === resource.kind && isOtherVersion(resource, given)))) {
     throw badRequest(`the API version in the data (${given}) does not match the expected API version (${apiVersion})`);
   }
-  // Of a custom resource the kind is checked when everything else is: see checkKind.
+  // The kind of a custom resource is checked later, with everything else: see checkKind.
   if (given !== apiVersion || (kind !== resource.kind && !resource.custom)) throw otherKind(resource, given, kind);
-  const problem = version.typeProblem ? version.typeProblem(body) : metaTypeProblem(body['metadata']);
+  const problem = version.typeProblem
+    ? isTyped
+      ? undefined
+      : version.typeProblem(body)
+    : metaTypeProblem(body['metadata']);
   if (problem) {
     throw badRequest(
       `${resource.kind} in version ${JSON.stringify(version.name)} cannot be handled as a ${resource.kind}: ${problem}`,
@@ -272,15 +276,20 @@ function placeOf({ resource, namespace }: Target, metadata: Record<string, unkno
   return { ...metadata, namespace };
 }
 
-// `creationTimestamp: null` is what Go programs send for "not set".
+// Go programs send `creationTimestamp: null` for "not set".
 function withoutNulls(metadata: Record<string, unknown>): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(metadata)) if (value !== null && key !== 'selfLink') kept[key] = value;
   return kept;
 }
 
+/** Kubernetes' decoder lists as many; for custom resources it has no limit. */
+const MAX_COMPLAINTS = 100;
+const MAX_CUSTOM_COMPLAINTS = 1_000;
+
 function strictError({ resource, version }: Target, complaints: readonly string[], kind = resource.kind) {
-  const text = `strict decoding error: ${complaints.join(', ')}`;
+  const listed = complaints.slice(0, resource.custom ? MAX_CUSTOM_COMPLAINTS : MAX_COMPLAINTS);
+  const text = `strict decoding error: ${listed.join(', ')}`;
   return badRequest(`${kind} in version ${JSON.stringify(version.name)} cannot be handled as a ${kind}: ${text}`);
 }
 

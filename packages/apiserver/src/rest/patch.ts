@@ -15,6 +15,7 @@ import {
 import { isObject, valueAt, withoutNulls } from '../json/copy.ts';
 import { applyJsonPatch } from '../json/patches.ts';
 import { apiVersionOf, nameOf } from '../resources/resource.ts';
+import { atOnce, inTurns, type Steps } from '../steps.ts';
 import { storeAbsent } from './create.ts';
 import {
   checkedObject,
@@ -29,7 +30,7 @@ import {
 } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { keyFor, type Target } from './target.ts';
-import { changeObject, checkName, type Pause } from './update.ts';
+import { changeObject, checkName, type Proposal } from './update.ts';
 
 export const PATCH_TYPES = {
   json: 'application/json-patch+json',
@@ -56,44 +57,30 @@ export async function patchObject(
   const type = contentType.split(';')[0]?.trim() ?? '';
   // The result has the resourceVersion of the object, unless the patch removes it.
   const conditional = !target.resource.strategy.allowsUnconditionalUpdate;
-  const object = await changeObject(core, target, { ...options, context, conditional }, (live, pause) => {
-    const result = keptManagers(target, patched(target, type, patch, live, options));
+  function* propose(live: UnknownObject): Steps<Proposal> {
+    yield;
+    const result = keptManagers(target, yield* patched(target, type, patch, live, options));
     const isStrategic = type === PATCH_TYPES.strategic;
     const shown = () => (isStrategic ? goText(takenPatch(patch, live)) : JSON.stringify(result));
     const refuse = (_: Target, complaints: readonly string[]) =>
       unreadablePatch(shown(), `strict decoding error: ${complaints.join(', ')}`);
-    const read = () => readable(target, result, shown, isStrategic);
-    const normalised = (checked: UnknownObject) => {
-      const object = normaliseObject(target, checked, { ...options, refuse }, warnings);
-      checkName(target, checked);
-      return {
-        object,
-        written: result,
-        track: (next: UnknownObject) =>
-          core.fields.update({ target, live, object: next, manager: options.fieldManager }),
-      };
+    yield;
+    const checked = readable(target, result, shown, isStrategic);
+    yield;
+    const object = normaliseObject(target, checked, { ...options, refuse }, warnings);
+    checkName(target, checked);
+    yield;
+    return {
+      object,
+      written: result,
+      track: (next: UnknownObject) =>
+        core.fields.updating({ target, live, object: next, manager: options.fieldManager }),
     };
-    return inSteps(pause, read, normalised);
-  });
+  }
+  const object = await changeObject(core, target, { ...options, context, conditional }, (live, pause) =>
+    inTurns(propose(live), pause),
+  );
   return { object, created: false };
-}
-
-/** Runs two steps; lets other requests be served between them where the pause says so. */
-function inSteps<Read, Result>(
-  pause: Pause,
-  read: () => Read,
-  finish: (value: Read) => Result,
-): Result | Promise<Result> {
-  const paused = pause();
-  if (!paused) return finish(read());
-  return (async () => {
-    await paused;
-    const value = read();
-    await pause();
-    const result = finish(value);
-    await pause();
-    return result;
-  })();
 }
 
 /** To a patch of a custom resource an empty list of managers is none at all. */
@@ -115,19 +102,19 @@ export function checkPatchType({ resource }: Target, contentType: string): void 
   throw resource.custom ? unsupportedMediaType([...taken, PATCH_TYPES.apply]) : unsupportedPatchType();
 }
 
-function patched(
+function* patched(
   target: Target,
   type: string,
   patch: unknown,
   live: UnknownObject,
   { source, fieldValidation }: WriteOptions,
-): unknown {
+): Steps<unknown> {
   // Kubernetes looks into a patch only when it has the object to which it is to be applied.
   const isIgnorant = fieldValidation === 'Ignore';
   const prefix = type === PATCH_TYPES.strategic || isIgnorant ? '' : 'error decoding patch: ';
   const problem = source?.problem ?? (patch === undefined ? 'unexpected end of JSON input' : undefined);
   if (type === PATCH_TYPES.merge) {
-    // Who wants no validation has the patch read by another library, which says less, and for which a list replaces the object.
+    // Without validation, another library reads the patch. It reports less, and a list replaces the object.
     if (isIgnorant && Array.isArray(patch)) {
       throw unreadablePatch(JSON.stringify(patch), parseProblem({ problem: notAnObject(patch) }));
     }
@@ -143,14 +130,14 @@ function patched(
     if (!Array.isArray(patch)) throw wrong('[]handlers.jsonPatchOp');
     const odd: unknown = patch.find((one: unknown) => one !== null && !isObject(one));
     if (odd !== undefined) throw wrong('handlers.jsonPatchOp', odd);
-    return applyJsonPatch(live, patch);
+    return yield* applyJsonPatch(live, patch);
   }
   if (!isObject(patch)) throw wrong('map[string]interface {}');
   if (type === PATCH_TYPES.merge) return applyMergePatch(live, patch);
   return applyStrategicPatch(live, patch, target.version.type);
 }
 
-/** The result of a patch as an object of the kind; what its fields cannot hold is the patch's fault. */
+/** Returns the result of a patch as an object of the kind. Values that its fields cannot hold are errors of the patch. */
 function readable(target: Target, result: unknown, shown: () => string, isStrategic: boolean): UnknownObject {
   const worded = isStrategic ? conversionProblem : (problem: string) => problem;
   const { resource, version } = target;
@@ -159,14 +146,14 @@ function readable(target: Target, result: unknown, shown: () => string, isStrate
   if (resource.custom || !isObject(result)) return checkedObject(target, result);
   const apiVersion = apiVersionOf(resource, version.name);
   const { kind = resource.kind, apiVersion: given = apiVersion } = result;
-  // A strategic patch changes a Go struct, whose type is what it was.
-  if (isStrategic) return checkedObject(target, { ...result, apiVersion, kind: resource.kind });
+  // A strategic patch changes a Go struct, whose type stays the same.
+  if (isStrategic) return checkedObject(target, { ...result, apiVersion, kind: resource.kind }, true);
   const isOther = given !== apiVersion || kind !== resource.kind;
   const isOurs = kind === resource.kind && isOtherVersion(resource, String(given));
   if (isOther && !isOurs && typeof kind === 'string' && typeof given === 'string') {
     throw unreadablePatch(shown(), otherKindProblem(resource, given, kind));
   }
-  return checkedObject(target, result);
+  return checkedObject(target, result, true);
 }
 
 /** The result of a strategic patch is converted, not decoded, so its errors have other messages. */
@@ -196,7 +183,7 @@ const DECODED: Readonly<Record<string, string>> = {
   'intstr.IntOrString': 'int32',
 };
 
-/** The patch as merging leaves it, which is what messages show: where there is nothing to merge with, its nulls are gone. */
+/** Returns the patch as merging leaves it, for messages: where there is nothing to merge with, its nulls are gone. */
 function takenPatch(patch: unknown, live: unknown): unknown {
   if (!isObject(patch)) return patch;
   if (!isObject(live)) return withoutNulls(patch);
@@ -222,25 +209,28 @@ async function applyObject(
   const { resource } = target;
   const isThere = core.store.get(resource.storageKey, keyFor(target)) !== undefined;
   const isMade = target.subresource === '' || resource.strategy.allowsCreateOnUpdate;
-  const written = checkApplied(target, body, options, () => {
+  const checks = appliedSteps(target, body, options, () => {
     if (!isMade && !isThere) throw notFound(nameOf(resource), target.name);
   });
-  const given = checkedObject(target, written);
-  // What is not named in an apply to an object that exists has the name of that object.
+  const checked = inTurns(checks, () => core.pause(context));
+  const { written, isTyped } = checked instanceof Promise ? await checked : checked;
+  const given = checkedObject(target, written, isTyped);
+  // An apply without a name to an existing object takes the name of that object.
   const name = given.metadata.name ?? (isThere ? target.name : '');
   const applied = { ...given, metadata: { ...given.metadata, name } };
   checkName(target, applied);
-  const merge = (live: UnknownObject | undefined, pause: Pause) => {
-    const merged = () =>
-      core.fields.apply({ target, live, applied, manager: options.fieldManager, force: options.force });
-    return inSteps(pause, merged, (object) => {
-      checkTwice(options, warnings);
-      const noted = withLastApplied(object, applied, options.fieldManager);
-      const settled = target.version.settleApplied?.(noted);
-      return settled ?? normaliseObject(target, noted, { ...options, fieldValidation: 'Ignore' }, warnings);
-    });
-  };
-  const track = (object: UnknownObject) => object;
+  function* merge(live: UnknownObject | undefined): Steps<UnknownObject> {
+    yield;
+    const { fieldManager: manager, force } = options;
+    const object = yield* core.fields.applying({ target, live, applied, manager, force });
+    yield;
+    checkTwice(options, warnings);
+    const noted = withLastApplied(object, applied, manager);
+    const settled = target.version.settleApplied?.(noted);
+    const normal = settled ?? normaliseObject(target, noted, { ...options, fieldValidation: 'Ignore' }, warnings);
+    yield;
+    return normal;
+  }
   if (!core.store.get(resource.storageKey, keyFor(target))) {
     const { uid } = applied.metadata;
     if (uid)
@@ -249,26 +239,37 @@ async function applyObject(
         target.name,
         `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
       );
-    const merged = merge(undefined, () => core.pause(context));
+    const merged = inTurns(merge(undefined), () => core.pause(context));
     const wanted = merged instanceof Promise ? await merged : merged;
-    const made = await storeAbsent(core, target, wanted, options, context, track);
+    const made = await storeAbsent(core, target, wanted, options, context, undefined);
     if (made) return { object: made, created: true };
   }
   const changes = { ...options, context, conditional: false, isApplied: true };
   const object = await changeObject(core, target, changes, (live, pause) => {
-    const merged = merge(live, pause);
-    return merged instanceof Promise ? merged.then((next) => ({ object: next, track })) : { object: merged, track };
+    const merged = inTurns(merge(live), pause);
+    return merged instanceof Promise ? merged.then((next) => ({ object: next })) : { object: merged };
   });
   return { object, created: false };
 }
 
-/** Sees that a body is an object of the target's kind that can be applied. `checkPlace` runs before its fields are looked at. */
-export function checkApplied(
+/** Sees that a body is an object of the target's kind that can be applied. */
+export function checkApplied(target: Target, body: unknown, options: WriteOptions): Record<string, unknown> {
+  return atOnce(appliedSteps(target, body, options)).written;
+}
+
+interface Applied {
+  readonly written: Record<string, unknown>;
+  /** The types of its fields are those of its kind. */
+  readonly isTyped: boolean;
+}
+
+/** `checkPlace` runs before the fields of the body are looked at. */
+function* appliedSteps(
   target: Target,
   body: unknown,
   options: WriteOptions,
   checkPlace: () => void = () => {},
-): Record<string, unknown> {
+): Steps<Applied> {
   const { resource, version } = target;
   const { problem } = options.source ?? {};
   if (problem !== undefined) throw badRequest(`error decoding YAML: error converting YAML to JSON: ${problem}`);
@@ -284,6 +285,7 @@ export function checkApplied(
     throw badRequest('metadata.managedFields must be nil');
   checkPlace();
   checkTyped(target, body);
+  yield;
   const unreadable = version.typeProblem?.(body);
   if (unreadable?.startsWith('quantities must match')) {
     const given = body['metadata'] as Partial<ObjectMeta> | undefined;
@@ -292,7 +294,8 @@ export function checkApplied(
       `failed to convert new object (${namespace}/${name}; ${id}) to proper version: unable to convert unstructured object to ${id}: ${unreadable}`,
     );
   }
-  return body;
+  yield;
+  return { written: body, isTyped: unreadable === undefined };
 }
 
 /** Keys that the text has twice, which are looked at when everything else is in order. */
@@ -305,7 +308,7 @@ function checkTwice({ complaints = [], fieldValidation }: WriteOptions, warnings
   }
 }
 
-// An apply never drops what the schema does not know: the manager would own a field that is not there.
+// An apply never drops unknown fields: the manager would own a field that does not exist.
 function checkTyped(target: Target, body: unknown): void {
   const type = target.version.type;
   const problem = type && typedProblem(type, body);

@@ -1,4 +1,4 @@
-// What can be done with a pod besides writing it: bind it to a node, evict it, read what it says.
+// The operations on a pod besides writing it: bind it to a node, evict it, read its output.
 import type { ApiRequest, ApiResponse, Pod, PodCondition, PodDisruptionBudget, UnknownObject } from '@capstan/kube';
 import { type Core, type RequestContext, timestamp } from '../core.ts';
 import {
@@ -23,15 +23,15 @@ import { isTrue, type WriteOptions } from './options.ts';
 import { existing, keyFor, type Target } from './target.ts';
 import { changeObject } from './update.ts';
 
-/** What a client wants to read of a container's output. */
+/** The part of a container's output that a client requests. */
 export interface LogOptions {
   /** Goes on as long as the container runs. Default false. */
   follow?: boolean;
   /** The last so many lines; default all. */
   tailLines?: number;
-  /** Only what was written since this time, in milliseconds since the epoch. */
+  /** Only output since this time, in milliseconds since the epoch. */
   since?: number;
-  /** Of the container before this one. Default false. */
+  /** The output of the former container. Default false. */
   previous?: boolean;
   /** Each line with its time. Default false. */
   timestamps?: boolean;
@@ -40,7 +40,7 @@ export interface LogOptions {
   signal?: AbortSignal;
 }
 
-/** Reads what a container says, in pieces of whole lines; the one that runs the pods knows. */
+/** Reads the output of a container, in pieces of whole lines. The pod runner provides it. */
 export type ReadLogs = (
   namespace: string,
   pod: string,
@@ -122,7 +122,7 @@ async function bind(core: Core, asked: PodRequest): Promise<ApiResponse> {
     };
     return {
       object,
-      track: (next) => core.fields.update({ target, live, object: next, manager: fieldManager }),
+      track: (next) => core.fields.updating({ target, live, object: next, manager: fieldManager }),
     };
   });
   return { status: 201, headers: JSON_HEADERS, body: SUCCESS };
@@ -142,7 +142,7 @@ function posted({ target, request, context, options }: PodRequest): UnknownObjec
   throw badRequest(`name in URL does not match name in ${body.resource.kind} object`);
 }
 
-/** Asks about what was posted: an object of its own that is never stored, so changes to it do not count. */
+/** Runs admission on the posted object. It is never stored, so changes to it do not count. */
 async function admitted(core: Core, { target, context, options }: PodRequest, object: UnknownObject): Promise<void> {
   const asked = admissionRequest(target, 'CREATE', { object, options: options(), context });
   await core.admission?.(asked);

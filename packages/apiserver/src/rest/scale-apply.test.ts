@@ -58,7 +58,8 @@ describe('apply to a scale', () => {
       'invalid object type: /, Kind=',
     );
     const renamed = { ...scaleOf(5), metadata: { name: 'other' } };
-    assert.equal((await refused('PATCH', SCALE, renamed, asked('one'))).code, 400);
+    assert.equal((await refused('PATCH', SCALE, renamed, asked('one', true))).code, 400);
+    assert.equal((await refused('PATCH', SCALE, renamed, asked('one'))).code, 409, 'a conflict is reported first');
     assert.equal((await refused('PATCH', SCALE, scaleOf(-1), asked('one', true))).code, 422);
     assert.equal((await refused('PATCH', `${DEPLOYMENTS}/none/scale`, scaleOf(1), asked('one'))).code, 404);
   });

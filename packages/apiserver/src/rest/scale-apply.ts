@@ -30,7 +30,6 @@ export async function applyScale(
   if (!core.store.get(resource.storageKey, keyFor(target))) throw notFound(nameOf(resource), target.name);
   const given = checkedObject(scaleTarget, written);
   const applied = { ...given, metadata: { ...given.metadata, name: given.metadata.name ?? target.name } };
-  checkName(target, applied);
   const { fieldManager: manager, force } = options;
   const changes = { ...options, context, conditional: false, isApplied: true, face: scaleFace(paths) };
   const object = await changeObject(core, target, changes, (live) => {
@@ -38,13 +37,15 @@ export async function applyScale(
     const known = live.metadata.managedFields ?? [];
     const shown = { ...scale, metadata: { ...scale.metadata, managedFields: ofScale(known, paths) } };
     const merged = core.fields.apply({ target: scaleTarget, live: shown, applied, manager, force });
+    // Kubernetes reports a conflict first.
+    checkName(target, applied);
     const replicas = valueAt(merged, ['spec', 'replicas']) ?? 0;
     checkReplicas(target, replicas);
     const { resourceVersion } = applied.metadata;
     const managedFields = ofParent(target, paths, known, merged.metadata.managedFields ?? []);
     const metadata = { ...live.metadata, managedFields, ...(resourceVersion !== undefined && { resourceVersion }) };
     const scaled = withValueAt({ ...live, metadata }, paths.spec, replicas) as UnknownObject;
-    return { object: scaled, track: (next) => next };
+    return { object: scaled };
   });
   return scaleOf(paths, object);
 }
@@ -92,7 +93,7 @@ function fieldsAt(path: readonly string[]): Record<string, unknown> {
   return path.reduceRight<Record<string, unknown>>((inside, part) => ({ [part]: inside }), {});
 }
 
-/** The fields without the one at the path, and without what holds nothing then; undefined: nothing is left. */
+/** Returns the fields without the one at the path, and without parents that become empty; undefined: nothing is left. */
 function withoutPath(fields: unknown, [first = '', ...rest]: readonly string[]): Record<string, unknown> | undefined {
   const { [first]: part, ...others } = isObject(fields) ? fields : {};
   const inside = rest.length === 0 ? undefined : withoutPath(part, rest);

@@ -15,7 +15,7 @@ export function getScale(core: Core, target: Target): UnknownObject {
   return scaleOf(pathsOf(target), existing(core, target));
 }
 
-/** PUT and PATCH of the Scale; `transform` makes the new Scale from the present one, `named` is what a PUT calls it. */
+/** PUT and PATCH of the Scale; `transform` creates the new Scale from the present one, `named` is the name in a PUT. */
 export async function writeScale(
   core: Core,
   target: Target,
@@ -49,7 +49,7 @@ export async function writeScale(
     return {
       object: scaled,
       track: (next) =>
-        core.fields.update({
+        core.fields.updating({
           target,
           live,
           object: next,
@@ -63,13 +63,13 @@ export async function writeScale(
   return scaleOf(paths, object);
 }
 
-/** What admissions see in place of an object that is scaled. */
+/** The object that admissions see in place of the scaled one. */
 export const scaleFace = (paths: ScalePaths): Face => ({
   of: (whole) => scaleOf(paths, whole),
   applied: (whole, scale) => withValueAt(whole, paths.spec, valueAt(scale, ['spec', 'replicas']) ?? 0) as UnknownObject,
 });
 
-/** Refuses a negative number. A custom resource reports itself what is wrong with the field behind it. */
+/** Refuses a negative number. A custom resource reports errors of the field behind it itself. */
 export function checkReplicas({ resource, name }: Target, replicas: unknown): void {
   if (resource.custom || (Number.isInteger(replicas) && (replicas as number) >= 0)) return;
   throw invalid(SCALE, name, [fieldInvalid('spec.replicas', replicas, 'must be greater than or equal to 0')]);
@@ -100,7 +100,7 @@ export function scaleOf(paths: ScalePaths, object: UnknownObject): UnknownObject
       ...(resourceVersion !== undefined && { resourceVersion }),
       ...(creationTimestamp !== undefined && { creationTimestamp }),
     },
-    // Zero is what Go leaves out here.
+    // Go leaves out zero here.
     spec: number(paths.spec) === 0 ? {} : { replicas: number(paths.spec) },
     status: { replicas: number(paths.status), ...(selector !== undefined && { selector }) },
   };

@@ -17,8 +17,7 @@ export function parseSelection(options: { labelSelector: string; fieldSelector: 
   const { labelSelector, fieldSelector } = options;
   const named = target.name === '' ? undefined : target.name;
   if (labelSelector === '' && fieldSelector === '' && named === undefined) return EVERYTHING;
-  const labels = reading(() => parseLabelSelector(labelSelector));
-  const fields = reading(() => parseFieldSelector(fieldSelector));
+  const { labels, fields } = readSelectors(options);
   for (const { field } of fields.terms) {
     if (field === 'metadata.name' || field === 'metadata.namespace') continue;
     if (!target.version.selectableFields.includes(field)) throw badRequest(unknownField(target, field));
@@ -42,15 +41,19 @@ function unknownField({ resource, version }: Target, field: string): string {
 }
 
 /** Whether selectors can be read at all. */
-export function checkSelectors({
-  labelSelector,
-  fieldSelector,
-}: {
-  labelSelector: string;
-  fieldSelector: string;
-}): void {
-  reading(() => parseLabelSelector(labelSelector));
-  reading(() => parseFieldSelector(fieldSelector));
+export function checkSelectors(options: { labelSelector: string; fieldSelector: string }): void {
+  readSelectors(options);
+}
+
+/** Each term costs some nanoseconds for every object; a set of values is one term. */
+const MAX_TERMS = 1_000;
+
+function readSelectors({ labelSelector, fieldSelector }: { labelSelector: string; fieldSelector: string }) {
+  const labels = reading(() => parseLabelSelector(labelSelector));
+  const fields = reading(() => parseFieldSelector(fieldSelector));
+  const terms = Math.max(labels.terms.length, fields.terms.length);
+  if (terms > MAX_TERMS) throw badRequest(`a selector has ${terms} requirements; at most ${MAX_TERMS} are accepted`);
+  return { labels, fields };
 }
 
 const EVERYTHING: Selection = { everything: true, name: undefined, matches: () => true };
@@ -66,7 +69,7 @@ function reading<T>(read: () => T): T {
 
 // An unset boolean reads as false, as it does in a Go struct: `spec.unschedulable=false` selects every other node.
 function fieldText(object: UnknownObject, field: string): string {
-  // Of an event: the component that reported it, wherever it stands.
+  // The source of an event is the component that reported it, in either field.
   if (field === 'source') return textAt(object, ['source', 'component']) || textAt(object, ['reportingComponent']);
   const value = valueAt(object, field.split('.'));
   if (value === undefined || value === null) return ZERO[field] ?? '';

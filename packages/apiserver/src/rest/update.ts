@@ -1,7 +1,7 @@
-// Every change of an existing object goes through changeObject: PUT, the three kinds of patch, server-side apply, and the
-// server's own controllers. It keeps what clients may not change, detects no-ops, and ends a deletion when the
-// last finalizer is gone.
+// Every change of an existing object goes through changeObject: PUT, the three kinds of patch, server-side apply, and the server's own
+// controllers. It keeps the fields that clients may not change, detects no-ops, and ends a deletion when the last finalizer is gone.
 import type { UnknownObject } from '@capstan/kube';
+import { collectErrors } from '../bounded-errors.ts';
 import type { Core, RequestContext } from '../core.ts';
 import {
   badRequest,
@@ -16,8 +16,10 @@ import {
 import { equalJson, isObject } from '../json/copy.ts';
 import { desiredStateChanged, finalizerWarnings, validateMeta, validateMetaUpdate } from '../resources/object-meta.ts';
 import { inVersion, nameOf, reportedKind } from '../resources/resource.ts';
+import { atOnce, inTurns, type Pause, type Steps } from '../steps.ts';
+import { findNulls } from '../validation/builtin-validation.ts';
 import { admissionRequest } from './admission-request.ts';
-import { storeAbsent, stored, warn } from './create.ts';
+import { storeAbsent, stored, type Track, warn } from './create.ts';
 import { checkKind, decodeInTurns, type Warnings } from './decode.ts';
 import type { WriteOptions } from './options.ts';
 import { reportedErrors } from './reported-errors.ts';
@@ -36,7 +38,7 @@ export async function replaceObject(
   checkName(target, decoded);
   const { resource } = target;
   const track = (live: UnknownObject | undefined) => (object: UnknownObject) =>
-    core.fields.update({ target, live, object, manager: options.fieldManager });
+    core.fields.updating({ target, live, object, manager: options.fieldManager });
   if (!core.store.get(resource.storageKey, keyFor(target))) {
     const { uid = '', resourceVersion: asked = '' } = decoded.metadata;
     if (!resource.strategy.allowsCreateOnUpdate) throw notFound(nameOf(resource), target.name);
@@ -63,11 +65,11 @@ export interface ChangeOptions {
   /** For who asks whether it may be; default none. */
   fieldManager?: string;
   fieldValidation?: WriteOptions['fieldValidation'];
-  /** What admissions see in place of the object; default the object. */
+  /** The object that admissions see in place of the changed one; default that object. */
   face?: Face;
-  /** A PUT, in which a uid says which object is meant; default false. */
+  /** A PUT, in which a uid names the intended object; default false. */
   isReplaced?: boolean;
-  /** A server-side apply, which has settled who owns what; default false. */
+  /** A server-side apply, which has determined the owners; default false. */
   isApplied?: boolean;
   /** Whether admission has been asked about this already; default false. */
   isAdmitted?: boolean;
@@ -84,18 +86,16 @@ export interface Proposal {
   object: UnknownObject;
   /** The same as the client wrote it; default: nothing of it counts besides. */
   written?: unknown;
-  /** Sets managedFields, once the server's own fields are in place. */
-  track: (object: UnknownObject) => UnknownObject;
+  /** Default: managedFields are set already. */
+  track?: Track;
 }
 
-/** Lets other requests be served in the middle of a large one; undefined: go on at once. */
-export type Pause = () => Promise<void> | undefined;
-
+/** A patch of Kubernetes gives up after as many conflicts. */
 const MAX_PAUSED_ATTEMPTS = 5;
 
 /**
- * Changes an object to what `propose` makes of its present state (in the target's version). When an admission took its time
- * and the object moved on meanwhile, it starts again; a proposal that names a resourceVersion is refused then.
+ * Changes an object to the result of `propose` for its present state (in the target's version). If the object changed while an admission
+ * ran, it starts again; a proposal that names a resourceVersion is refused then.
  */
 export async function changeObject(
   core: Core,
@@ -106,21 +106,33 @@ export async function changeObject(
   const { resource } = target;
   const key = keyFor(target);
   for (let attempt = 1; ; attempt += 1) {
-    // A large change of an object that others change all the time comes to its end at last.
-    const pause = () => (attempt < MAX_PAUSED_ATTEMPTS ? core.pause(options.context) : undefined);
     const old = core.store.get(resource.storageKey, key);
     if (!old) throw notFound(nameOf(resource), target.name);
     const isMoved = () => core.store.get(resource.storageKey, key) !== old;
+    let hasPaused = false;
+    const pause = () => {
+      const paused = core.pause(options.context, old);
+      hasPaused ||= paused !== undefined;
+      return paused;
+    };
+    /** A large change of an object that others change all the time is refused at last. */
+    const mustRetry = () => {
+      if (!isMoved()) return false;
+      if (hasPaused && attempt >= MAX_PAUSED_ATTEMPTS) throw conflict(nameOf(resource), target.name, MODIFIED);
+      return true;
+    };
     const live = inVersion(resource, target.version, old);
     const proposal = propose(live, pause);
     const { object: proposed, track, written } = proposal instanceof Promise ? await proposal : proposal;
-    if (proposal instanceof Promise && isMoved()) continue;
+    if (proposal instanceof Promise && mustRetry()) continue;
     checkPreconditions(target, proposed, live, options.conditional, options);
     const prepared = prepare(target, proposed, live, options.isApplied === true);
-    let next = finish(target, tracked(prepared, track, live, proposed.metadata.deletionTimestamp), live);
+    const tracking = inTurns(tracked(prepared, track, live, proposed.metadata.deletionTimestamp), pause);
+    let next = finish(target, tracking instanceof Promise ? await tracking : tracking, live);
+    if (tracking instanceof Promise && mustRetry()) continue;
     if (options.isAdmitted === true) {
       const ready = checkChange(target, next, live, proposed.metadata.uid);
-      return commit(core, target, key, { next: ready, live, written }, options.dryRun);
+      return commit(core, target, key, atOnce(outcomeOf(core, target, { next: ready, live, written })), options.dryRun);
     }
     const { face } = options;
     const asked = (object: UnknownObject) =>
@@ -134,14 +146,21 @@ export async function changeObject(
     if (admitted) {
       const changed = await admitted;
       if (changed) next = face ? face.applied(next, changed) : changed;
-      if (isMoved()) continue;
+      if (mustRetry()) continue;
     }
     const { strategy } = resource;
+    const isLarge = core.isLarge(options.context, old) && !strategy.complete;
+    if (isLarge) {
+      await pause();
+      if (!resource.custom) findNulls(next);
+      await pause();
+      if (mustRetry()) continue;
+    }
     let ready = checkChange(target, next, live, proposed.metadata.uid);
     const waited = core.validatingAdmission?.(asked(ready)) ?? pause();
     if (waited) {
       await waited;
-      if (isMoved()) continue;
+      if (mustRetry()) continue;
       // An address may have been taken meanwhile.
       if (strategy.complete) ready = checkChange(target, next, live, proposed.metadata.uid);
     }
@@ -150,24 +169,33 @@ export async function changeObject(
         options.context,
         resource.custom ? finalizerWarnings(ready, live) : (strategy.warnings?.(ready, live) ?? []),
       );
-    return commit(core, target, key, { next: ready, live, written }, options.dryRun);
+    const steps = outcomeOf(core, target, { next: ready, live, written }, isLarge);
+    const outcome = isLarge ? inTurns(steps, pause) : atOnce(steps);
+    if (!(outcome instanceof Promise)) return commit(core, target, key, outcome, options.dryRun);
+    const reached = await outcome;
+    if (mustRetry()) continue;
+    return commit(core, target, key, reached, options.dryRun);
   }
 }
 
-/** Who writes another time of deletion owns it, although the time stays what it was. */
-function tracked(
+/** A client that writes another time of deletion owns it, although the time stays the same. */
+function* tracked(
   prepared: UnknownObject,
-  track: Proposal['track'],
+  track: Track | undefined,
   live: UnknownObject,
   written: string | undefined,
-): UnknownObject {
+): Steps<UnknownObject> {
+  if (!track) return prepared;
+  yield;
   const { deletionTimestamp } = live.metadata;
-  if (deletionTimestamp === undefined || written === undefined || written === deletionTimestamp) return track(prepared);
-  const object = track({ ...prepared, metadata: { ...prepared.metadata, deletionTimestamp: written } });
+  if (deletionTimestamp === undefined || written === undefined || written === deletionTimestamp) {
+    return yield* track(prepared);
+  }
+  const object = yield* track({ ...prepared, metadata: { ...prepared.metadata, deletionTimestamp: written } });
   return { ...object, metadata: { ...object.metadata, deletionTimestamp } };
 }
 
-/** The object with what only the store can say, or a refusal. */
+/** Returns the object with the values that only the store can determine, or a refusal. */
 function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject, uid?: string): UnknownObject {
   const { resource } = target;
   checkKind(resource, wanted);
@@ -179,15 +207,17 @@ function checkChange(target: Target, wanted: UnknownObject, live: UnknownObject,
       ? [fieldInvalid('metadata.uid', uid, 'field is immutable')]
       : []),
   ];
-  // What a kind itself asks of its metadata, the names of finalizers, is checked after what may not change.
-  const ofMeta = validateMeta(resource, next);
-  const isOfKind = ({ field }: FieldError) => field.startsWith('metadata.finalizers[');
-  const found = [...ofMeta.filter((one) => !isOfKind(one)), ...identity, ...ofMeta.filter(isOfKind)];
-  const errors = [
-    ...target.version.validate(next, live, target.subresource, found),
-    ...(resource.strategy.validate?.(next, live) ?? []),
-  ];
-  const all = reportedErrors(resource, found, errors, unmet, false);
+  const all = collectErrors(() => {
+    // The kind's own rules for metadata, the names of finalizers, are checked after the immutable fields.
+    const ofMeta = validateMeta(resource, next);
+    const isOfKind = ({ field }: FieldError) => field.startsWith('metadata.finalizers[');
+    const found = [...ofMeta.filter((one) => !isOfKind(one)), ...identity, ...ofMeta.filter(isOfKind)];
+    const errors = [
+      ...target.version.validate(next, live, target.subresource, found),
+      ...(resource.strategy.validate?.(next, live) ?? []),
+    ];
+    return reportedErrors(resource, found, errors, unmet, false);
+  });
   if (all.length > 0) throw invalid(reportedKind(resource), target.name, all);
   return next;
 }
@@ -198,28 +228,44 @@ interface Change {
   written: unknown;
 }
 
-function commit(core: Core, target: Target, key: string, { next, live, written }: Change, dryRun: boolean) {
+/** The result of a change: the object is as it was, it is gone, or it is to be stored. */
+type Outcome =
+  | { readonly is: 'same' | 'gone'; readonly object: UnknownObject }
+  | { readonly is: 'changed'; readonly stored: UnknownObject };
+
+function* outcomeOf(core: Core, target: Target, { next, live, written }: Change, isLarge = false): Steps<Outcome> {
   const { resource } = target;
   const untimed = withoutTimes(live);
   const isSame = (object: UnknownObject) => equalJson(withoutTimes(object), untimed);
   const isRewritten = resource.strategy.countsEmpty === true && target.subresource === '' && hasEmptyPart(written);
-  const isSameStored = () => {
-    const kept = stored(target, next);
-    return kept !== next && isSame(kept);
-  };
-  if (!isRewritten && (isSame(next) || (!resource.custom && isSameStored()))) return live;
-  const counted = withGeneration(target, next, live, isRewritten);
-  if (isGone(target, counted)) {
-    if (!dryRun) core.store.remove(resource.storageKey, key);
-    return counted;
+  yield;
+  if (!isRewritten) {
+    if (isSame(next)) return { is: 'same', object: live };
+    yield;
+    const kept = resource.custom ? next : stored(target, next);
+    if (kept !== next && isSame(kept)) return { is: 'same', object: live };
+    yield;
   }
+  const counted = withGeneration(target, next, live, isRewritten);
+  if (isGone(target, counted)) return { is: 'gone', object: counted };
+  yield;
   const kept = stored(target, counted);
+  if (isLarge) yield* core.store.prepare(kept);
+  return { is: 'changed', stored: kept };
+}
+
+function commit(core: Core, target: Target, key: string, outcome: Outcome, dryRun: boolean): UnknownObject {
+  const { resource } = target;
+  if (outcome.is !== 'changed') {
+    if (outcome.is === 'gone' && !dryRun) core.store.remove(resource.storageKey, key);
+    return outcome.object;
+  }
   // Whatever has to be asked for is asked for before anything is stored.
   if (dryRun || target.version.isConverted) {
-    const shown = inVersion(resource, target.version, kept);
+    const shown = inVersion(resource, target.version, outcome.stored);
     if (dryRun) return shown;
   }
-  const result = core.store.put(resource.storageKey, key, kept);
+  const result = core.store.put(resource.storageKey, key, outcome.stored);
   return inVersion(resource, target.version, result);
 }
 
@@ -312,7 +358,7 @@ function prepare(target: Target, proposed: UnknownObject, live: UnknownObject, i
   return object;
 }
 
-/** What the kind itself adds to a change, after field ownership is recorded: these changes have no owner. */
+/** Adds the kind's own changes, after field ownership is recorded: these changes have no owner. */
 function finish({ resource, subresource }: Target, object: UnknownObject, live: UnknownObject): UnknownObject {
   if (subresource === 'status') return resource.strategy.prepareStatus?.(object, live) ?? object;
   return resource.strategy.prepareUpdate?.(object, live, subresource) ?? object;
@@ -343,11 +389,11 @@ function hasEmptyPart(value: unknown, name = ''): boolean {
 
 function withGeneration(target: Target, next: UnknownObject, live: UnknownObject, isRewritten: boolean): UnknownObject {
   const { resource, version, subresource } = target;
-  // Neither the scheduler's decision nor a status is a change of what was asked for.
+  // Neither the scheduler's decision nor a status changes the desired state.
   if (subresource === 'binding' || subresource === 'status') return next;
   // That of a PriorityClass stays where it began.
   if (!resource.strategy.countsGeneration || resource.group === 'scheduling.k8s.io') return next;
-  // A Deployment's annotations are copied to what it makes.
+  // A Deployment's annotations are copied to its ReplicaSets.
   const isNoted =
     !resource.custom &&
     resource.plural === 'deployments' &&

@@ -1,7 +1,7 @@
 // The last revision that was acknowledged, in a file of its own beside the database. SQLite reads a write-ahead log up to the first frame that is
 // damaged and takes that for its end: without another witness, acknowledged writes after it would be lost without a word.
 //
-// It is written after each commit and before its answers, without waiting for the disk, which it reaches within a second. After kill -9 it is
+// It is written after each commit and before its answers, without waiting for the disk, which it reaches within a tenth of a second. After kill -9 it is
 // exact; after a loss of power it may be older than the database, never newer. Where it cannot be written, it stays older until it can:
 // the writes themselves are on the disk, so they are acknowledged all the same.
 import { closeSync, constants, fdatasync, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs';
@@ -30,14 +30,14 @@ export const lastRevisionFile = (path: string) => `${path}.revision`;
 
 /** One block, so that it is written whole or not at all. */
 const LENGTH = 64;
-const SYNC_MS = 1_000;
+const SYNC_MS = 100;
 
 export function openLastRevision(path: string): LastRevision {
   const file = openSync(lastRevisionFile(path), constants.O_RDWR | constants.O_CREAT, 0o600);
   const last = parse(file);
   let timer: NodeJS.Timeout | undefined;
   let isOpen = true;
-  /** What the file should have, while it does not. */
+  /** The revision that the file should have, while it does not. */
   let owed: KeptRevision | undefined;
 
   const write = (kept: number, refusedUntil: number): void => {

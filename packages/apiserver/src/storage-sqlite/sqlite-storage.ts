@@ -8,6 +8,7 @@
 // answered meanwhile that could be lost.
 import { reasonOf } from '@capstan/kube';
 import { ClusterErrors } from '../errors.ts';
+import { jsonText } from '../store/object-parts.ts';
 import type { Change, Storage } from '../store/storage.ts';
 import { closeUnchanged, openDatabase } from './database.ts';
 import { openLastRevision } from './last-revision.ts';
@@ -25,7 +26,10 @@ export interface SqliteStorageOptions {
 }
 
 const DEFAULT_RETAIN = 10_000;
-/** Of each commit's own size: more than one, so that compaction catches up, and small, so that no commit waits for it. */
+/**
+ * The number of compacted entries in proportion to each commit: more than one, so that compaction catches up, and small, so that no commit
+ * waits for it.
+ */
 const COMPACT_FACTOR = 2;
 const COMPACT_STEP = 64;
 
@@ -131,7 +135,7 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
       const row = rowOf(change);
       pending.push(row);
       if (row[VALUE] !== null) texts.set(change.object, row[VALUE]);
-      // Also what nothing waits for; a request that waits is answered with the failure.
+      // Write also changes that no request waits for; a waiting request gets the failure as its answer.
       flush()?.catch(() => {});
     },
     flush,
@@ -167,6 +171,6 @@ type Row = [
 ];
 
 function rowOf({ revision, resource, key, previous, object }: Change): Row {
-  const value = object === undefined ? null : JSON.stringify(object);
+  const value = object === undefined ? null : jsonText(object);
   return [revision, resource, key, previous ?? null, value, checksumOf(revision, resource, key, value)];
 }

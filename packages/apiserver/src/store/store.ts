@@ -3,7 +3,9 @@
 // stored objects themselves, so these are frozen.
 import { freezeDeep, type UnknownObject } from '@capstan/kube';
 import { ApiServerErrors, expired, LIST_TOO_OLD, tooLargeResourceVersion } from '../errors.ts';
+import type { Steps } from '../steps.ts';
 import { createHistory, type History, type StoreEvent } from './history.ts';
+import { prepareParts } from './object-parts.ts';
 import type { Storage } from './storage.ts';
 import { compareKeys, createTable, type Table } from './table.ts';
 
@@ -12,7 +14,9 @@ export interface Store {
   readonly revision: number;
   readonly history: History;
   get(resource: string, key: string): UnknownObject | undefined;
-  /** Stores the object under the next revision, which it gets as resourceVersion. Returns what was stored. */
+  /** Does in steps the work that storing a large object takes; the object is frozen then. Throws where it is too large. */
+  prepare(object: UnknownObject): Steps<void>;
+  /** Stores the object under the next revision, which it gets as resourceVersion. Returns the stored object. */
   put(resource: string, key: string, object: UnknownObject): UnknownObject;
   /** Removes the object; returns its last state under the revision of the removal. */
   remove(resource: string, key: string): UnknownObject | undefined;
@@ -37,7 +41,7 @@ export interface KeyedObject {
 export interface StoreOptions {
   storage: Storage;
   historyLimit: number;
-  /** Of the history, about; default 32 MiB. */
+  /** The approximate limit of the history; default 32 MiB. */
   historyBytes?: number;
 }
 
@@ -94,7 +98,7 @@ export function createStore(options: StoreOptions): Store {
     const { compacted } = history;
     history.add(event);
     unkept.push(event);
-    // Large objects: what is not in memory any more need not be on the disk either. A storage counts events itself.
+    // Large objects: an event that is not in memory any more need not be on the disk either. A storage counts events itself.
     const isByBytes = history.compacted > compacted && history.length < historyLimit;
     if (isByBytes) storage.compact?.(history.compacted);
     notify(event);
@@ -111,6 +115,7 @@ export function createStore(options: StoreOptions): Store {
     },
     history,
     get: (resource, key) => tables.get(resource)?.get(key),
+    prepare: (object) => prepareParts(object, storage.jsonOf !== undefined),
     put(resource, key, object) {
       const table = tableOf(resource);
       const previous = table.get(key);
@@ -172,7 +177,7 @@ export function createStore(options: StoreOptions): Store {
 const replaced = (object: UnknownObject | undefined): { previous?: number } =>
   object ? { previous: Number(object.metadata.resourceVersion) } : {};
 
-/** For each key that changed after a revision, what it held at that revision. */
+/** Returns the object at a revision for each key that has changed since. */
 function changesSince(history: History, resource: string, prefix: string, revision: number) {
   const before = new Map<string, UnknownObject | undefined>();
   for (let index = history.length - 1, first = history.indexAfter(revision); index >= first; index -= 1) {

@@ -1,4 +1,5 @@
 import type { UnknownObject } from '@capstan/kube';
+import { boundedErrors } from '../bounded-errors.ts';
 import type { FieldError } from '../errors.ts';
 import { withoutNulls } from '../json/copy.ts';
 import * as autoscaler from './autoscaler-rules.ts';
@@ -18,16 +19,34 @@ import * as workload from './workload-rules.ts';
 
 export type BuiltinValidation = (object: UnknownObject, old: UnknownObject | undefined) => FieldError[];
 
-/** What is wrong with an object of a kind, by `plural.group`; its types have been checked, and its defaults filled in. */
+/** Returns the validation of a kind, by `plural.group`. The types of the object have been checked, and its defaults filled in. */
 export function builtinValidation(id: string): BuiltinValidation {
   const check = RULES[id];
   return (object, old) => {
     if (!check) return [];
-    const errors: Errors = [];
-    // A null is what Go writes for a list that is not set.
-    check(errors, withoutNulls(object) as UnknownObject, old && (withoutNulls(old) as UnknownObject));
+    const errors = boundedErrors();
+    // Go writes null for an unset list.
+    check(errors, withoutFieldNulls(object), old && withoutFieldNulls(old));
     return errors;
   };
+}
+
+/** Fields in which there is no null. Objects are not changed once they are validated, and the next version shares the fields that stay. */
+const nullFree = new WeakSet<object>();
+
+/** Looks for nulls in the fields of a large object, in a step of its own: the rules do not look again. */
+export function findNulls(object: UnknownObject): void {
+  withoutFieldNulls(object);
+}
+
+function withoutFieldNulls(object: UnknownObject): UnknownObject {
+  const entries = Object.entries(object).map(([name, part]): [string, unknown] => {
+    if (typeof part !== 'object' || part === null || nullFree.has(part)) return [name, part];
+    const kept = withoutNulls(part);
+    if (kept === part) nullFree.add(part);
+    return [name, kept];
+  });
+  return Object.fromEntries(entries.filter(([, part]) => part !== null)) as UnknownObject;
 }
 
 type Rule = (errors: Errors, object: UnknownObject, old: UnknownObject | undefined) => void;

@@ -35,12 +35,14 @@ export function configMap(errors: Errors, object: ConfigMap, old: ConfigMap | un
   const { data = {}, binaryData = {} } = object;
   if (old) frozen(errors, object, old, ['data', 'binaryData']);
   let size = 0;
-  for (const [key, value] of Object.entries(data)) {
-    named(errors, `data[${key}]`, key, configKeyProblems(key));
-    if (Object.hasOwn(binaryData, key)) {
+  const hasBinary = Object.keys(binaryData).length > 0;
+  for (const key of Object.keys(data)) {
+    const problems = configKeyProblems(key);
+    if (problems.length > 0) named(errors, `data[${key}]`, key, problems);
+    if (hasBinary && Object.hasOwn(binaryData, key)) {
       errors.push(fieldInvalid(`data[${key}]`, key, 'duplicate of key present in binaryData'));
     }
-    size += Buffer.byteLength(value);
+    size += Buffer.byteLength(data[key] ?? '');
   }
   for (const [key, value] of Object.entries(binaryData)) {
     named(errors, `binaryData[${key}]`, key, configKeyProblems(key));
@@ -56,9 +58,10 @@ export function secret(errors: Errors, object: Secret, old: Secret | undefined):
     frozen(errors, object, old, ['data']);
   }
   let size = 0;
-  for (const [key, value] of Object.entries(data)) {
-    named(errors, `data[${key}]`, key, configKeyProblems(key));
-    size += Buffer.byteLength(value, 'base64');
+  for (const key of Object.keys(data)) {
+    const problems = configKeyProblems(key);
+    if (problems.length > 0) named(errors, `data[${key}]`, key, problems);
+    size += Buffer.byteLength(data[key] ?? '', 'base64');
   }
   if (size > MAX_SECRET_SIZE) errors.push(fieldTooLong('data', MAX_SECRET_SIZE));
   const required = (...keys: string[]) => {

@@ -17,7 +17,7 @@ const BOOKMARK_BEFORE_END_MS = 2_000;
 const DEFAULT_TIMEOUT_MS = 1_800_000;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** Opens a watch: what is there (if asked), then every change after it, until a user ends it or its time is over. */
+/** Opens a watch: the existing objects (if requested), then every change after them, until a user ends it or its time is over. */
 export function openWatch(
   core: Core,
   hub: WatchHub,
@@ -59,12 +59,12 @@ export function openWatch(
   const initial: WatchEvent[] = [];
   let skipTo = 0;
   if (options.sendInitialEvents) {
-    initial.push(...present());
+    for (const event of present()) initial.push(event);
     // A client that takes no bookmarks does not learn where its initial events end.
     if (options.allowBookmarks) initial.push(bookmark({ [INITIAL_EVENTS_END]: 'true' }));
   } else if (asked === undefined || asked === 0) {
     // Without a match this is the old way: synthetic events first. `sendInitialEvents=false` wants none.
-    if (options.match === undefined) initial.push(...present());
+    if (options.match === undefined) for (const event of present()) initial.push(event);
   } else if (asked < core.store.history.compacted) {
     return refused(tooOldResourceVersion(asked, core.store.history.compacted).status);
   } else {
@@ -120,7 +120,7 @@ function added(object: UnknownObject, rendering: Rendering): WatchEvent {
   return { type: 'ADDED', object: (rendering.event ?? rendering.one)(object) };
 }
 
-// A watch from too far back is opened, and says so in its first and only event: so does kube-apiserver.
+// A watch from too far back is opened, and its first and only event is the refusal, as with kube-apiserver.
 async function* refused(status: Status): AsyncGenerator<readonly WatchEvent[]> {
   yield [await Promise.resolve<WatchEvent>({ type: 'ERROR', object: status })];
 }

@@ -2,7 +2,7 @@
 // Runs generated sequences on both servers and prints the classes of differences, the most frequent first.
 //   --only KIND                            sequences about this kind alone
 //   --keep NAME --title TEXT --from SEED   shrinks that sequence and keeps it
-//   --record                               asks the real server again what the kept sequences keep
+//   --record                               records the real server's answers to the kept sequences again
 import { parseArgs } from 'node:util';
 import { classOf, type Difference, differencesOf } from './compare.ts';
 import { generateSequence } from './generate.ts';
@@ -27,17 +27,20 @@ const { values } = parseArgs({
   },
 });
 const from = Number(values.from);
+// An interrupt ends the range early, and the differences so far are printed.
+process.once('SIGINT', () => seeds.splice(0));
 const seeds = Array.from({ length: Number(values.count) }, (_, index) => from + index);
 const pair = await startPair({ withReal: true });
 const classes = new Map<string, { seed: number; difference: Difference }[]>();
 let differing = 0;
+let ran = 0;
 try {
   if (values.record) await record();
   else if (values.keep !== undefined) await keepOne(values.keep);
   else {
     const began = Date.now();
     await Promise.all(Array.from({ length: Number(values.parallel) }, work));
-    console.log(`${values.count} sequences in ${((Date.now() - began) / 1000).toFixed(1)} s, ${differing} differ`);
+    console.log(`${ran} sequences in ${((Date.now() - began) / 1000).toFixed(1)} s, ${differing} differ`);
   }
 } finally {
   await pair.close();
@@ -93,9 +96,10 @@ async function work(): Promise<void> {
     try {
       const [real, embedded] = await runSequence(sequence, [pair.real, pair.embedded]);
       const differences = differencesOf(sequence, real?.answers ?? [], embedded?.answers ?? []);
+      ran++;
       if (differences.length > 0) differing++;
       const [first] = differences;
-      // What follows from the first difference is not another one.
+      // The effects of the first difference are not further ones.
       for (const difference of values.all
         ? differences
         : first

@@ -1,21 +1,19 @@
-// The answers of the API. Every path only reads: nothing here can write.
+// The answers of the API. Every GET only reads; `POST /api/act` is the only path that can write.
 import { randomBytes } from 'node:crypto';
-import { type Clock, kindId } from '@capstan/kube';
-import {
-  CAUSE_ANNOTATION,
-  type ChangeFeed,
-  createChangeFeed,
-  formatObjectId,
-  type ObjectId,
-  objectGraph,
-  parseCause,
-} from '@capstan/reconcile';
+import { type Clock, formatTime, type Kind, kindId } from '@capstan/kube';
+import { type ChangeFeed, createChangeFeed, formatObjectId, type ObjectId, objectGraph } from '@capstan/reconcile';
 import { createEventStream, type EventStream } from './event-stream.ts';
+import { findObjects } from './find.ts';
+import { createKnownCauses } from './known-causes.ts';
+import { roleToRead } from './missing-rights.ts';
 import { type Direction, neighbourhood } from './neighbourhood.ts';
+import { objectAnswer } from './object-answer.ts';
 import { overviewOf } from './overview.ts';
+import { createPlans } from './plans.ts';
+import { createReports } from './reports.ts';
 import { createRows, type Rows } from './rows.ts';
-import { ownersOf, shownObject } from './shown-object.ts';
 import type { ConsoleSource } from './source.ts';
+import { createTimeline } from './timeline.ts';
 
 export interface Answer {
   readonly status: number;
@@ -25,6 +23,8 @@ export interface Answer {
 export interface Api {
   /** Undefined for a path that there is not. */
   answer(path: string, query: URLSearchParams, signal: AbortSignal): Promise<Answer | undefined>;
+  /** The same for requests with a body. */
+  post(path: string, body: unknown, signal: AbortSignal): Promise<Answer | undefined>;
   readonly stream: EventStream;
   close(): void;
 }
@@ -40,39 +40,43 @@ export function createApi(source: ConsoleSource, clock: Clock): Api {
   const epoch = randomBytes(6).toString('hex');
   const feed: ChangeFeed = createChangeFeed({ runtime, now: () => clock.now(), epoch });
   const rows: Rows = createRows(source);
+  const causes = createKnownCauses(source, rows);
+  const timeline = createTimeline({ feed, rows: rows.all, now: () => formatTime(clock.now()) });
+  const reports = createReports(source);
+  const plans = createPlans(source, clock);
   let rootsSentAt = Number.NEGATIVE_INFINITY;
+  const sent = { sinks: '', sync: '' };
+  const sendIfChanged = (type: 'sinks' | 'sync', data: unknown) => {
+    const text = JSON.stringify(data);
+    if (sent[type] === text) return;
+    sent[type] = text;
+    stream.send(type, data);
+  };
   const stream = createEventStream({
     clock,
     epoch,
     onSent() {
       if (clock.now() - rootsSentAt < ROOTS_MS) return;
       rootsSentAt = clock.now();
-      const { roots, rootCount, progressCount } = overviewOf(source, rows);
+      const { roots, rootCount, progressCount, sinks, filling } = overviewOf(source, rows, causes());
       stream.send('roots', { roots, rootCount, progressCount });
+      sendIfChanged('sinks', { sinks });
+      sendIfChanged('sync', { filling });
     },
   });
-  feed.onChanges((changes) => stream.changed({ ...rows.update(changes), changes }));
+  feed.onChanges((changes) => {
+    const update = rows.update(changes);
+    timeline.record(update.rows, update.removed);
+    stream.changed({ ...update, changes });
+  });
 
   const readersOf = (id: ObjectId) => new Set(objectGraph(runtime).readersOf(id).map(formatObjectId));
 
-  async function objectAnswer(id: ObjectId, signal: AbortSignal): Promise<Answer> {
+  async function answerObject(id: ObjectId, signal: AbortSignal): Promise<Answer> {
     const kind = rows.kindOf(id);
     if (kind === undefined) return notFound(`${id.kind} is no kind that the console reads`);
-    const object = await source.fetch(id, kind, signal);
-    if (object === undefined) return notFound(`${formatObjectId(id)} does not exist`);
-    const name = `${id.kind} ${id.key}`;
-    return {
-      status: 200,
-      body: {
-        id: formatObjectId(id),
-        object: shownObject(object, kind),
-        owners: ownersOf(object),
-        health: rows.all.get(formatObjectId(id)) ?? null,
-        cause: parseCause(object.metadata.annotations?.[CAUSE_ANNOTATION]) ?? null,
-        history: runtime.history.of(name),
-        changes: feed.list({ limit: 50, object: id }),
-      },
-    };
+    const body = await objectAnswer(id, kind, { source, rows, feed, causes }, signal);
+    return body === undefined ? notFound(`${formatObjectId(id)} does not exist`) : { status: 200, body };
   }
 
   return {
@@ -81,11 +85,12 @@ export function createApi(source: ConsoleSource, clock: Clock): Api {
       const [, , resource = '', ...parts] = path.split('/');
       if (parts.length === 0) {
         if (resource === 'session') return { status: 200, body: sessionOf(source, epoch) };
-        if (resource === 'overview') return { status: 200, body: overviewOf(source, rows) };
+        if (resource === 'overview') return { status: 200, body: overviewOf(source, rows, causes()) };
         if (resource === 'objects') {
           const after = query.get('after') ?? undefined;
           const limit = numberIn(query, 'limit', 200, MAX_LIMIT);
-          const asked = { q: query.get('q') ?? '', limit, ...(after !== undefined && { after }) };
+          const sort = query.get('sort') ?? '';
+          const asked = { q: query.get('q') ?? '', sort, limit, ...(after !== undefined && { after }) };
           return { status: 200, body: rows.page(asked, readersOf) };
         }
         if (resource === 'changes') {
@@ -95,11 +100,32 @@ export function createApi(source: ConsoleSource, clock: Clock): Api {
           const changes = feed.list({ limit, before, ...(object !== undefined && { object }) });
           return { status: 200, body: { epoch, changes } };
         }
-        return undefined;
+        if (resource === 'find') {
+          const limit = numberIn(query, 'limit', 20, MAX_LIMIT);
+          return { status: 200, body: findObjects(query.get('q') ?? '', limit, rows, objectGraph(runtime)) };
+        }
+        if (resource === 'timeline') {
+          const object = idOf((query.get('object') ?? '').split('/'));
+          const since = query.get('since') ?? '';
+          const asked = { ...(since !== '' && { since }), ...(object !== undefined && { object }) };
+          return { status: 200, body: timeline.answer(asked, feed.waves) };
+        }
+        if (resource === 'reports') return { status: 200, body: reports.list() };
       }
+      const [name = ''] = parts;
+      if (resource === 'wave' && parts.length === 1) {
+        const wave = feed.waves.find((one) => String(one.wave) === name);
+        return wave && { status: 200, body: { ...wave, list: feed.ofWave(wave.wave) } };
+      }
+      if (resource === 'schema' && parts.length === 1) {
+        const schema = await source.schema?.(name, signal);
+        return schema === undefined ? notFound(`there is no schema of ${name}`) : { status: 200, body: schema };
+      }
+      const report = await reports.answer([resource, ...parts].join('/'), query, signal);
+      if (report !== undefined) return report;
       const id = idOf(parts);
       if (id === undefined) return undefined;
-      if (resource === 'object') return objectAnswer(id, signal);
+      if (resource === 'object') return answerObject(id, signal);
       if (resource !== 'graph') return undefined;
       const wanted = query.get('dir') ?? 'both';
       const directions: readonly Direction[] =
@@ -107,6 +133,14 @@ export function createApi(source: ConsoleSource, clock: Clock): Api {
       const depth = numberIn(query, 'depth', 3, MAX_DEPTH);
       const budget = numberIn(query, 'budget', 200, MAX_BUDGET);
       return { status: 200, body: neighbourhood(objectGraph(runtime), id, rows.all, { directions, depth, budget }) };
+    },
+    async post(path, body, signal) {
+      if (path === '/api/plan') return plans.plan(body, signal);
+      if (path === '/api/act') return plans.act(body, signal);
+      if (path === '/api/explain') return reports.explain(body, signal);
+      const [, page] = /^\/api\/(.+)\/what-if$/.exec(path) ?? [];
+      if (page !== undefined) return reports.whatIf(page, body, signal);
+      return undefined;
     },
     close() {
       feed.stop();
@@ -126,10 +160,14 @@ function sessionOf({ runtime, operators, writes, session }: ConsoleSource, epoch
       world.kinds.map((kind) => ({
         world: world.name,
         kind: kindId(kind),
-        access: world.access.peek(kindId(kind)) ?? 'unknown',
+        ...accessTo(kind, world.access.peek(kindId(kind))),
       })),
     ),
   };
+}
+
+function accessTo(kind: Kind, access: string | undefined): { access: string; role?: string } {
+  return { access: access ?? 'unknown', ...(access === 'forbidden' && { role: roleToRead(kind) }) };
 }
 
 /** `WORLD/KIND.GROUP/NAMESPACE/NAME`, with `-` for the local world, and without a namespace for kinds of the cluster. */

@@ -5,6 +5,14 @@ import { after, before, describe, it } from 'node:test';
 import { conditions, defineKind, type KindOf, object, Secret, silentLogger, string, systemClock } from '@capstan/kube';
 import { conditionType, operator, plan, reading, reconciler } from '@capstan/reconcile';
 import { createRandom, createStage } from '@capstan/testing';
+import type {
+  ChangesAnswer,
+  FindAnswer,
+  ObjectAnswer,
+  OverviewAnswer,
+  TimelineAnswer,
+  WaveDetailAnswer,
+} from '../api-types.ts';
 import { type ConsoleServer, startConsole } from './console-server.ts';
 import type { ConsoleSource } from './source.ts';
 
@@ -37,6 +45,9 @@ const VALUES = Array.from(
   { length: 40 },
   (_, index) => `v${index}-${Array.from({ length: 24 }, () => random.integer(0, 35).toString(36)).join('')}`,
 );
+
+const DOCUMENT = '<!doctype html><meta content="__CSP_NONCE__"><title>page</title>';
+const withoutNonce = (text: string) => text.replace(/content="[\w-]{22}"/, 'content="__CSP_NONCE__"');
 
 type Stage = Awaited<ReturnType<typeof createStage>>;
 let stage: Stage;
@@ -80,7 +91,16 @@ before(async () => {
       return stage.client.find(kind, { namespace, name }, { signal });
     },
   };
-  server = await startConsole({ source, clock: systemClock, logger: silentLogger, host: '127.0.0.1', port: 0 });
+  const loadFiles = () =>
+    Promise.resolve(new Map([['/index.html', { path: '/index.html', bytes: Buffer.from(DOCUMENT) }]]));
+  server = await startConsole({
+    source: () => source,
+    clock: systemClock,
+    logger: silentLogger,
+    host: '127.0.0.1',
+    port: 0,
+    loadFiles,
+  });
 });
 
 after(async () => {
@@ -94,7 +114,7 @@ interface Reply {
   readonly headers: NodeJS.Dict<string | string[]>;
 }
 
-/** `fetch` sets Host and Origin itself, and cleans paths: this sends what it is given. */
+/** `fetch` sets Host and Origin itself, and cleans paths: this function sends its arguments unchanged. */
 function send(
   path: string,
   options: { method?: string; headers?: Record<string, string>; body?: string } = {},
@@ -135,6 +155,8 @@ const PATHS = [
   '/api/objects?q=is:unready',
   '/api/objects?q=reads:Secret/default/token-1',
   '/api/changes',
+  '/api/find?q=token',
+  '/api/timeline',
   ...VALUES.flatMap((_, index) =>
     index === 7 ? [] : [`/api/object/-/Secret/default/token-${index}`, `/api/graph/-/Secret/default/token-${index}`],
   ),
@@ -149,7 +171,7 @@ describe('the server of the console', () => {
     const source = {} as ConsoleSource;
     for (const host of ['0.0.0.0', '::', '192.0.2.1', 'example.com'])
       await assert.rejects(
-        startConsole({ source, clock: systemClock, logger: silentLogger, host, port: 0 }),
+        startConsole({ source: () => source, clock: systemClock, logger: silentLogger, host, port: 0 }),
         /other machines/,
       );
   });
@@ -166,19 +188,30 @@ describe('the server of the console', () => {
     assert.equal(rebound.headers['access-control-allow-origin'], undefined);
   });
 
-  it('has no path to files', async () => {
+  it('the page has no path to other files', async () => {
     const headers = await login();
+    const refused = ['//etc/passwd', '/api/object/-/..%2f/a/b', '/api/object/%', '/api/nothing'];
+    for (const path of [...refused, '/assets/none.js'])
+      assert.ok([400, 404].includes((await send(path, { headers })).status), path);
     for (const path of [
+      '/',
+      '/explore',
+      '/api/../../etc/passwd',
       '/../package.json',
       '/%2e%2e/package.json',
-      '/api/../../etc/passwd',
-      '//etc/passwd',
-      '/api/object/-/..%2f/a/b',
-      '/api/object/%',
-      '/api/nothing',
-      '/',
-    ])
-      assert.ok([400, 404].includes((await send(path, { headers })).status), path);
+      '/assets/../../package.json',
+    ]) {
+      const { status, text } = await send(path, {});
+      assert.deepEqual([status, withoutNonce(text)], [200, DOCUMENT], path);
+    }
+  });
+
+  it('gives the nonce of its policy to the document, another one each time', async () => {
+    const replies = [await send('/'), await send('/explore')];
+    const nonces = replies.map(({ text }) => /content="([\w-]+)"/.exec(text)?.[1] ?? '');
+    assert.equal(new Set(nonces).size, 2);
+    for (const [at, { headers }] of replies.entries())
+      assert.ok(String(headers['content-security-policy']).includes(`'nonce-${nonces[at]}'`));
   });
 
   it('shows the absent Secret as the root cause', async () => {
@@ -224,6 +257,71 @@ describe('the server of the console', () => {
         ['Secret default/token-7', 'absent'],
       ],
     );
+  });
+
+  it('shows of an object why it is so, what its plan read, and what is absent', async () => {
+    const answer = await get<ObjectAnswer>(`/api/object/-/Page.${GROUP}/default/page-7`);
+    assert.deepEqual(
+      answer.reads.map(({ id, presence }) => [id, presence]),
+      [['Secret default/token-7', 'absent']],
+    );
+    assert.deepEqual([answer.readCount, answer.deliveries], [1, []]);
+    assert.deepEqual(
+      answer.conditions.map(({ type, status, reason }) => [type, status, reason]),
+      [['Ready', 'False', 'Missing']],
+    );
+    assert.match(answer.why, /^Page default\/page-7 is not healthy \(Missing: Secret token-7 is not there/);
+    assert.match(answer.why, /It depends on Secret default\/token-7, which does not exist\./);
+    assert.match(answer.why, /Its plan read 1 object, 1 absent\./);
+    const secret = await get<ObjectAnswer>('/api/object/-/Secret/default/token-1');
+    assert.deepEqual([secret.reads, secret.conditions], [[], []]);
+    const { roots } = await get<OverviewAnswer>('/api/overview');
+    assert.deepEqual(
+      roots.map(({ chain, chainLeft }) => [chain, chainLeft]),
+      [[['Secret default/token-7', `Page.${GROUP} default/page-7`], 0]],
+    );
+  });
+
+  it('finds objects, and absent ones that an object reads', async () => {
+    const found = await get<FindAnswer>('/api/find?q=token-7');
+    assert.deepEqual(found.absent, [{ world: '', kind: 'Secret', key: 'default/token-7' }]);
+    assert.deepEqual(
+      found.objects.map(({ id }) => id),
+      [`Page.${GROUP} default/page-7`],
+    );
+  });
+
+  it('has a time line of states and writes, with their waves', async () => {
+    const page = { namespace: 'default', name: 'page-9' };
+    await get('/api/overview');
+    const secret = await stage.client.get(Secret, at('token-9'));
+    await stage.client.delete(Secret, at('token-9'));
+    await stage.settle();
+    const { metadata, ...content } = secret;
+    const { annotations } = metadata;
+    await stage.client.create(Secret, {
+      ...content,
+      metadata: { ...at('token-9'), ...(annotations && { annotations }) },
+    });
+    await stage.settle();
+    const { lanes, waves } = await get<TimelineAnswer>(`/api/timeline?object=-/Page.${GROUP}/default/${page.name}`);
+    const lane = lanes.find(({ id }) => id.endsWith('default/page-9'));
+    assert.deepEqual(
+      lane?.spans.map(({ state }) => state),
+      ['ready', 'broken', 'ready'],
+    );
+    assert.deepEqual(
+      lane?.spans.map(({ to }) => to !== undefined),
+      [true, true, false],
+    );
+    const { changes } = await get<ChangesAnswer>(`/api/changes?object=-/Page.${GROUP}/default/${page.name}`);
+    assert.deepEqual(
+      changes.map(({ conditions }) => conditions?.map(({ type, before, after }) => [type, before, after])),
+      [[['Ready', 'False', 'True']], [['Ready', 'True', 'False']]],
+    );
+    const wave = await get<WaveDetailAnswer>(`/api/wave/${changes[0]?.wave}`);
+    assert.ok(wave.list.some(({ key }) => key === 'default/page-9'));
+    assert.ok(waves.some(({ wave: number }) => number === wave.wave));
   });
 
   it('streams a change, and no value of a Secret leaves the process in any byte', async () => {

@@ -2,20 +2,24 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Clock, isForbidden, type Logger, reasonOf } from '@capstan/kube';
+import { type Clock, CodedError, isForbidden, type Logger, reasonOf } from '@capstan/kube';
+import { ConsoleErrors } from '../errors.ts';
+import { fileHeaders, INDEX, loadPage, type PageFile, withNonce } from '../page/page-files.ts';
 import { createAccess } from './access.ts';
 import { type Api, createApi } from './api.ts';
-import { ConsoleErrors } from './errors.ts';
 import { answerHeaders, LOGIN_PATH, refusalOf } from './guard.ts';
 import type { ConsoleSource } from './source.ts';
 
 export interface ConsoleServerOptions {
-  readonly source: ConsoleSource;
+  /** Called at the first request to the API. */
+  source(): ConsoleSource | Promise<ConsoleSource>;
   readonly clock: Clock;
   readonly logger: Logger;
   /** A loopback address; port 0 takes any that is free. */
   readonly host: string;
   readonly port: number;
+  /** The files of the page; default: the prebuilt ones, or a build of the checkout. Called at the first request for one. */
+  loadFiles?(): Promise<ReadonlyMap<string, PageFile>>;
 }
 
 export interface ConsoleServer {
@@ -30,33 +34,66 @@ export interface ConsoleServer {
 }
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
-const MAX_BODY = 64 * 1024;
+/** Large enough for manifests of a few hundred objects. */
+const MAX_BODY = 2 * 1024 * 1024;
 
 export async function startConsole(options: ConsoleServerOptions): Promise<ConsoleServer> {
-  const { source, clock, logger, host } = options;
+  const { source, clock, logger, host, loadFiles = loadPage } = options;
   if (!LOOPBACK.has(host)) throw ConsoleErrors.NotLoopback(host);
   const access = createAccess(() => clock.now());
   let api: Api | undefined;
+  let opening: Promise<Api> | undefined;
   let port = options.port;
-  const follow = () => (api ??= createApi(source, clock));
+  const open = async () => {
+    api = createApi(await source(), clock);
+    return api;
+  };
+  const follow = () => {
+    opening ??= open().catch((error: unknown) => {
+      // The next request tries again: the cluster may answer by then.
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', headers } = request;
     const url = parsed(request.url);
     const path = url?.pathname ?? '';
     const isApi = path.startsWith('/api');
-    for (const [name, value] of Object.entries(answerHeaders(isApi, randomBytes(16).toString('base64'))))
-      response.setHeader(name, value);
+    const nonce = randomBytes(16).toString('base64url');
+    for (const [name, value] of Object.entries(answerHeaders(isApi, nonce))) response.setHeader(name, value);
     if (url === undefined) return answer(response, 400, { message: 'the path of the request is not valid' });
     const refusal = refusalOf({ method, path, headers }, port, access);
     if (refusal !== undefined) return answer(response, refusal.status, { message: refusal.message });
     if (path === LOGIN_PATH) return login(request, response);
-    if (method !== 'GET') return answer(response, 404, { message: `there is no ${path}` });
-    if (path === '/api/events') return openStream(request, response);
+    if (!isApi) return servePage(path, nonce, response);
+    if (path === '/api/events' && method === 'GET') return openStream(request, response);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    const found = isApi ? await follow().answer(path, url.searchParams, gone.signal) : undefined;
+    const opened = await follow();
+    const found =
+      method === 'GET'
+        ? await opened.answer(path, url.searchParams, gone.signal)
+        : await opened.post(path, await bodyOf(request), gone.signal);
     answer(response, found?.status ?? 404, found?.body ?? { message: `there is no ${path}` });
+  }
+
+  let page: Promise<ReadonlyMap<string, PageFile>> | undefined;
+  async function servePage(path: string, nonce: string, response: ServerResponse): Promise<void> {
+    page ??= loadFiles();
+    const files = await page.catch((error: unknown) => {
+      // The next request tries again: the user may have installed the missing part.
+      page = undefined;
+      throw error;
+    });
+    // The page reads its own paths, so that each of its views has a link.
+    const found = files.get(path) ?? (path.startsWith('/assets/') ? undefined : files.get(INDEX));
+    if (found === undefined) return answer(response, 404, { message: `there is no ${path}` });
+    const file = found.path === INDEX ? withNonce(found, nonce) : found;
+    response.writeHead(200, fileHeaders(file));
+    response.end(file.bytes);
   }
 
   async function login(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -70,10 +107,12 @@ export async function startConsole(options: ConsoleServerOptions): Promise<Conso
     answer(response, 200, { token });
   }
 
-  function openStream(request: IncomingMessage, response: ServerResponse): void {
+  async function openStream(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { stream } = await follow();
+    if (response.destroyed) return;
     const lastId = request.headers['last-event-id'];
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
-    const leave = follow().stream.open(
+    const leave = stream.open(
       {
         write(text) {
           response.write(text);
@@ -90,6 +129,7 @@ export async function startConsole(options: ConsoleServerOptions): Promise<Conso
     void handle(request, response).catch((error: unknown) => {
       if (response.headersSent || response.destroyed) return;
       if (isForbidden(error)) return answer(response, 403, { message: reasonOf(error) });
+      if (error instanceof CodedError) return answer(response, 503, { message: error.message });
       logger.error('the console could not answer; this is a bug', { error });
       answer(response, 500, { message: 'the console could not answer; its log has the reason' });
     });

@@ -1,47 +1,25 @@
-import { causesFromReads, type ObjectId } from '@capstan/reconcile';
-import type { Row, Rows } from './rows.ts';
+import type { RuntimeCauses } from '@capstan/reconcile';
+import type { OverviewAnswer, OverviewRoot } from '../api-types.ts';
+import type { Rows } from './rows.ts';
 import type { ConsoleSource } from './source.ts';
-
-export interface OverviewReport {
-  /** At most 50, the one that affects most first. */
-  readonly roots: readonly OverviewRoot[];
-  readonly rootCount: number;
-  /** What changes by itself, at most 50. */
-  readonly progress: readonly Row[];
-  readonly progressCount: number;
-  readonly operators: readonly { readonly name: string; readonly objects: number; readonly ready: number }[];
-  readonly sinks: readonly { readonly id: string; readonly keys: number }[];
-  /** Kinds that are not listed yet: roots may still be missing. */
-  readonly filling: readonly { readonly world: string; readonly waitingFor: readonly string[] }[];
-}
-
-export interface OverviewRoot extends ObjectId {
-  readonly id: string;
-  readonly state: 'broken' | 'absent' | 'paused';
-  readonly reason: string;
-  readonly message: string;
-  readonly since?: string;
-  /** Ids of at most 20 affected objects, nearest first, and how many there are. */
-  readonly affects: readonly string[];
-  readonly affectsCount: number;
-}
 
 const MAX_ROOTS = 50;
 const MAX_AFFECTED = 20;
+const MAX_CHAIN = 5;
 
-export function overviewOf(source: ConsoleSource, rows: Rows): OverviewReport {
-  const unready = rows.unready();
-  const problems = unready.map(({ world, kind, key, message, state }) => ({
-    world,
-    kind,
-    key,
-    message,
-    state: state === 'progress' ? ('progress' as const) : ('broken' as const),
-  }));
-  const { roots, absent } = causesFromReads(source.runtime, problems);
-  const progress = unready.filter(({ state }) => state === 'progress');
+export function overviewOf(
+  source: ConsoleSource,
+  rows: Rows,
+  { roots, absent, causesOf }: RuntimeCauses,
+): OverviewAnswer {
+  const progress = rows.unready().filter(({ state }) => state === 'progress');
   const shown = roots.slice(0, MAX_ROOTS).flatMap(({ id, affects }): OverviewRoot[] => {
-    const common = { id, affects: affects.slice(0, MAX_AFFECTED), affectsCount: affects.length };
+    const common = {
+      id,
+      affects: affects.slice(0, MAX_AFFECTED),
+      affectsCount: affects.length,
+      ...chainTo(id, affects, causesOf),
+    };
     const missing = absent.get(id);
     const row = rows.all.get(id);
     if (missing !== undefined) {
@@ -67,7 +45,26 @@ export function overviewOf(source: ConsoleSource, rows: Rows): OverviewReport {
   };
 }
 
-function operatorCounts({ operators }: ConsoleSource, rows: Rows): OverviewReport['operators'] {
+/** From the root to the farthest of the affected objects; the middle is left out where it is long. */
+function chainTo(
+  root: string,
+  affects: readonly string[],
+  causesOf: (id: string) => readonly string[],
+): Pick<OverviewRoot, 'chain' | 'chainLeft'> {
+  // Affected objects come in the order of their distance, so each step goes to one that comes earlier.
+  const place = new Map([[root, -1], ...affects.map((id, at) => [id, at] as const)]);
+  const path: string[] = [];
+  for (let next = affects.at(-1); next !== undefined; ) {
+    path.unshift(next);
+    const at = place.get(next) ?? -1;
+    next = causesOf(next).find((id) => (place.get(id) ?? at) < at && id !== root);
+  }
+  const chain = [root, ...path];
+  if (chain.length <= MAX_CHAIN) return { chain, chainLeft: 0 };
+  return { chain: [...chain.slice(0, 2), ...chain.slice(2 - MAX_CHAIN)], chainLeft: chain.length - MAX_CHAIN };
+}
+
+function operatorCounts({ operators }: ConsoleSource, rows: Rows): OverviewAnswer['operators'] {
   const counts = new Map(operators.map(({ name }) => [name, { name, objects: 0, ready: 0 }]));
   for (const { operator, state } of rows.all.values()) {
     const count = operator === undefined ? undefined : counts.get(operator);

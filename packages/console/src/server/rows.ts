@@ -17,6 +17,8 @@ export interface Row extends ObjectId {
 export interface RowQuery {
   /** Words that must all be found; `is:unready`, `kind:NAME`, `ns:NAME`, `operator:NAME` and `reads:KIND/NS/NAME` filter. */
   readonly q: string;
+  /** `state` (default: worst first), `name`, `kind` or `since`, with `-` before it for descending. */
+  readonly sort?: string;
   readonly limit: number;
   /** The id of the last row of the page before. */
   readonly after?: string;
@@ -31,9 +33,11 @@ export interface RowPage {
 export interface Rows {
   readonly all: ReadonlyMap<string, Row>;
   page(query: RowQuery, readersOf: (id: ObjectId) => ReadonlySet<string>): RowPage;
-  /** Takes changes in; returns what differs now. */
+  /** Takes changes in; returns the rows that differ now. */
   update(changes: readonly ObjectChange[]): { readonly rows: readonly Row[]; readonly removed: readonly string[] };
   kindOf(id: Omit<ObjectId, 'key'>): Kind | undefined;
+  /** Grows whenever a row changes. */
+  readonly version: number;
   /** The problems for `causesFromReads`. */
   unready(): readonly Row[];
 }
@@ -49,6 +53,7 @@ export function createRows(source: ConsoleSource): Rows {
   const all = new Map<string, Row>();
   const texts = new Map<string, string>();
   let sorted: readonly Row[] | undefined;
+  let version = 0;
 
   const kindOf = ({ world, kind }: Omit<ObjectId, 'key'>) =>
     runtime.worlds.get(world)?.kinds.find((one) => kindId(one) === kind);
@@ -70,6 +75,7 @@ export function createRows(source: ConsoleSource): Rows {
     all.set(row.id, row);
     texts.set(row.id, `${row.id} ${reason} ${message}`.toLowerCase());
     sorted = undefined;
+    version++;
     return row;
   };
   for (const world of runtime.worlds.values())
@@ -80,6 +86,9 @@ export function createRows(source: ConsoleSource): Rows {
 
   return {
     all,
+    get version() {
+      return version;
+    },
     kindOf,
     unready: () =>
       [...all.values()].filter(({ state }) => state === 'broken' || state === 'progress' || state === 'paused'),
@@ -95,6 +104,7 @@ export function createRows(source: ConsoleSource): Rows {
           texts.delete(id);
           rows.delete(id);
           sorted = undefined;
+          version++;
           continue;
         }
         removed.delete(id);
@@ -102,9 +112,9 @@ export function createRows(source: ConsoleSource): Rows {
       }
       return { rows: [...rows.values()], removed: [...removed] };
     },
-    page({ q, limit, after }, readersOf) {
+    page({ q, sort = '', limit, after }, readersOf) {
       const isWanted = filterOf(q, texts, readersOf);
-      const found = inOrder().filter(isWanted);
+      const found = sortedBy(sort, inOrder().filter(isWanted));
       const facets: RowPage['facets'] = { state: {}, kind: {} };
       for (const { state, kind } of found) {
         facets.state[state] = (facets.state[state] ?? 0) + 1;
@@ -114,6 +124,26 @@ export function createRows(source: ConsoleSource): Rows {
       return { rows: found.slice(start, start + limit), total: found.length, facets };
     },
   };
+}
+
+const SORT_KEYS: Readonly<Record<string, (row: Row) => string>> = {
+  name: ({ key, kind }) => `${key.slice(key.indexOf('/') + 1)} ${kind} ${key}`,
+  kind: ({ kind, key }) => `${kind} ${key}`,
+  since: ({ since, id }) => `${since ?? '9999'} ${id}`,
+};
+
+/** The rows are given in the order of their states. */
+function sortedBy(sort: string, rows: readonly Row[]): readonly Row[] {
+  const isDescending = sort.startsWith('-');
+  const keyOf = SORT_KEYS[isDescending ? sort.slice(1) : sort];
+  const ordered =
+    keyOf === undefined
+      ? rows
+      : rows
+          .map((row) => ({ row, key: keyOf(row) }))
+          .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+          .map(({ row }) => row);
+  return isDescending ? ordered.toReversed() : ordered;
 }
 
 function filterOf(

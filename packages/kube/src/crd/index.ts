@@ -6,3 +6,4 @@ export { type CrdVersion, type PrinterColumn, pluralOf } from './crd.ts';
 export * from './define-kind.ts';
 export { describeKind } from './describe-kind.ts';
 export { type CheckStructuralOptions, checkStructural } from './structural.ts';
+export * from './with-aliases.ts';

@@ -1,3 +1,5 @@
+import { withoutTrailing } from './trailing.ts';
+
 /** An error with a stable code (`package/Name`) and a remedy; the message holds both the problem and the remedy. */
 export class CodedError extends Error {
   readonly code: string;
@@ -12,14 +14,14 @@ export class CodedError extends Error {
 }
 
 export interface ErrorText {
-  /** What went wrong, on what. No full stop. */
+  /** The problem and its object, without a full stop. */
   message: string;
-  /** What to do about it, as an instruction. No full stop. */
+  /** The remedy as an instruction, without a full stop. */
   remedy: string;
   cause?: unknown;
 }
 
-/** A package's errors in one table: each entry becomes a function that makes (not throws) the error. */
+/** Creates the functions of a package's error table. Each entry becomes a function that returns (not throws) the error. */
 export function catalogue<T extends Record<string, (...args: never[]) => ErrorText>>(
   name: string,
   entries: T,
@@ -27,7 +29,7 @@ export function catalogue<T extends Record<string, (...args: never[]) => ErrorTe
   return errorMakers(entries, (key, text, options) => new CodedError(`${name}/${key}`, text, options));
 }
 
-/** The general form of a catalogue, for errors of another class: `make` gets what the entries return. */
+/** Creates a catalogue for errors of another class. `make` gets the result of an entry. */
 export function errorMakers<T extends Record<string, (...args: never[]) => ErrorText>, E>(
   entries: T,
   make: (key: string, text: ReturnType<T[keyof T]>, options: ErrorOptions | undefined) => E,
@@ -43,7 +45,7 @@ export function errorMakers<T extends Record<string, (...args: never[]) => Error
   return Object.fromEntries(wrapped) as { [K in keyof T]: (...args: Parameters<T[K]>) => E };
 }
 
-/** What may be printed of a failure that is not one of ours: its message, in one line. Never throws, whatever was thrown. */
+/** Returns the message of any thrown value in one line. It never throws. */
 export function reasonOf(error: unknown): string {
   try {
     const text = error instanceof Error ? error.message || error.name : String(error);
@@ -55,5 +57,5 @@ export function reasonOf(error: unknown): string {
 
 /** Problem and remedy as one sentence. */
 export function sentence(problem: string, remedy: string): string {
-  return `${problem.replace(/[.;\s]+$/, '')}; ${remedy}`;
+  return `${withoutTrailing(problem, '.; \t\r\n')}; ${remedy}`;
 }

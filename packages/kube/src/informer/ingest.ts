@@ -4,20 +4,20 @@ import type { Logger } from '../logger.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '../object.ts';
 import { malformed } from './failure.ts';
 
-// From what the server sent to what the cache keeps. What arrives belongs to the transport and is never changed: where
-// something is dropped, the object and its metadata are copied, the rest is shared. Unchanged parts of the previous
-// version keep their reference, so that an edit of one field costs one field, and `===` says "unchanged". Objects that come
-// one after the other are often siblings (pods of one ReplicaSet, Services of one template): what they have in common is kept once.
-// The cache is shared by its readers, so what it keeps is frozen; with the in-process transport that includes what the server holds.
+// Converts objects from the server to the form that the cache keeps. Received objects belong to the transport and are never changed: to
+// drop a field, the object and its metadata are copied, and the rest is shared. Unchanged parts of the previous version keep their
+// reference, so that an edit of one field costs one field, and `===` means "unchanged". Consecutive objects are often siblings (pods of one
+// ReplicaSet, Services of one template), so their equal parts are stored once. Readers share the cache, so its objects are frozen. With the
+// in-process transport, this includes the server's objects.
 
 export interface Ingest<T extends KubeObject> {
-  /** Throws a Malformed failure when this is no object of the API. */
+  /** Throws a Malformed failure if the value is not an object of the API. */
   check(raw: unknown): RawObject;
-  /** Parts that are equal to the previous version, or to what is being sent, are kept once. */
+  /** Converts an object. Parts that are equal to the previous version, or to the object being sent, are stored once. */
   keep(raw: RawObject, previous: T | undefined, sending?: KubeObject): T;
 }
 
-/** An object that has what a cache needs: it is one (checked), nothing else is known. */
+/** An object whose fields that the cache needs have been checked. */
 export interface RawObject extends KubeObject {
   metadata: ObjectMeta & { name: string; resourceVersion: string };
 }
@@ -26,13 +26,14 @@ export interface IngestOptions<T extends KubeObject> {
   kind: Kind<T>;
   metadataOnly?: boolean;
   ownManagers?: readonly string[];
+  ownLabel?: string;
   trim?: (object: T) => T;
   freeze?: boolean;
   logger: Logger;
 }
 
 export function createIngest<T extends KubeObject>(options: IngestOptions<T>): Ingest<T> {
-  const { kind, metadataOnly = false, ownManagers = [], trim, freeze = true, logger } = options;
+  const { kind, metadataOnly = false, ownManagers = [], ownLabel, trim, freeze = true, logger } = options;
   let hasReportedTrim = false;
   let sibling: T | undefined;
   const adopt = createAdopt<T>({ unique: UNIQUE, freeze });
@@ -72,7 +73,7 @@ export function createIngest<T extends KubeObject>(options: IngestOptions<T>): I
       throw malformed(`the server sent a ${kind.kind} without name or resourceVersion`);
     },
     keep(raw, previous, sending) {
-      const metadata = withoutOthersManagedFields(raw.metadata, ownManagers);
+      const metadata = withoutOthersManagedFields(raw.metadata, ownManagers, ownLabel);
       // Items of typed lists come without apiVersion and kind, metadata-only ones under a kind of their own.
       const isOfKind = raw.kind === kind.kind && raw.apiVersion !== undefined;
       let object: KubeObject;
@@ -108,10 +109,16 @@ function isRawObject(raw: unknown): raw is RawObject {
   );
 }
 
-function withoutOthersManagedFields(metadata: ObjectMeta, ownManagers: readonly string[]): ObjectMeta {
+function withoutOthersManagedFields(
+  metadata: ObjectMeta,
+  ownManagers: readonly string[],
+  ownLabel: string | undefined,
+): ObjectMeta {
   const entries = metadata.managedFields;
   if (!Array.isArray(entries)) return metadata;
-  const own = ownManagers.length === 0 ? [] : entries.filter((entry) => isOwn(entry, ownManagers));
+  const isOurs = ownLabel !== undefined && metadata.labels?.[ownLabel] !== undefined;
+  const managers = isOurs ? ANY : ownManagers;
+  const own = managers.length === 0 ? [] : entries.filter((entry) => isOwn(entry, managers));
   if (own.length > 0 && own.length === entries.length) return metadata;
   // Field by field: a rest pattern is several times slower, and this runs for every object.
   const rest: Record<string, unknown> = {};
@@ -122,12 +129,17 @@ function withoutOthersManagedFields(metadata: ObjectMeta, ownManagers: readonly 
   return rest;
 }
 
+const ANY = [''] as const;
+
 /** The one text for all objects: each of them was parsed with a copy of its own. */
 function named(found: string | undefined, usual: string): string {
   return found === undefined || found === usual ? usual : found;
 }
 
-/** Who owns the fields of a status is not asked: an entry for a subresource is dropped too. */
+/**
+ * Returns whether an entry belongs to one of our managers. Entries for subresources do not count, since no reader asks for the owners of
+ * status fields.
+ */
 function isOwn(entry: ManagedFieldsEntry, ownManagers: readonly string[]): boolean {
-  return entry.subresource === undefined && ownManagers.some((own) => entry.manager?.startsWith(own));
+  return entry.subresource === undefined && ownManagers.some((own) => (entry.manager ?? '').startsWith(own));
 }

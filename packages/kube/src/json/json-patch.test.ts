@@ -24,6 +24,64 @@ describe('a JSON patch', () => {
     assert.deepEqual(applyJsonPatch({ a: 'x'.repeat(1000) }, few), { a: 'x'.repeat(1000), b: 'x'.repeat(1000) });
   });
 
+  it('copies no more than two thousand levels, however often it copies a value into itself', () => {
+    let depth = 1;
+    const deeper = Array.from({ length: 14 }, () => {
+      const path = `/a${'/a'.repeat(depth + 1)}`;
+      depth = 2 * depth + 1;
+      return { op: 'copy', from: '/a', path };
+    });
+    assert.match(refusal({ a: { a: {} } }, ...deeper).problem, /levels deep/);
+  });
+
+  it('reaches no more than two thousand levels', () => {
+    let value: unknown = 'x';
+    for (let level = 0; level < 900; level += 1) value = { a: value };
+    const additions = Array.from({ length: 40 }, (_, index) => ({
+      op: 'add',
+      path: '/a'.repeat(index * 899 + 1),
+      value,
+    }));
+    assert.match(refusal({}, ...additions).problem, /missing path/);
+  });
+
+  it('copies a container once, however many of its operations change it', () => {
+    const members = Array.from({ length: 50_000 }, (_, index): [string, string] => [`key-${index}`, 'v']);
+    const document = { a: Object.fromEntries(members), list: members.map(([key]) => key) };
+    const patch = Array.from({ length: 10_000 }, (_, index) =>
+      index % 2 === 0
+        ? { op: 'add', path: `/a/key-${index}`, value: 'changed' }
+        : { op: 'add', path: '/list/0', value: 'x' },
+    );
+    const before = process.cpuUsage();
+    const result = applyJsonPatch(document, patch) as typeof document;
+    const { user } = process.cpuUsage(before);
+    assert.equal(result.list.length, 55_000);
+    assert.equal(result.a['key-9998'], 'changed');
+    assert.equal(document.a['key-9998'], 'v');
+    // A copy for each operation takes half a minute.
+    assert.ok(user / 1000 < 5_000, `${Math.round(user / 1000)} ms`);
+  });
+
+  it('changes neither the document nor its own values when parts are copied, moved and changed again', () => {
+    const value = { x: [1] };
+    const document = { a: value };
+    const patch = [
+      { op: 'copy', from: '/a', path: '/b' },
+      { op: 'add', path: '/b/x/-', value: 2 },
+      { op: 'copy', from: '/b', path: '/c' },
+      { op: 'add', path: '/c/x/-', value: 3 },
+      { op: 'move', from: '/b', path: '/d' },
+      { op: 'remove', path: '/d/x/0' },
+      { op: 'add', path: '/e', value: { y: {} } },
+      { op: 'add', path: '/e/y/z', value: 1 },
+    ];
+    const text = JSON.stringify(patch);
+    const wanted = { a: { x: [1] }, c: { x: [1, 2, 3] }, d: { x: [2] }, e: { y: { z: 1 } } };
+    assert.deepEqual(applyJsonPatch(document, patch), wanted);
+    assert.deepEqual([document, JSON.stringify(patch)], [{ a: { x: [1] } }, text]);
+  });
+
   it('does what each operation says', () => {
     for (const [document, operation, result] of [
       [{ a: 1 }, { op: 'add', path: '/b', value: 2 }, { a: 1, b: 2 }],

@@ -1,25 +1,35 @@
-// JSON Merge Patch (RFC 7396): an object whose members replace, and whose null members remove. It cannot say "set this to
-// null", and it replaces lists whole. Nothing is changed in place, and what stays equal stays the same reference.
+// JSON Merge Patch (RFC 7396): members of the patch replace, and null members remove. It cannot set a value to null, and it replaces whole
+// lists. Nothing is changed in place, and equal parts keep their reference.
 import { equal, isPlain } from './equal.ts';
 
 /** `target` as the patch wants it; `target` itself when that changes nothing. */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return equal(target, patch) ? target : patch;
   const old = isObject(target) ? target : {};
-  const next = new Map(Object.entries(old));
-  let changed = old !== target;
-  for (const [key, wanted] of Object.entries(patch)) {
+  let next: Record<string, unknown> | undefined = old === target ? undefined : {};
+  for (const key of Object.keys(patch)) {
+    const wanted = patch[key];
     if (wanted === undefined) continue;
     if (wanted === null) {
-      if (next.delete(key)) changed = true;
+      if (!Object.hasOwn(old, key)) continue;
+      next ??= { ...old };
+      delete next[key];
       continue;
     }
-    const before = next.get(key);
+    const before = own(old, key);
     const after = applyMergePatch(before, wanted);
-    if (after !== before) changed = true;
-    next.set(key, after);
+    if (after === before) continue;
+    next ??= { ...old };
+    set(next, key, after);
   }
-  return changed ? Object.fromEntries(next) : target;
+  return next ?? target;
+}
+
+/** Sets a member under any name: `__proto__` is a key like every other in JSON. */
+function set(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__')
+    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+  else object[key] = value;
 }
 
 /**

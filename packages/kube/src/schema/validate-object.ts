@@ -9,17 +9,17 @@ import { compileValidator } from './validation/validate-schema.ts';
 export interface ObjectValidateOptions {
   /** Evaluates CEL rules. Without it objectValidator leaves them to the API server; a defined kind has its own evaluator. */
   evaluateRule?: EvaluateRule;
-  /** What the caller found wrong with the metadata: rules may not be checked then either. Default: nothing. */
+  /** The errors that the caller found in the metadata, which may prevent the check of rules. Default: none. */
   found?: readonly { readonly type: string }[];
-  /** What else the caller found: it comes before the rules, and may keep them from being checked. Default: nothing. */
+  /** Other errors that the caller found. They come before the rules and may prevent their check. Default: none. */
   besides?: readonly FieldError[];
 }
 
 export type ObjectValidator = (object: unknown, old?: unknown, options?: ObjectValidateOptions) => FieldError[];
 
 /**
- * Everything that an API server checks of a custom object except its metadata, in the server's order: type, schema, embedded
- * resources, list types, rules. On updates, what was wrong before and did not change is let through.
+ * Checks a custom object without its metadata in the order of an API server: type, schema, embedded resources, list types, rules. On
+ * updates, errors in unchanged values are accepted.
  */
 export function objectValidator(schema: JsonSchema, kind?: Pick<Kind, 'apiVersion' | 'kind'>): ObjectValidator {
   const validate = compileValidator(schema);
@@ -30,17 +30,17 @@ export function objectValidator(schema: JsonSchema, kind?: Pick<Kind, 'apiVersio
   return (object, old, options) => {
     const errors = validate(object, old === undefined ? undefined : { old });
     if (kind) errors.unshift(...checkType(kind, object));
-    if (embedded) errors.push(...validateEmbeddedResources(schema, object));
+    if (embedded) for (const error of validateEmbeddedResources(schema, object)) errors.push(error);
     if (listTypes) {
       const before: FieldError[] = [];
       if (old !== undefined) listTypes(old, '', before);
       if (before.length === 0) listTypes(object, '', errors);
     }
-    errors.push(...(options?.besides ?? []));
+    for (const error of options?.besides ?? []) errors.push(error);
     if (rules && options?.evaluateRule) {
       const all: readonly { readonly type: string }[] = [...(options.found ?? []), ...errors];
       if (all.some(({ type }) => BLOCKS_RULES.includes(type))) errors.push(RULES_NOT_CHECKED);
-      else errors.push(...validateRules(schema, object, options.evaluateRule, old));
+      else for (const error of validateRules(schema, object, options.evaluateRule, old)) errors.push(error);
     }
     return errors;
   };

@@ -41,7 +41,7 @@ export function quietTimeLeft(pending: PendingWrite, ms: number, clock: Clock): 
   return Math.max(0, Math.min(timeLeft(pending, ms, clock), latest));
 }
 
-/** Creations disturb nothing and need not wait, unless the group says so. */
+/** Creations disturb nothing and need not wait, unless the group requires it. */
 export function needsQuiet({ quietMs, quietAtCreation, writes }: PendingGroup): boolean {
   return quietMs > 0 && (quietAtCreation || !writes.every(isCreation));
 }
@@ -51,7 +51,7 @@ export function isLargeShare({ prune, inventory }: WriteSet): boolean {
   return prune.length > 1 && prune.length * 2 > inventory;
 }
 
-/** What a list of writes wants, by value: not by the versions of the objects that it was computed from. */
+/** Identifies a list of writes by value, not by the versions of the objects that it was computed from. */
 export function writesId(writes: readonly ChildWrite[]): string {
   return plainDigest(writes.map((write) => [write.verb, kindId(write.kind), write.ref, contentOf(write)]));
 }
@@ -76,6 +76,8 @@ function contentOf(write: ChildWrite): unknown {
     case 'patch':
       // Without the first operation, which tests the version.
       return [write.uid, write.operations.slice(1)];
+    case 'purge':
+      return [write.uid, write.paths];
     case 'withdraw':
     case 'delete':
       return write.uid;

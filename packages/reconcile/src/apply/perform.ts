@@ -1,6 +1,6 @@
-// Carries out single writes. What comes back is shown to the caches at once, so that nothing is decided on a cache that is
-// older than our own last write. A sink may wait, retry and hold back; it never decides: when the cluster has changed, the
-// caches are brought up to date, and the diff is computed again.
+// Carries out single writes. The answer is shown to the caches at once, so that nothing is decided on a cache that is older than our own
+// last write. A sink may wait, retry and hold back; it never decides: when the cluster has changed, the caches are brought up to date, and
+// the diff is computed again.
 import {
   applyConflicts,
   type Client,
@@ -25,7 +25,10 @@ import {
   type MergeWrite,
   type MintWrite,
   type PatchWrite,
+  type PurgeWrite,
+  purged,
   type ShareWrite,
+  unremovable,
   type WithdrawWrite,
 } from '../diff/index.ts';
 import { ApplyErrors } from '../errors.ts';
@@ -38,7 +41,7 @@ import { LeaseLost, WriteConflict } from './outcome.ts';
 /** Where writes go. */
 export interface Target {
   readonly client: Client;
-  /** This is on its way: caches keep what it has in common with the plan once. The returned call ends it. */
+  /** This object is being sent: caches keep the parts that it shares with the plan once. The returned call ends it. */
   sending?(kind: Kind, object: KubeObject): () => void;
   observeWrite(kind: Kind, object: KubeObject): void;
   observeDelete(kind: Kind, object: KubeObject): void;
@@ -53,7 +56,7 @@ export interface Performance {
   readonly cause: string | undefined;
   /** Whether we lead: asked right before every write, because looking and minting take time. */
   mayWrite(): boolean;
-  /** For minters: what they make has times in it. */
+  /** The clock for minters: their results contain times. */
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Waits for work of an author; the resource shows it when it takes long. At once by default. */
@@ -61,8 +64,8 @@ export interface Performance {
 }
 
 /**
- * Sends one write and shows the answer to the caches. False when nothing was written because the object is not what the
- * write was made for: the caches know by now. Throws what the client throws, WriteConflict, or LeaseLost.
+ * Sends one write and shows the answer to the caches. False when nothing was written because the object is not the one that the write was
+ * made for: the caches know by now. Throws the client's errors, WriteConflict, or LeaseLost.
  */
 export async function perform(write: ChildWrite, performance: Performance): Promise<boolean> {
   const { target, manager, cause, signal } = performance;
@@ -73,7 +76,7 @@ export async function perform(write: ChildWrite, performance: Performance): Prom
       if (!write.exists && (await isTaken(kind, ref, performance))) return false;
       // One that has appeared since is met by a refusal: nothing is taken from it.
       const options = { fieldManager: manager, force: write.exists, signal };
-      // What we sent and got back is kept once, for the plan and for the cache.
+      // The sent and returned object is kept once, for the plan and for the cache.
       const end = target.sending?.(kind, write.body);
       try {
         return await send(write, performance, async () =>
@@ -94,6 +97,8 @@ export async function perform(write: ChildWrite, performance: Performance): Prom
       const patch = { metadata: { annotations: { [HELD_ANNOTATION]: write.from } } };
       return send(write, performance, () => client.patch(kind, ref, 'merge', patch, { fieldManager: manager, signal }));
     }
+    case 'purge':
+      return purge(write, performance);
     case 'share':
       return share(write, performance, { signal });
     case 'withdraw':
@@ -128,6 +133,7 @@ export async function rehearse(write: ChildWrite, performance: Performance): Pro
       return patch(write, performance, options);
     case 'mint':
     case 'hold':
+    case 'purge':
     case 'withdraw':
     case 'delete':
       return true;
@@ -135,8 +141,8 @@ export async function rehearse(write: ChildWrite, performance: Performance): Pro
 }
 
 /**
- * The cache may show only our own objects of a kind, so before the first write the server is asked for one of that name.
- * If there is one, it is shown to the diff, which decides; nothing is written on what was not seen.
+ * The cache may show only our own objects of a kind, so before the first write the server is asked for an object of that name. If there is
+ * one, it is shown to the diff, which decides. Nothing is written over an unseen object.
  */
 async function isTaken(kind: Kind, ref: ObjectRef, { target, signal, meetForeign }: Performance): Promise<boolean> {
   const existing = await target.client.find(kind, ref, { signal });
@@ -160,7 +166,7 @@ async function create(write: CreateWrite | MintWrite, body: KubeObject, performa
   }
 }
 
-/** Of two writers one is refused, and judges again. */
+/** One of two writers is refused, and judges again. */
 async function merge(write: MergeWrite, performance: Performance): Promise<boolean> {
   const { target, manager, signal } = performance;
   return send(write, performance, () =>
@@ -172,7 +178,7 @@ function versioned({ patch, resourceVersion }: MergeWrite): Record<string, unkno
   return { ...patch, metadata: { ...(patch['metadata'] as object | undefined), resourceVersion } };
 }
 
-/** Made off the event loop, written only if what it replaces is still what was judged. */
+/** The value is created off the event loop, and written only if the replaced object is still the judged one. */
 async function mint(write: MintWrite, performance: Performance): Promise<boolean> {
   const { target, manager, cause, signal } = performance;
   const { kind, ref, marks, existing } = write;
@@ -200,7 +206,7 @@ export function isNotMade(error: unknown): boolean {
   return (error as { readonly code?: unknown }).code === 'apply/NotMade';
 }
 
-/** What a minter makes, within its time limit and whether or not it heeds its signal. */
+/** Returns a minter's result, within its time limit and whether or not it heeds its signal. */
 async function make(
   { minter, inputs }: MintWrite,
   existing: KubeObject | undefined,
@@ -241,6 +247,51 @@ function mintedBody(
   };
 }
 
+/**
+ * Removes foreign fields from the object as it is now. The claims of their managers go with them: a field that the server fills in with
+ * the same value is a default afterwards, and nothing is removed twice.
+ */
+async function purge(write: PurgeWrite, performance: Performance): Promise<boolean> {
+  const { target, clock, manager, signal } = performance;
+  const { kind, ref, uid, yields } = write;
+  const current = await target.client.find(kind, ref, { signal });
+  const next = current?.metadata.uid === uid ? purged(current, yields, clock.now()) : undefined;
+  if (current === undefined || next === undefined) {
+    observe(write, current, performance);
+    return false;
+  }
+  const patchTo = (wanted: KubeObject) =>
+    send(write, performance, () =>
+      target.client.patch(kind, ref, 'json', replacing(current, wanted), { fieldManager: manager, signal }),
+    );
+  try {
+    return await patchTo(next);
+  } catch (error) {
+    if (!isInvalid(error)) throw error;
+    // The object cannot be without these fields, or they cannot change: they are reported from now on.
+    return patchTo(unremovable(current, yields, clock.now()));
+  }
+}
+
+/** A JSON patch on exactly this version. */
+function replacing(current: KubeObject, next: KubeObject): readonly { op: string; path: string; value?: unknown }[] {
+  const [before, after] = [current, next].map((object) => object as unknown as Record<string, unknown>);
+  const content = Object.keys(before ?? {})
+    .filter((name) => name !== 'metadata' && before?.[name] !== after?.[name])
+    .map((name) => {
+      const path = formatPointer([name]);
+      const value = after?.[name];
+      return value === undefined ? { op: 'remove', path } : { op: 'replace', path, value };
+    });
+  const metadata = (['managedFields', 'annotations'] as const).map((name) => ({
+    op: 'add',
+    path: formatPointer(['metadata', name]),
+    value: next.metadata[name],
+  }));
+  const version = { op: 'test', path: '/metadata/resourceVersion', value: current.metadata.resourceVersion };
+  return [version, ...content, ...metadata];
+}
+
 /** Never forced: fields that others have stay theirs. */
 async function share(
   write: ShareWrite,
@@ -258,7 +309,7 @@ async function share(
   const isCause = ({ field }: { field: string }) => field.endsWith(CAUSE_ANNOTATION);
   try {
     return await send(withCause(write.body, cause)).catch((error: unknown) => {
-      // Another of us has said why it wrote: there is one place for that, and no reason to quarrel over it.
+      // Another of our reconcilers has recorded its cause: there is one place for it, and no reason for a conflict.
       const conflicts = applyConflicts(error);
       if (conflicts.length > 0 && conflicts.every(isCause)) return send(write.body);
       throw error;
@@ -273,7 +324,7 @@ async function share(
   }
 }
 
-/** Applies nothing under the manager of this owner, so that the server takes away what only it had set. */
+/** Applies nothing under the manager of this owner, so that the server removes the fields that only this owner had set. */
 async function withdraw(write: WithdrawWrite, performance: Performance): Promise<boolean> {
   const { target, signal } = performance;
   const { kind, ref, manager, uid, resourceVersion } = write;
@@ -323,7 +374,7 @@ async function patch(write: PatchWrite, performance: Performance, options: Write
     return true;
   } catch (error) {
     if (!isApiError(error) || error.code >= 500) throw error;
-    // A failed test of the version comes as one of several codes: whether the object moved on, it says itself.
+    // A failed test of the version comes as one of several codes: read the object to see whether it changed.
     const current = await target.client.find(kind, ref, { signal });
     if (current?.metadata.resourceVersion === write.operations[0]?.value) throw error;
     observe(write, current, performance);
@@ -383,7 +434,7 @@ function askLease({ mayWrite }: Performance): void {
   if (!mayWrite()) throw new LeaseLost('the lease was lost');
 }
 
-/** False when the object is not what the call was made for: another, a newer one, or none. */
+/** False when the object is not the one that the call was made for: another, a newer one, or none. */
 async function unlessMoved(
   write: ChildWrite,
   performance: Performance,
@@ -406,12 +457,12 @@ function isOfAnother(error: unknown): boolean {
   return isInvalid(error) && (error.details.causes ?? []).some(({ field }) => field === 'metadata.uid');
 }
 
-/** Not found of what was there. For an apply it means that something else is missing: the namespace, or the kind. */
+/** Whether an existing object was not found. For an apply a 404 means that the namespace or the kind is missing. */
 function isGoneAnswer(error: unknown, { verb }: ChildWrite): boolean {
   return verb !== 'apply' && verb !== 'create' && isNotFound(error);
 }
 
-/** Shows the caches what is there by now, under the name that a write was made for. */
+/** Shows the caches the present object under the name that a write was made for. */
 function observe(write: ChildWrite, current: KubeObject | undefined, { target }: Performance): void {
   const { kind, ref } = write;
   const uid = uidOf(write);

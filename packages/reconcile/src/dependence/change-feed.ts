@@ -17,8 +17,34 @@ export interface ObjectChange extends ObjectId {
   /** At most 8 changed fields, and how many more there are; names of fields, never values. */
   readonly paths: readonly string[];
   readonly more: number;
-  /** Of a write of Capstan. */
+  /** The cause of a write of Capstan. */
   readonly cause?: CauseRecord;
+  /** The conditions whose status or reason changed. */
+  readonly conditions?: readonly ConditionChange[];
+}
+
+export interface ConditionChange {
+  readonly type: string;
+  /** `True`, `False`, `Unknown`, or '' where there was none. */
+  readonly before: string;
+  readonly after: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** One wave in which objects changed. */
+export interface WaveRecord {
+  readonly wave: number;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly ms: number;
+  /** Computations that came to a result, and those of them whose result was equal: the wave stopped there. */
+  readonly runs: number;
+  readonly equal: number;
+  /** Nodes of the graph after the wave. */
+  readonly nodes: number;
+  /** How many objects changed. */
+  readonly changes: number;
 }
 
 export interface ChangeFeed {
@@ -29,6 +55,10 @@ export interface ChangeFeed {
   list(options: { before?: number; limit: number; object?: ObjectId }): readonly ObjectChange[];
   /** Everything after a sequence number, oldest first; undefined where that is no longer known. */
   since(sequence: number): readonly ObjectChange[] | undefined;
+  /** The waves of the entries, oldest first. */
+  readonly waves: readonly WaveRecord[];
+  /** The entries of one wave, oldest first. */
+  ofWave(wave: number): readonly ObjectChange[];
   /** The number of the newest entry, 0 where there is none. */
   readonly last: number;
   /** Calls a listener after each wave that changed objects. */
@@ -45,8 +75,9 @@ export interface ChangeFeedOptions {
 }
 
 const CAPACITY = 5000;
+const MAX_WAVES = 1000;
 const MAX_PATHS = 8;
-/** The server's own records move with every write, and what we note on objects follows from the write itself. */
+/** The server's own records change with every write, and our annotations follow from the write itself. */
 const SILENT =
   /^metadata\.(?:resourceVersion|generation|managedFields|uid|creationTimestamp|selfLink)\b|capstan\.dev\//;
 
@@ -58,7 +89,8 @@ export function createChangeFeed({ runtime, now, epoch, capacity = CAPACITY }: C
   let wave = runtime.engine.stats().wave;
   const places = createPlaces(runtime);
 
-  const stop = runtime.onWave(({ number }) => {
+  const waves: WaveRecord[] = [];
+  const stop = runtime.onWave(({ number, ms, runs, cutoffs }) => {
     wave = number;
     const at = formatTime(now());
     places.refresh();
@@ -72,6 +104,9 @@ export function createChangeFeed({ runtime, now, epoch, capacity = CAPACITY }: C
     if (added.length === 0) return;
     ring.push(...added.slice(-capacity));
     ring.splice(0, ring.length - capacity);
+    const { nodes } = runtime.engine.stats();
+    waves.push({ wave: number, at, ms, runs, equal: cutoffs, nodes, changes: added.length });
+    waves.splice(0, waves.length - MAX_WAVES);
     for (const listener of listeners) listener(added);
   });
 
@@ -96,6 +131,10 @@ export function createChangeFeed({ runtime, now, epoch, capacity = CAPACITY }: C
       if (sequence > last || (ring[0]?.sequence ?? last + 1) > sequence + 1) return undefined;
       return ring.filter((entry) => entry.sequence > sequence);
     },
+    get waves() {
+      return waves;
+    },
+    ofWave: (number) => ring.filter((entry) => entry.wave === number),
     onChanges(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -121,7 +160,36 @@ function entryOf(
   if (presence.before === 'absent') return { ...common, verb: 'created', paths: [], more: 0 };
   const paths = changedPaths(change.before, change.after);
   if (paths.length === 0) return undefined;
-  return { ...common, verb: 'changed', paths: paths.slice(0, MAX_PATHS), more: Math.max(0, paths.length - MAX_PATHS) };
+  const conditions = conditionChanges(change);
+  return {
+    ...common,
+    verb: 'changed',
+    paths: paths.slice(0, MAX_PATHS),
+    more: Math.max(0, paths.length - MAX_PATHS),
+    ...(conditions.length > 0 && { conditions }),
+  };
+}
+
+function conditionChanges({ before, after, isSensitive }: TableChange): ConditionChange[] {
+  if (isSensitive) return [];
+  const earlier = new Map(conditionsIn(before).map((one) => [one.type, one]));
+  return conditionsIn(after).flatMap(({ type, status, reason, message }) => {
+    const known = earlier.get(type);
+    if (known?.status === status && known.reason === reason) return [];
+    return [{ type, before: known?.status ?? '', after: status, reason, message }];
+  });
+}
+
+function conditionsIn(value: unknown): readonly Record<'type' | 'status' | 'reason' | 'message', string>[] {
+  const { conditions } = ((value as { status?: unknown } | undefined)?.status ?? {}) as { conditions?: unknown };
+  if (!Array.isArray(conditions)) return [];
+  const text = (one: unknown) => (typeof one === 'string' ? one : '');
+  return (conditions as readonly (Record<string, unknown> | null)[]).map((one) => ({
+    type: text(one?.['type']),
+    status: text(one?.['status']),
+    reason: text(one?.['reason']),
+    message: text(one?.['message']),
+  }));
 }
 
 function changedPaths(before: unknown, after: unknown): readonly string[] {

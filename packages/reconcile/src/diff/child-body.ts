@@ -1,5 +1,5 @@
-// What is sent for an applied child: the planned object, the marks that let us find and compare it, and the owner reference
-// where Kubernetes' garbage collector can follow it.
+// The body of an applied child: the planned object, the marks by which we find and compare it, and the owner reference where Kubernetes'
+// garbage collector can follow it.
 import { canonicalJson, type KubeObject, type OwnerReference } from '@capstan/kube/cluster';
 import { plainDigest } from '../digest.ts';
 import { describeOwner } from '../inventory.ts';
@@ -7,22 +7,25 @@ import {
   ADOPTED_ANNOTATION,
   APPLIED_ANNOTATION,
   CAUSE_ANNOTATION,
+  EXACT_ANNOTATION,
   HELD_ANNOTATION,
   INVENTORY_LABEL,
   MEMORY_ANNOTATION,
   OWNER_ANNOTATION,
+  REMOVALS_ANNOTATION,
   ROLLED_ANNOTATION,
   TEMPLATE_ANNOTATION,
   TEMPLATE_HISTORY_ANNOTATION,
 } from '../marks.ts';
 import type { Ownership } from '../ownership/index.ts';
 import type { AppliedChild } from '../plan/index.ts';
+import { exactMark } from './exactness.ts';
 
 /** A digest from which the content cannot be guessed: of a Secret that we apply, in its own annotation. */
 export type KeyedDigest = (content: unknown) => string;
 
 export interface ChildBody {
-  /** Without what changes nothing by itself: the applied digest, the template history, the cause. */
+  /** The body without the parts that change nothing by themselves: the applied digest, the template history, the cause. */
   readonly body: KubeObject;
   readonly digest: string;
   /** The digest of the pod template, for kinds that have one. */
@@ -54,11 +57,20 @@ export function childBody(
  * The object that goes over the wire: the body, its digest, and the history of templates. The uid of the one that is there
  * is a precondition: one that has taken its name since is not overwritten.
  */
-export function bodyToSend(created: ChildBody, observed: KubeObject | undefined): KubeObject {
+export function bodyToSend(
+  created: ChildBody,
+  observed: KubeObject | undefined,
+  { fields, yields }: Pick<AppliedChild, 'fields' | 'yields'> = SHARED,
+): KubeObject {
   const annotations: Record<string, string> = {
     ...created.body.metadata.annotations,
     [APPLIED_ANNOTATION]: created.digest,
   };
+  if (fields === 'exact') annotations[EXACT_ANNOTATION] = exactMark(observed, yields);
+  const before = observed?.metadata.annotations ?? {};
+  // As for a held template below. Removals that belong to the same plan are still counted.
+  if (before[REMOVALS_ANNOTATION] && before[APPLIED_ANNOTATION] !== created.digest)
+    annotations[REMOVALS_ANNOTATION] = '';
   if (created.template !== undefined) {
     const earlier = templateHistory(observed).filter((digest) => digest !== created.template);
     annotations[TEMPLATE_HISTORY_ANNOTATION] = [created.template, ...earlier].slice(0, TEMPLATE_HISTORY).join(' ');
@@ -74,11 +86,13 @@ export function bodyToSend(created: ChildBody, observed: KubeObject | undefined)
   };
 }
 
+const SHARED = { fields: 'shared', yields: [] } as const;
+
 export function templateHistory(observed: KubeObject | undefined): string[] {
   return (observed?.metadata.annotations?.[TEMPLATE_HISTORY_ANNOTATION] ?? '').split(' ').filter(Boolean);
 }
 
-/** What the live template was written for, as JSON. */
+/** Returns the cause that the live template was written for, as JSON. */
 export function lastRoll(observed: KubeObject | undefined): string | undefined {
   const { [ROLLED_ANNOTATION]: rolled, [CAUSE_ANNOTATION]: cause } = observed?.metadata.annotations ?? {};
   return rolled || cause;
@@ -93,7 +107,7 @@ export function templateMark(object: unknown): string | undefined {
   return (object as WithTemplate | undefined)?.spec?.template?.metadata?.annotations?.[TEMPLATE_ANNOTATION];
 }
 
-/** Of the live template only our mark: a user who restarts pods adds another annotation, and rolls nothing back. */
+/** Only our mark of the live template: a user who restarts pods adds another annotation, and rolls nothing back. */
 export function templateProbe(mark: string): KubeObject {
   const template = { metadata: { annotations: { [TEMPLATE_ANNOTATION]: mark } } };
   return { apiVersion: '', kind: '', metadata: {}, spec: { template } } as KubeObject;
@@ -165,14 +179,14 @@ function withoutOwners(object: KubeObject): KubeObject {
   return { ...object, metadata: { ...metadata, annotations } };
 }
 
-/** The object without the fields at these paths (`spec.replicas`); shares what it does not change. */
+/** Returns the object without the fields at these paths (`spec.replicas`); shares its unchanged parts. */
 export function withoutPaths(object: KubeObject, paths: readonly string[]): KubeObject {
   let result = object as unknown as Record<string, unknown>;
   for (const path of paths) result = withoutPath(result, path);
   return result as unknown as KubeObject;
 }
 
-/** Names may have dots in them (`metadata.labels.app.kubernetes.io/name`), so a path is split where the object says. */
+/** Names may contain dots (`metadata.labels.app.kubernetes.io/name`), so a path is split according to the object. */
 function withoutPath(value: Record<string, unknown>, path: string): Record<string, unknown> {
   if (Object.hasOwn(value, path)) {
     const { [path]: _removed, ...others } = value;

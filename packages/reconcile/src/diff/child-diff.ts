@@ -1,10 +1,10 @@
-// One child: what is planned against what is there.
+// One child: the plan compared with the cluster.
 import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube/cluster';
 import { plainDigest } from '../digest.ts';
 import { guarded, secretly } from '../guard.ts';
 import { sharingManager } from '../inventory.ts';
 import { ADOPTED_ANNOTATION, APPLIED_ANNOTATION, PREVIEWED_ANNOTATION, PREVIEWED_VERSION } from '../marks.ts';
-import { allows, appliedEntry, claimantOf, decide, type Permit } from '../ownership/index.ts';
+import { allows, appliedEntry, claimantOf, type Decision, decide, type Permit } from '../ownership/index.ts';
 import type { AppliedChild, Child, CreatedChild, MintedChild, Minter, SharedChild } from '../plan/index.ts';
 import {
   bodyToSend,
@@ -17,16 +17,17 @@ import {
   templateProbe,
   withoutPaths,
 } from './child-body.ts';
+import { describeForeign, exactnessOf } from './exactness.ts';
 import { type DiffInput, describe, type KnownChild, sharedAnnotation } from './input.ts';
 import { takenFields } from './ownership.ts';
 import { isPaused, pausedNote } from './pause.ts';
 import type { ChildWrite, Note } from './writes.ts';
 
-/** At most one write, and what is worth telling. */
+/** At most one write, and the facts to report. */
 export interface ChildVerdict {
   readonly write?: ChildWrite;
   readonly note?: Note;
-  /** What must happen, besides the write, before the child is as planned: later groups and pruning wait for it. */
+  /** The event, besides the write, that must happen before the child is as planned: later groups and pruning wait for it. */
   readonly waitsFor?: string;
   /** Whether the owner must be held, because the child outlives it and carries fields or marks of ours. */
   readonly holds?: true;
@@ -57,14 +58,14 @@ function waiting(waitsFor: string): ChildVerdict {
   return { waitsFor, note: { about: 'waiting', message: waitsFor } };
 }
 
-/** Nothing is written over a foreign object; what comes after it in the plan waits, and so does pruning. */
+/** Nothing is written over a foreign object. Later parts of the plan wait, and so does pruning. */
 function conflict(message: string): ChildVerdict {
   return { waitsFor: message, note: { about: 'conflict', message } };
 }
 
 /**
- * Settled means: what we sent is what we would send, and our fields are still ours. Values are not compared, so what a
- * server fills in or normalises is no difference.
+ * Decides about a child that is applied. It is settled if we would send the same body as last time and our fields are still ours. Values
+ * are not compared, so a value that a server fills in or normalises is no difference.
  */
 function applied(child: AppliedChild, observed: KubeObject | undefined, input: DiffInput): ChildVerdict {
   const { manager } = input;
@@ -78,7 +79,7 @@ function applied(child: AppliedChild, observed: KubeObject | undefined, input: D
   const held = isAdopted ? ({ holds: true } as const) : undefined;
   const known = knownChild(child, input, isAdopted);
   if (observed === undefined) {
-    const body = bodyToSend(createdFrom(known, child, input), undefined);
+    const body = bodyToSend(createdFrom(known, child, input), undefined, child);
     return { write: { verb: 'apply', may, kind, ref, body, exists: false, taken: [] } };
   }
   const entry = appliedEntry(observed, manager);
@@ -89,19 +90,52 @@ function applied(child: AppliedChild, observed: KubeObject | undefined, input: D
   }
 
   const isSame = observed.metadata.annotations?.[APPLIED_ANNOTATION] === known.digest;
-  if (isSame && isCheckedAndOurs(known, entry)) return held ?? SETTLED;
+  if (isSame && isCheckedAndOurs(known, entry)) return { ...foreignVerdict(child, observed, decision), ...held };
   const sent = createdFrom(known, child, input);
   const body = withoutTakenYields(sent.body, child.yields, entry);
   const taken = isSame ? takenOf(known, body, entry, child.yields) : NONE;
   if (isSame && taken.length === 0) {
     known.body = undefined;
-    return held ?? SETTLED;
+    return { ...foreignVerdict(child, observed, decision), ...held };
   }
-  const toSend = bodyToSend({ ...sent, body }, observed);
+  const toSend = bodyToSend({ ...sent, body }, observed, child);
   const write = { verb: 'apply', may, kind, ref, body: toSend, exists: true, taken } as const;
   if (taken.length === 0) return { write, ...held };
   const message = `${describe(kind, ref)}: ${taken.join(', ')} changed by another field manager and taken back`;
   return { write, note: { about: 'taken', message }, ...held };
+}
+
+/** Decides about fields that others have added to a child that is as planned otherwise. */
+function foreignVerdict(
+  { kind, ref, fields, yields }: AppliedChild,
+  observed: KubeObject,
+  decision: Decision<'create' | 'update' | 'takeOver' | 'adopt'>,
+): ChildVerdict {
+  if (fields !== 'exact' || !allows(decision, 'update')) return SETTLED;
+  const found = exactnessOf(observed, yields);
+  if (found === undefined) return SETTLED;
+  const { removed, reported } = found;
+  const name = describe(kind, ref);
+  if (removed.length === 0) {
+    const message = `${name}: ${describeForeign(reported)} is not part of the plan and stays; remove it there, or set it on the resource`;
+    return { note: { about: 'foreign', message } };
+  }
+  const { uid = '', resourceVersion = '' } = observed.metadata;
+  const paths = removed.map(({ path }) => path);
+  const write = {
+    verb: 'purge',
+    may: decision.may,
+    kind,
+    ref,
+    uid,
+    resourceVersion,
+    paths,
+    yields,
+  } as const;
+  return {
+    write,
+    note: { about: 'taken', message: `${name}: ${describeForeign(removed)} is not part of the plan and removed` },
+  };
 }
 
 function intentOf({ adopts, controls, controllers, object }: AppliedChild) {
@@ -110,7 +144,7 @@ function intentOf({ adopts, controls, controllers, object }: AppliedChild) {
   return { mode: 'exact', adopts, controls, controllers: [...controllers, ...planned] } as const;
 }
 
-/** An object that was there before and that nothing controls: it gets our fields and stays what it is. */
+/** An existing object without a controller: it gets our fields and stays shared. */
 function sharedInstead(
   { kind, ref, object }: AppliedChild,
   input: DiffInput,
@@ -215,7 +249,7 @@ function minted(child: MintedChild, observed: KubeObject | undefined, input: Dif
   return { write: { verb: 'mint', may: decision.may, kind, ref, minter, inputs, marks, existing } };
 }
 
-/** Asks the minter, whose errors do not show what a Secret holds. */
+/** Asks the minter, whose errors do not reveal the content of a Secret. */
 function isValid(
   { kind, minter, inputs }: MintedChild,
   observed: KubeObject,
@@ -231,7 +265,7 @@ function isValid(
   });
 }
 
-/** In a preview what was minted has no content that a minter could find valid; it counts as valid for its inputs. */
+/** In a preview a minted value has no content that a minter could find valid; it counts as valid for its inputs. */
 function isPreviewed({ metadata }: KubeObject, inputs: unknown): boolean {
   return (
     metadata.resourceVersion === PREVIEWED_VERSION &&
@@ -239,7 +273,7 @@ function isPreviewed({ metadata }: KubeObject, inputs: unknown): boolean {
   );
 }
 
-/** Others' fields are never forced: what another field manager took from a shared object stays theirs, and is reported. */
+/** Fields of others are never forced: a field that another manager took from a shared object stays theirs, and is reported. */
 function shared(child: SharedChild, observed: KubeObject | undefined, input: DiffInput): ChildVerdict {
   const decision = decide({ mode: 'shared' }, observed, claimantOf(input.ownership, input.manager));
   if ('conflict' in decision) return conflict(`${describe(child.kind, child.ref)} ${decision.conflict}`);
@@ -266,7 +300,7 @@ function sharedVerdict(
   };
 }
 
-/** What of an object could change whose its fields are. */
+/** Returns the parts of an object that could change the owners of its fields. */
 function seenOf(observed: KubeObject | undefined): string | undefined {
   if (observed === undefined) return undefined;
   const { metadata, status: _status, ...content } = observed as KubeObject & { status?: unknown };

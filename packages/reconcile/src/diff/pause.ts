@@ -1,4 +1,4 @@
-import type { Kind, KubeObject, ObjectRef } from '@capstan/kube/cluster';
+import { type Kind, type KubeObject, keyOf, kindId, type ObjectRef } from '@capstan/kube/cluster';
 import { PAUSED_ANNOTATION } from '../marks.ts';
 import { describe } from './input.ts';
 import type { Note } from './writes.ts';
@@ -12,5 +12,6 @@ export function pausedNote(kind: Kind, ref: ObjectRef): Note {
   return {
     about: 'paused',
     message: `${describe(kind, ref)} is left alone: it has the annotation ${PAUSED_ANNOTATION}`,
+    child: `${kindId(kind)} ${keyOf(ref)}`,
   };
 }

@@ -1,4 +1,4 @@
-// The owner's status: what the plan says, and what the runtime itself has to say.
+// The owner's status: the plan's part, and the runtime's own part.
 import { isRemoved, mergeConditions } from '../plan/conditions.ts';
 import {
   type Condition,
@@ -7,12 +7,13 @@ import {
   type EventInput,
   noCondition,
   type Plan,
+  type StatusInput,
 } from '../plan/index.ts';
 import { mergeStatus } from '../plan/status.ts';
-import type { DiffInput } from './input.ts';
+import type { DiffInput, Failure } from './input.ts';
 import type { Note, StatusWrite } from './writes.ts';
 
-/** The plan of an object whose reconciler threw or that is paused: it says nothing, and nothing is removed on its word. */
+/** The plan of an object whose reconciler threw or that is paused: it is empty, and removes nothing. */
 export const SILENT_PLAN: Plan = {
   outcome: 'desired',
   held: undefined,
@@ -26,8 +27,8 @@ export const SILENT_PLAN: Plan = {
 };
 
 /**
- * What the runtime itself has to say: conditions that are there only while they hold; events on kinds that are not ours,
- * whose status is not the place for it.
+ * Returns the runtime's own reports: conditions that are present only while they hold; events on kinds that are not ours, whose status is
+ * not the place for them.
  */
 export function shownBy(
   input: DiffInput,
@@ -43,6 +44,7 @@ export function shownBy(
       (conflict === undefined ? undefined : { reason: 'Conflict', message: conflict }),
     Waiting: isWaiting ? failure : undefined,
     RolledBack: { reason: 'RolledBack', message: about('rolledBack') },
+    ForeignFields: { reason: 'SetByOthers', message: about('foreign') },
     Paused: { reason: 'Paused', message: about('paused') },
     WaitingForCluster: { reason: 'ClusterAway', message: about('away') },
   };
@@ -57,12 +59,12 @@ export function shownBy(
   return { conditions, alerts: [] };
 }
 
-/** The condition in which each reconciler of an object has a line of its own; of others one says it for all. */
+/** The condition in which each reconciler of an object has a line of its own; other conditions have one line for all. */
 const SHARED = 'ReconcileError';
 
 /**
- * A condition of the runtime. Several reconcilers may work on one kind: each signs what it says, and leaves what another
- * has signed, so that they do not take turns for ever.
+ * A condition of the runtime. Several reconcilers may work on one kind: each signs its message, and leaves messages with another signature,
+ * so that they do not alternate for ever.
  */
 function detail(input: DiffInput, type: string, reason = '', message?: string): ConditionInput | undefined {
   const signature = ` (${input.ownership.owner.reconciler})`;
@@ -79,13 +81,29 @@ function detail(input: DiffInput, type: string, reason = '', message?: string): 
   return { type, status: 'True', reason: isFirst ? reason : existing.reason, message: lines.join('\n') };
 }
 
+/** Returns the report of a reconciler that the status of an object shows; undefined where it has signed no line of it. */
+export function reportedIn(status: StatusInput | undefined, by: string): Failure | undefined {
+  const shown = conditionsOf(status).find(({ type, status: holds }) => type === SHARED && holds === 'True');
+  const lines = shown?.message.split('\n') ?? [];
+  const at = lines.findIndex((each) => signer(each) === by);
+  const line = lines[at];
+  if (shown === undefined || line === undefined) return undefined;
+  const message = line.slice(0, -` (${by})`.length);
+  // The reason is that of the first line.
+  return { reason: at === 0 && isReason(shown.reason) ? shown.reason : 'WriteRefused', message };
+}
+
+function isReason(reason: string): reason is Failure['reason'] {
+  return ['WriteRefused', 'Conflict', 'PreflightRefused'].includes(reason);
+}
+
 const SIGNED = / \(([a-z0-9-]+\.[a-z0-9-]+)\)$/;
 
 function signer(line: string): string {
   return SIGNED.exec(line)?.[1] ?? '';
 }
 
-/** What is left to write of the status, or undefined. */
+/** Returns the remaining write of the status, or undefined. */
 export function statusWrite(input: DiffInput, ofRuntime: readonly ConditionInput[]): StatusWrite | undefined {
   const { plan, ownership, observed, hasStatus, isPrimary } = input;
   if (!hasStatus) return undefined;
@@ -105,7 +123,7 @@ export function statusWrite(input: DiffInput, ofRuntime: readonly ConditionInput
   return { input: merged, conditions, generation, isUrgent };
 }
 
-/** Whether a condition says something else. One that only words it differently (a count that moves) is progress. */
+/** Whether a condition has changed. Another wording alone (a count that moves) is progress. */
 function hasNews(
   existing: readonly Condition[],
   wanted: readonly ConditionInput[],

@@ -86,7 +86,7 @@ describe('a derivation', () => {
     const both = engine.derive({
       name: 'both',
       compute(_key, read) {
-        // What it reads second depends on the change itself, so that the read is new when the wave is on its way.
+        // The second read depends on the change itself, so that it is new while the wave runs.
         const now = status('x', read);
         if (now > 0) seen.push(`${now}=${read.derived(three, '')}`);
         return now;
@@ -152,7 +152,7 @@ describe('a derivation', () => {
     assert.deepEqual(afterOf(engine.flushSync().changes), [['', 'suspended']]);
   });
 
-  it('that suspends or throws does not take down the sinks that it read before', () => {
+  it('a derivation that suspends or throws does not take down the sinks that it read before', () => {
     const { engine, items } = setUp();
     const facts = engine.table<number>({ name: 'Fact' });
     const part = engine.derive({ name: 'part', sink: true, compute: (key) => key });
@@ -478,6 +478,34 @@ describe('a fork', () => {
     assert.equal(engine.flushSync().changes.length, 0);
     assert.throws(() => fork.evaluate(), { code: 'ForkStale' });
   });
+
+  it('evaluates chains of 5,000 nodes, new ones as well as known ones, and closes a cycle of as many', () => {
+    const { engine, items } = setUp();
+    const length = 5000;
+    const sums: Derivation<number> = engine.derive({
+      name: 'sums',
+      sink: true,
+      compute(key, read): number {
+        const { ref, status = 0 } = read.get(items, key) ?? {};
+        return status + (ref === undefined ? 0 : read.derived(sums, ref));
+      },
+      onCycle: () => -1,
+    });
+    engine.hold(sums, '0');
+    items.put('0', { status: 1 });
+    engine.flushSync();
+    const link = (at: number) => ({ status: 1, ...(at < length - 1 && { ref: String(at + 1) }) });
+    const fork = engine.fork();
+    for (let at = 0; at < length; at++) fork.put(items, String(at), link(at));
+    assert.deepEqual(fork.valueOf(sums, '0'), { state: 'value', value: length });
+    fork.put(items, String(length - 1), { ref: '0' });
+    assert.deepEqual(fork.valueOf(sums, '0'), { state: 'value', value: -1 });
+    for (let at = 0; at < length; at++) items.put(String(at), link(at));
+    engine.flushSync();
+    const known = engine.fork();
+    known.put(items, String(length - 1), { status: 2 });
+    assert.deepEqual(known.valueOf(sums, '0'), { state: 'value', value: length + 1 });
+  });
 });
 
 describe('between two slices of a wave', () => {
@@ -519,6 +547,34 @@ describe('between two slices of a wave', () => {
     assert.ok(seen.length > 3, 'it was paused several times');
     for (const values of seen) assert.deepEqual(values, [1, 10, undefined]);
     assert.deepEqual(shown(), [2, 20, 30]);
+  });
+
+  it('a preview waits until the wave is over, and the next wave waits for it', async () => {
+    const asked: Promise<unknown>[] = [];
+    let now = 0;
+    const slicing: Clock = {
+      ...clock,
+      now: () => now++,
+      async yield() {
+        assert.throws(() => engine.fork().evaluateKey(doubled, 'a'), /while a wave is running/);
+        if (asked.length === 0) asked.push(engine.between(() => engine.fork().evaluateKey(doubled, 'a')));
+      },
+    };
+    const { engine, items } = setUp({ clock: slicing, sliceMs: 0 });
+    const doubled = engine.derive<number>({
+      name: 'doubled',
+      sink: true,
+      compute: (key, read) => (read.get(items, key)?.status ?? 0) * 2,
+    });
+    engine.hold(doubled, 'a');
+    items.put('a', { status: 1 });
+    const first = engine.flush();
+    const second = first.then(() => {
+      items.put('a', { status: 2 });
+      return engine.flush();
+    });
+    await second;
+    assert.deepEqual(await Promise.all(asked), [{ state: 'value', value: 2 }]);
   });
 });
 
@@ -591,7 +647,7 @@ describe('new objects', () => {
     );
   });
 
-  it('that are gone before their turn are never evaluated', async () => {
+  it('new objects that are gone before their turn are never evaluated', async () => {
     let isWaiting = false;
     const { engine, items } = slow(() => isWaiting && items.put('old', { status: 2 }));
     items.put('old', { status: 1 });

@@ -18,17 +18,20 @@ import { settledOf } from './graph/settled.ts';
 import { createTable, tableState } from './graph/table.ts';
 import { inputsOf } from './inputs.ts';
 import { readersOfCell, readersOfNode, readingsOf, tableChanges } from './readers.ts';
+import { attemptReplayed } from './wave/replayed.ts';
 import { createEach, createHold } from './wave/root.ts';
 import { attemptRun } from './wave/run.ts';
 import { enqueue } from './wave/schedule.ts';
 import { flush, flushSync, newWaveRecord } from './wave/wave.ts';
 
 /**
- * The incremental engine: tables of plain data, derivations that are watched while they read them, and waves that run
- * exactly what a change concerns. It knows nothing of Kubernetes. One thread; computations are synchronous and pure.
+ * The incremental engine: tables of plain data, derivations whose reads are recorded, and waves that run exactly the derivations that a
+ * change concerns. It knows nothing of Kubernetes. One thread; computations are synchronous and pure.
  */
 export function createEngine(options: EngineOptions): Engine {
   const graph = newGraph(options);
+  options.recorder?.attach(graph);
+  options.replay?.attach(graph);
   let flushing: Promise<unknown> = Promise.resolve();
   const engine: Engine = {
     table: (tableOptions) => createTable(graph, tableOptions),
@@ -48,6 +51,8 @@ export function createEngine(options: EngineOptions): Engine {
     each: (table, where, derivation) => createEach(graph, tableState(table), where, stateOf(derivation)),
     hold: (derivation, key) => createHold(graph, stateOf(derivation), key),
     invalidate(derivation, key) {
+      if (graph.replay !== undefined) return;
+      graph.recorder?.invalidated(stateOf(derivation), key);
       graph.operations.push(() => {
         const node = stateOf(derivation).nodes.get(key);
         if (node === undefined || (node.flags & DISPOSED) !== 0) return;
@@ -69,13 +74,19 @@ export function createEngine(options: EngineOptions): Engine {
       flushing = next.then(over, over);
       return next;
     },
+    between(use) {
+      const next = flushing.then(use);
+      const over = () => undefined;
+      flushing = next.then(over, over);
+      return next;
+    },
     flushSync: () => flushSync(graph),
     tableChanges: () => tableChanges(graph),
     forgetWave() {
       if (!graph.running) graph.wave = newWaveRecord(graph.wave.number);
     },
     valueOf: (derivation, key) => valueOf(graph, derivation, key),
-    fork: (noted) => createFork(graph, noted),
+    fork: (noted, deepest) => createFork(graph, noted, deepest),
     stats: () => graphStats(graph),
     get newcomers() {
       return graph.newcomers.length;
@@ -98,7 +109,7 @@ function stateOf(derivation: Derivation<unknown>): DerivationState {
   return derivation as unknown as DerivationState;
 }
 
-/** While a wave is on its way, what was before it counts. */
+/** While a wave runs, the former value counts. */
 function valueOf<R>(graph: Graph, derivation: Derivation<R>, key: string): Settled<R> | undefined {
   const node = stateOf(derivation).nodes.get(key);
   if (node === undefined) return undefined;
@@ -117,7 +128,7 @@ function newDerivation<R>(
     name,
     nodes: new Map(),
     compute: (key, read, previous) => declaration.compute(key, read, previous),
-    attempt,
+    attempt: graph.replay === undefined ? attempt : (of, node) => attemptReplayed(of, node, attempt),
     equals: equals?.bind(declaration) as DerivationState['equals'],
     owner: declaration.owner,
     sink: declaration.sink ?? false,
@@ -158,6 +169,9 @@ function newGraph(options: EngineOptions): Graph {
     accused: new Set(),
     announced: new Map(),
     sensitiveDigest: options.sensitiveDigest?.bind(options),
+    onTime: options.onTime?.bind(options),
+    recorder: options.recorder,
+    replay: options.replay,
     digests: new WeakMap(),
     tables: [],
     derivations: [],

@@ -1,13 +1,13 @@
-// Brings what a sink delivers into a cluster as children known by label, and keeps it so. Every change, there or here, marks its unit;
-// a marked unit is compared (difference.ts) and, where something is to be done, queued; the writer of the runtime does it. So events
-// cost one comparison, nothing is written that is already so, and a restart on a settled cluster writes nothing.
+// Keeps children known by label in a cluster equal to the deliveries of a sink. Every change, there or here, marks its unit. A marked unit
+// is compared (difference.ts) and, if it differs, queued for the writer of the runtime. So an event costs one comparison, values in place
+// are never written, and a restart on a settled cluster writes nothing.
 //
-// - While the source is not live nothing is written: what is there stays, and two processes (credentials are being changed) cannot
+// - While the source is not live nothing is written: the existing children stay, and two processes (credentials are being changed) cannot
 //   fight, because the one whose picture is old is silent.
-// - Only the process that may remove does; every one creates and changes. It removes what it found when it was first allowed to, and
-//   what its source has had since: anything else is of its successor, which may see more.
+// - Only the process that may remove does; every one creates and changes. It removes the children that it found when it was first allowed
+// to, and those of its source since: any other child belongs to its successor, which may see more.
 // - Removals of a large share are held by the guard.
-// - What does not succeed is tried again for ever, and at once when its namespace appears or its name becomes free.
+// - A failed write is tried again for ever, and at once when its namespace appears or its name becomes free.
 import {
   type Clock,
   isAlreadyExists,
@@ -69,7 +69,7 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
   const deferred = new Set<string>();
   /** Objects that have the name of a child and that the copy does not hold, by unit. */
   const met = new Map<string, LabelledChild<D>[]>();
-  /** Of units whose last attempt failed. */
+  /** The states of units whose last attempt failed. */
   const states = new Map<string, KeyState>();
   const working = new Map<string, Work<F>>();
   /** Units of the first comparison that have not been tried yet; undefined before it. */
@@ -135,7 +135,7 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
     return { finding, writes: writeSet(all, mayRemove, children.length), obstacle: all.obstacle };
   }
 
-  /** Compares a unit that is worked on: what the guard holds is not among its writes. */
+  /** Compares a unit before work on it: removals that the guard holds are not among its writes. */
   function compareForWork(unit: string): Compared<F> {
     const compared = compare(unit);
     const { groups } = compared.writes;
@@ -188,6 +188,7 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
     if (unit !== undefined) untried.delete(unit);
     if (untried.size > 0) return;
     isReady = true;
+    observe?.ready?.();
     logger.info('the first synchronisation is complete', { units: keys.size, children: local.size });
   }
 
@@ -290,7 +291,7 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
   function refusalOf(unit: string, write: ChildWrite, error: unknown): Obstacle | undefined {
     const { kind } = write;
     const action = actionOf(write);
-    // A user was faster: what is so now is on its way to us.
+    // A user was faster: the event of the present object is on its way to us.
     if (kind === Namespace && isAlreadyExists(error)) return undefined;
     if (kind !== Namespace) observe?.failed?.(kind, action, unit);
     const { namespace = '' } = refOfKey(unit);

@@ -1,10 +1,9 @@
-// Leader election by a Lease. A holder writes the lease every `retryMs`; it holds from the moment a write succeeds until
-// `renewMs` after that write was *sent*. A contender takes the lease over when it has not seen it change for the lease's
-// duration, counted by its own timers from when it saw it; times in the lease are for people to read. It sees each renewal
-// through a watch, or at its next look where it cannot watch. So clocks need not
-// agree: a contender saw the last renewal after it was sent, and waits longer (15 s) than the holder holds (10 s); the
-// difference is what the two may drift apart. Every write carries a resourceVersion, so of two writers one gets Conflict,
-// and a request that arrives late changes nothing.
+// Leader election by a Lease. A holder writes the lease every `retryMs`; it holds from the moment a write succeeds until `renewMs` after
+// that write was *sent*. A contender takes the lease over when it has not seen it change for the lease's duration, counted by its own
+// timers from when it saw it; times in the lease are for people to read. It sees each renewal through a watch, or at its next poll where it
+// cannot watch. So clocks need not agree: a contender saw the last renewal after it was sent, and waits longer (15 s) than the holder holds
+// (10 s); the difference is the permitted drift between the two. Every write carries a resourceVersion, so one of two writers gets
+// Conflict, and a request that arrives late changes nothing.
 
 import {
   type Client,
@@ -13,6 +12,7 @@ import {
   Lease,
   type Logger,
   type ObjectRef,
+  type OwnerReference,
   type Random,
   silentLogger,
   sleep,
@@ -39,6 +39,11 @@ export interface LeaderElectionOptions {
    * others take the lease when it has run out, so that writes under way have ended by then. Default: it may always lead.
    */
   unfit?: () => string | undefined;
+  /**
+   * The object of the same namespace with which a Lease that this process creates is deleted; a Lease that exists is left as it is. Its
+   * processes must have ended by then: a contender takes a deleted Lease at once. Default: none.
+   */
+  owner?: (signal: AbortSignal) => Promise<OwnerReference | undefined>;
   logger?: Logger;
   observe?: LeadershipObserver;
 }
@@ -170,7 +175,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
     logger.info('waiting for the lease, which another instance holds', { holder });
   }
 
-  /** A renewal is usually one write, on top of what we wrote last. */
+  /** A renewal is usually one write, based on our last one. */
   async function renewFast(signal: AbortSignal): Promise<boolean> {
     try {
       await write(patience.lease, signal);
@@ -196,8 +201,12 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
     hold(granted);
   }
 
-  function put(lease: Lease, signal: AbortSignal): Promise<Lease> {
-    if (lease.metadata.resourceVersion === undefined) return client.create(Lease, lease, { signal });
+  async function put(lease: Lease, signal: AbortSignal): Promise<Lease> {
+    if (lease.metadata.resourceVersion === undefined) {
+      const owner = await options.owner?.(signal);
+      const metadata = owner ? { ...lease.metadata, ownerReferences: [owner] } : lease.metadata;
+      return client.create(Lease, { ...lease, metadata }, { signal });
+    }
     return client.update(Lease, lease, { signal });
   }
 
@@ -215,7 +224,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
     waitingFor = undefined;
     standsBackFor = undefined;
     if (isNew) {
-      // A holder knows its own renewals; what is left of the watch ends by itself.
+      // A holder knows its own renewals; the rest of the watch ends by itself.
       void watch.stop();
       announce(true, 'taken');
     }

@@ -1,6 +1,7 @@
 // The composition of a running program: one client, one runtime, a Lease and a recorder of Events for each operator, the
 // servers for probes and metrics, traces. `capstan run`, `capstan up` and any other program are this manager with other
 // options. It stops in the opposite order of its start.
+
 import { hostname } from 'node:os';
 import {
   type Clock,
@@ -13,6 +14,7 @@ import {
   systemClock,
   untilAborted,
 } from '@capstan/kube/cluster';
+import type { RuntimeRecorder } from '../capture/hooks.ts';
 import { ManagerErrors } from '../errors.ts';
 import { guardedOr } from '../guard.ts';
 import { createLogger } from '../logging/index.ts';
@@ -83,7 +85,9 @@ export interface ManagerOptions {
   metricsAddress?: string | undefined;
   /** Run every reconcile twice and compare, for operators in development: see RuntimeOptions.checkPurity. Default false. */
   checkPurity?: boolean;
-  /** False leaves what readers share open to changes: only for measuring what freezing costs. Default true. */
+  /** Is shown every input: see startRecording. */
+  record?: RuntimeRecorder;
+  /** False leaves shared values open to changes: only for measuring the cost of freezing. Default true. */
   freeze?: boolean;
   /**
    * Run V8 so that it needs little memory beside the caches; it holds for the whole process. `start`: only until the caches
@@ -96,7 +100,7 @@ export interface ManagerOptions {
   random?: Random;
   /** OTEL_* configure tracing, KUBECONFIG and the pod's variables the connection; default process.env. */
   env?: Readonly<Record<string, string | undefined>>;
-  /** Of the process, in traces and to the API server; default `capstan`. */
+  /** The name of the process, in traces and to the API server; default `capstan`. */
   serviceName?: string;
   userAgent?: string;
   /** Each step as it happens: for progress on a screen or lines for another program. */
@@ -208,6 +212,7 @@ async function runManager(options: Settled, signal: AbortSignal, take: (runtime:
       observe: runtimeObserver(metrics),
       tracer: tracing.tracer,
       ...(options.checkPurity ? { checkPurity: true } : {}),
+      ...(options.record && { record: options.record }),
       ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
     });
     for (const { name } of operators.filter(readsSensitive)) {
@@ -298,7 +303,7 @@ async function open({ connection, kubeconfig, context, env, clock }: Settled): P
   return connect({ env, clock, ...where });
 }
 
-/** Reports when the caches are full; what they wait for is in the log meanwhile. */
+/** Reports when the caches are full. Meanwhile, the log names the kinds that they wait for. */
 async function ready(runtime: Runtime, { clock, logger, onEvent }: Settled, signal: AbortSignal): Promise<void> {
   let reported = clock.now();
   while (!runtime.isSynced && !signal.aborted) {

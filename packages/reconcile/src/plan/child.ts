@@ -33,6 +33,11 @@ export interface AppliedChild extends ChildBase {
   readonly adopts: Adoption;
   /** Uids of other objects of ours that may control an existing one, because an upstream operator created it for them. */
   readonly controllers: readonly string[];
+  /**
+   * `exact`: fields that other field managers add are removed, or reported. `shared`: they stay. In either case these stay: metadata, the
+   * status, yielded fields, replicas that the plan does not name, and fields that Kubernetes itself sets.
+   */
+  readonly fields: 'exact' | 'shared';
 }
 
 /** Created when absent and never changed after that; pruned when no longer planned. */
@@ -43,7 +48,7 @@ export interface CreatedChild extends ChildBase {
   readonly owned: boolean;
 }
 
-/** What cannot be computed (keys, certificates): created once, off the event loop, and again when no longer valid. */
+/** A value that cannot be computed (keys, certificates): created once, off the event loop, and again when no longer valid. */
 export interface MintedChild extends ChildBase {
   readonly how: 'mint';
   readonly minter: Minter;
@@ -64,17 +69,19 @@ export interface SharedChild extends ChildBase {
 /** Stays as it is: neither changed nor pruned. */
 export interface KeptChild extends ChildBase {
   readonly how: 'keep';
-  /** For previews: what must be so before it goes, as in `the new one is ready`. */
+  /** For previews: the condition for its removal, as in `the new one is ready`. */
   readonly until?: string;
 }
 
 /** How a minted child comes to be. A module-level constant, so that plans compare equal. */
 export interface Minter<I = never, T extends KubeObject = KubeObject> {
   readonly name: string;
-  /** Whether what exists still serves. Time comes in by `reached`, which wakes when the instant comes: renewal needs nothing else. */
+  /**
+   * Whether the existing object still serves. Time comes in by `reached`, which wakes when the instant comes: renewal needs nothing else.
+   */
   valid(existing: T, inputs: I, time: { reached(instant: number | string): boolean }): boolean;
   /**
-   * Whether `make` changes nothing outside: previews call it too, to see what follows once there is content. What it makes for a preview is
+   * Whether `make` changes nothing outside. Previews then call it too, to show the effects of the content. The content of a preview is
    * never written or shown. False by default.
    */
   readonly readOnly?: true;
@@ -85,7 +92,7 @@ export interface Minter<I = never, T extends KubeObject = KubeObject> {
 }
 
 export interface MintContext {
-  /** For the times that are written into what is created. */
+  /** The clock for the times in the created object. */
   readonly clock: Clock;
   /** Aborted when the lease is lost or the program ends. */
   readonly signal: AbortSignal;
@@ -100,6 +107,8 @@ export interface ApplyChildOptions {
   adopts?: Adoption;
   /** None by default. */
   controllers?: readonly string[];
+  /** `exact` by default; `shared` where an object that was there before may be adopted, because its fields are the user's. */
+  fields?: 'exact' | 'shared';
   /** The name of the world to write it in; that of the owner by default. */
   in?: string;
 }
@@ -123,6 +132,7 @@ export function apply<T extends KubeObject>(
     controls: options.controls ?? true,
     adopts: options.adopts ?? false,
     controllers: options.controllers ?? NONE,
+    fields: options.fields ?? (options.adopts === true || options.adopts === 'shared' ? 'shared' : 'exact'),
   };
 }
 

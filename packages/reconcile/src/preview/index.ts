@@ -2,3 +2,4 @@ export { deliveriesOf, type PreviewDelivery } from './deliveries.ts';
 export { type FindInstancesOptions, findInstances } from './instances.ts';
 export * from './preview.ts';
 export type { PreviewProblem } from './problems.ts';
+export { unforeseenConditions } from './status-values.ts';

@@ -1,4 +1,4 @@
-// The caches as they would be: what a preview changes lies over them, with what the server would do by itself.
+// The caches as they would be: the changes of a preview lie over them, with the server's own changes.
 import {
   formatTime,
   type Kind,
@@ -8,31 +8,36 @@ import {
   kindId,
   type ObjectRef,
 } from '@capstan/kube/cluster';
-import type { Fork } from '../engine/index.ts';
+import type { Fork, Table } from '../engine/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { disturbanceOf } from './disturbance.ts';
 import type { PreviewWrite } from './preview.ts';
 import { whenAccepted, whenReady } from './ready.ts';
 import { virtuallyDeleted } from './virtual.ts';
 
-/** What is due later than this counts as work of its own: a renewal, a window of maintenance. */
-const HORIZON_MS = 10 * 60_000;
+/** Later work counts as work of its own: a renewal, a window of maintenance. */
+export const HORIZON_MS = 10 * 60_000;
 
 export interface Overlay {
   readonly fork: Fork;
   /** The time of all that would be written. */
   readonly now: string;
-  /** What Kubernetes' garbage collector would remove. */
+  /** The objects that Kubernetes' garbage collector would remove. */
   readonly collected: readonly PreviewWrite[];
   /** Objects that would be deleted, as `Kind namespace/name`. */
   readonly gone: ReadonlySet<string>;
   get(world: string, kind: Kind, key: string): KubeObject | undefined;
+  /** The report about a key of a reconciler, as it would be. */
+  report<R>(table: Table<R>, key: string): R | undefined;
+  setReport<R>(table: Table<R>, key: string, report: R | undefined): void;
   put(world: string, kind: Kind, object: KubeObject): void;
   delete(world: string, kind: Kind, object: KubeObject): void;
   /** As a person's delete: held objects stay until they are released. */
   remove(world: string, kind: Kind, ref: ObjectRef): void;
   /** Lets time pass until the next instant that the change alone waits for; the milliseconds from now, undefined when there is none. */
   pass(): number | undefined;
+  /** Returns true for an instant after the horizon that the change alone waits for. */
+  isBeyond(instant: string): boolean;
   /** Lets the pods of changed workloads become ready; false when there is none left. */
   becomeReady(): boolean;
 }
@@ -47,6 +52,7 @@ export function createOverlay(runtime: Runtime): Overlay {
   /** Changed workloads whose pods are not ready yet. */
   const starting = new Map<string, { world: string; kind: Kind; key: string }>();
   const goneUids = new Set<string>();
+  const reports = new Map<Table<never>, Map<string, unknown>>();
   const gone = new Set<string>();
   const collected: PreviewWrite[] = [];
   const idOf = (world: string, kind: Kind, key: string) => `${world}\n${kindId(kind)}\n${key}`;
@@ -66,7 +72,23 @@ export function createOverlay(runtime: Runtime): Overlay {
         .map((table) => table.peek(key))
         .find((object) => object !== undefined);
     },
+    report<R>(table: Table<R>, key: string) {
+      const changedOf = reports.get(table as Table<never>);
+      return changedOf?.has(key) ? (changedOf.get(key) as R | undefined) : table.peek(key);
+    },
+    setReport(table, key, report) {
+      const changedOf = reports.get(table as Table<never>) ?? new Map<string, unknown>();
+      reports.set(table as Table<never>, changedOf.set(key, report));
+      if (report === undefined) fork.delete(table, key);
+      else fork.put(table, key, report);
+    },
     put(world, kind, written) {
+      const { deletionTimestamp, finalizers = [] } = written.metadata;
+      // The server removes an object that goes as soon as nothing holds it any more, whoever releases it.
+      if (deletionTimestamp !== undefined && finalizers.length === 0) {
+        overlay.delete(world, kind, written);
+        return;
+      }
       const object = whenAccepted(kind, written);
       const key = keyOfObject(object);
       changed.set(idOf(world, kind, key), object);
@@ -98,6 +120,7 @@ export function createOverlay(runtime: Runtime): Overlay {
       fork.put(time, String(reached), true);
       return reached - start;
     },
+    isBeyond: (instant) => Number(instant) > start + HORIZON_MS && !runtime.instants.isAwaited(instant),
     becomeReady() {
       const waiting = [...starting.values()];
       for (const { world, kind, key } of waiting) {

@@ -1,4 +1,4 @@
-// What a preview shows of time that passes, and of statuses that end as they began.
+// Time that passes in a preview, and statuses that end as they began.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, conditions, defineKind, formatTime, type KindOf, object, optional, string } from '@capstan/kube';
@@ -84,6 +84,24 @@ describe('a preview', () => {
       await settle(1000);
       const labelled = { kind: Copy, object: copy({ at: formatTime(clock.now() + 5000), label: 'a' }) };
       assert.deepEqual((await preview(program.runtime, [labelled])).later, []);
+    }));
+
+  test('names an object that is due after the time that it covers, with the instant', () =>
+    staged(async (stage) => {
+      const { runtime } = stage.program;
+      const due = async (ms: number) => {
+        const at = formatTime(stage.clock.now() + ms);
+        const result = await preview(runtime, [{ kind: Copy, object: copy({ at }) }]);
+        return { at, due: result.due };
+      };
+      assert.deepEqual((await due(5 * 60_000)).due, []);
+      const { at, due: found } = await due(3_600_000);
+      assert.deepEqual(found, [{ object: 'Copy default/c', at }]);
+      // The change does not move an instant that is waited for already.
+      await stage.client.patch(Copy, ref('c'), 'merge', { spec: { at } });
+      await stage.settle();
+      const labelled = await preview(runtime, [{ kind: Copy, object: copy({ at, label: 'b' }) }]);
+      assert.deepEqual(labelled.due, []);
     }));
 
   test('marks a status that ends as it began: it may be written in between or not', () =>

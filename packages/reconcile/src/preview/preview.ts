@@ -1,48 +1,42 @@
-// What would this change do? The same reconcilers run over the caches plus an overlay: their writes are carried out in the
-// overlay alone, level by level, until nothing more follows. Nothing is written, and what only the server or the outside
-// can tell is listed as unknown.
+// Answers the question which effects a change would have. The same reconcilers run over the caches plus an overlay: their writes are
+// carried out in the overlay alone, level by level, until nothing more follows. Nothing is written. Results that depend on the server or
+// the outside are listed as unknown.
 import {
-  applyMergePatch,
-  changesBetween,
   equal,
   formatDuration,
+  formatTime,
   type Kind,
   type KubeObject,
-  keyOf,
   keyOfObject,
   type ObjectRef,
   type ValueChange,
 } from '@capstan/kube/cluster';
-import { nextStep } from '../apply/index.ts';
-import { type ChildWrite, describe, isSettled, type WriteSet } from '../diff/index.ts';
-import type { Change } from '../engine/index.ts';
-import { FIELD_MANAGER_PREFIX } from '../inventory.ts';
-import { INVENTORY_LABEL } from '../marks.ts';
+import { type ChildWrite, describe, type Failure, type WriteSet } from '../diff/index.ts';
+import type { Change, Fork } from '../engine/index.ts';
 import { placeOf } from '../plan/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { PRUNE_FRESH_MS } from '../runtime/writer/api-writer.ts';
 import type { Binding } from '../runtime/writer/binding.ts';
-import { awaitedReports } from './awaited-reports.ts';
 import { type PreviewDelivery, previewDeliveries } from './deliveries.ts';
-import { disturbanceOf } from './disturbance.ts';
 import { createFetcher, describeUnknown, type FetchOptions } from './fetched.ts';
 import { createMints, type Mints } from './minted.ts';
 import { createOverlay, type Overlay } from './overlay.ts';
-import { newAlerts, newConditionProblems, type PreviewProblem } from './problems.ts';
+import { awaitedReports, newAlerts, newConditionProblems, type PreviewProblem } from './problems.ts';
+import { createRefused } from './refused.ts';
+import { createRehearsals, type Rehearsals } from './rehearsals.ts';
 import {
-  VIRTUAL_UID,
-  virtuallyApplied,
-  virtuallyDeleted,
-  virtuallyFinalized,
-  virtuallyPatched,
-  virtuallyWithdrawn,
-  virtuallyWithStatus,
-} from './virtual.ts';
+  carryOutVirtually,
+  existingOf,
+  isPrunable,
+  pendingWrites,
+  stepsOf,
+  type VirtualStep,
+  valued,
+} from './virtual-steps.ts';
 import { wouldBe } from './would-be.ts';
 
 /**
- * One object as it would be, or gone. The object may be a manifest, the answer to a dry run, or a changed copy of the cached one:
- * `preview` fills in what the server sets by itself (uid, generation).
+ * One object as it would be, or gone. The object may be a manifest, the answer to a dry run, or a changed copy of the cached one: `preview`
+ * fills in the server's own fields (uid, generation).
  */
 export type PreviewChange =
   | { readonly world?: string; readonly kind: Kind; readonly object: KubeObject }
@@ -50,22 +44,34 @@ export type PreviewChange =
 
 export interface PreviewResult {
   readonly writes: readonly PreviewWrite[];
-  /** What follows once something is so: pods that the change starts or rolls are assumed to become ready. */
+  /** The effects that follow a later event: pods that the change starts or rolls are assumed to become ready. */
   readonly later: readonly PreviewLater[];
-  /** What sinks would deliver outside the cluster. */
+  /** The deliveries of sinks outside the cluster. */
   readonly deliveries: readonly PreviewDelivery[];
-  /** What would be reported on objects and is not reported now. */
+  /** Problems that would be newly reported on objects. */
   readonly problems: readonly PreviewProblem[];
-  /** What the preview cannot know: facts not fetched, content not created yet, gates that wait. */
+  /** Unknowns of the preview: facts that were not fetched, content that is not created yet, gates that wait. */
   readonly unknowns: readonly string[];
   /** The objects, as `Kind namespace/name`, that may be written besides: behind a gate that waits, or with content that is created first. */
   readonly mayFollow: readonly string[];
   /** The objects whose reconcilers wait for something that is not known: everything that is written for them may differ. */
   readonly undecided: readonly string[];
+  /** Objects that are evaluated again after the time that a preview covers: their later effects are not shown. */
+  readonly due: readonly PreviewDue[];
   /** How many levels followed one from the other. */
   readonly levels: number;
-  /** What would be sent to the server, as far as it is known beforehand: for a dry run. Never Secrets. */
+  /** The statuses of `Kind namespace/name` after each phase that writes to them, without the times of conditions. */
+  readonly statuses: Readonly<Record<string, readonly unknown[]>>;
+  /** The bodies that would be sent to the server, as far as they are known: for a dry run. Never Secrets. */
   readonly bodies: readonly PreviewBody[];
+}
+
+/** An object that waits for an instant because of the change. */
+export interface PreviewDue {
+  /** As `Kind namespace/name`. */
+  readonly object: string;
+  /** The instant, in RFC 3339. */
+  readonly at: string;
 }
 
 export interface PreviewBody {
@@ -82,7 +88,7 @@ interface PreviewRemoval extends Pick<PreviewWrite, 'by' | 'for' | 'object'> {
 }
 
 export interface PreviewLater extends PreviewWrite {
-  /** What it waits for, as in `the new one is ready`. */
+  /** The event that it waits for, as in `the new one is ready`. */
   readonly until: string;
 }
 
@@ -90,10 +96,10 @@ export interface PreviewWrite {
   readonly level: number;
   /** `operator.reconciler` */
   readonly by: string;
-  /** What the reconciler works on, as `Kind namespace/name`. */
+  /** The object of the reconciler, as `Kind namespace/name`. */
   readonly for: string;
   readonly verb: ChildWrite['verb'] | 'status' | 'finalizer';
-  /** What is written, as `Kind namespace/name`. */
+  /** The written object, as `Kind namespace/name`. */
   readonly object: string;
   /** Changed paths, at most 20; none for secrets. */
   readonly paths: readonly string[];
@@ -101,7 +107,7 @@ export interface PreviewWrite {
   readonly changes: readonly ValueChange[];
   /** Whether the object is not there yet. */
   readonly creates?: true;
-  /** What it does to running things: `rolls pods`. */
+  /** Its effect on running things: `rolls pods`. */
   readonly disturbs?: string;
   /** The status ends as it began. It is written at most once a second, so that this may not be written at all. */
   readonly passing?: true;
@@ -111,9 +117,8 @@ export interface PreviewWrite {
 
 /** More levels than any chain of resources has: past this the reconcilers chase each other. */
 const MAX_LEVELS = 50;
-const MAX_PATHS = 20;
 
-/** Each reveals what the one before refers to: a package its content, and that its dependencies. */
+/** Each round reveals the references of the one before: a package its content, and that its dependencies. */
 const MAX_ROUNDS = 20;
 
 /** With `fetching`, objects that the changes refer to and that nothing has read so far are fetched; otherwise they are unknown. */
@@ -122,20 +127,36 @@ export async function preview(
   changes: readonly PreviewChange[],
   fetching?: FetchOptions,
 ): Promise<PreviewResult> {
-  // The fork is tied to one wave: take in what is pending first, and let nothing in before it is evaluated.
+  return (await previewWith(runtime, changes, () => undefined, fetching)).result;
+}
+
+/** The same, with an answer from the graph as it would be after the changes and all that follows from them. */
+export async function previewWith<R>(
+  runtime: Runtime,
+  changes: readonly PreviewChange[],
+  ask: (fork: Fork) => R,
+  fetching?: FetchOptions,
+): Promise<{ readonly result: PreviewResult; readonly answer: R }> {
+  // The fork is tied to one wave: take in pending changes first, and let nothing in before it is evaluated.
   await runtime.settle();
   const mints = createMints(fetching);
-  let result = previewRaw(runtime, changes, mints);
-  if (fetching === undefined) return described(runtime, result);
+  const rehearsals = createRehearsals(fetching);
+  const run = () => {
+    const overlay = createOverlay(runtime);
+    return { result: previewRaw(runtime, changes, { mints, rehearsals, overlay }), answer: ask(overlay.fork) };
+  };
+  let found = await runtime.engine.between(run);
+  if (fetching === undefined) return { ...found, result: described(runtime, found.result) };
   const fetcher = createFetcher(runtime, fetching);
   try {
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const isMade = await mints.make();
-      if (!(await fetcher.fetch(result.unknowns)) && !isMade) break;
+      const isAsked = await rehearsals.ask();
+      if (!(await fetcher.fetch(found.result.unknowns)) && !isMade && !isAsked) break;
       await runtime.settle();
-      result = previewRaw(runtime, changes, mints);
+      found = await runtime.engine.between(run);
     }
-    return described(runtime, result);
+    return { ...found, result: described(runtime, found.result) };
   } finally {
     fetcher.stop();
   }
@@ -143,16 +164,27 @@ export async function preview(
 
 /** The same on the graph as it is; synchronous, so that no wave can come between. */
 export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]): PreviewResult {
-  return described(runtime, previewRaw(runtime, changes, createMints()));
+  const parts = { mints: createMints(), rehearsals: createRehearsals(), overlay: createOverlay(runtime) };
+  return described(runtime, previewRaw(runtime, changes, parts));
 }
 
 function described(runtime: Runtime, result: PreviewResult): PreviewResult {
   return { ...result, unknowns: result.unknowns.map((unknown) => describeUnknown(runtime, unknown)) };
 }
 
+/** The parts of one round: the overlay is of this round alone. */
+interface PreviewParts {
+  readonly mints: Mints;
+  readonly rehearsals: Rehearsals;
+  readonly overlay: Overlay;
+}
+
 /** With unknowns as the engine names them. */
-function previewRaw(runtime: Runtime, changes: readonly PreviewChange[], mints: Mints): PreviewResult {
-  const overlay = createOverlay(runtime);
+function previewRaw(
+  runtime: Runtime,
+  changes: readonly PreviewChange[],
+  { mints, rehearsals, overlay }: PreviewParts,
+): PreviewResult {
   for (const change of changes) {
     const world = change.world ?? [...runtime.worlds.keys()][0] ?? '';
     if ('gone' in change) overlay.remove(world, change.kind, change.ref);
@@ -167,11 +199,12 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[], mints: 
   const minted = new Map<string, readonly string[]>();
   const bindingOf = new Map<unknown, Binding>(runtime.bindings.map((binding) => [binding.writes, binding]));
   const reported = new Map<string, { binding: Binding; key: string }>();
-  // Of the last evaluation.
+  // The results of the last evaluation.
   const removals = new Map<string, readonly PreviewRemoval[]>();
   const alerts = new Map<string, readonly PreviewProblem[]>();
   const gates = new Map<string, readonly string[]>();
   const undecided = new Set<string>();
+  const foreseen = new Map<string, readonly unknown[]>();
   let level = 0;
   let collectedSoFar = 0;
 
@@ -195,14 +228,24 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[], mints: 
         );
         if (change.after?.state === 'suspended') undecided.add(`${binding.reconciler.resource.kind} ${change.key}`);
         const pending = pendingWrites(change);
-        if (pending === undefined) continue;
-        for (const step of stepsOf(pending, { minted, gates, mints }, binding, change.key)) {
+        const refused = createRefused({ overlay, rehearsals }, binding, change);
+        const refusals: Failure[] = [];
+        let hasWritten = false;
+        for (const step of pending === undefined
+          ? []
+          : stepsOf(pending, { minted, gates, mints }, binding, change.key)) {
           const owner = `${binding.reconciler.resource.kind} ${change.key}`;
+          const refusal = 'write' in step && refused.of(step.write, existingOf(step.write, binding, overlay));
+          if (refusal) {
+            refusals.push(refusal);
+            continue;
+          }
           if ('status' in step && !statuses.has(owner))
             statuses.set(owner, { binding, key: change.key, before: statusIn(overlay, binding, change.key) });
           const created = carryOutVirtually(step, binding, change.key, overlay, mints);
           if (created === undefined) continue;
           if (created.verb === 'status') reported.set(id, { binding, key: change.key });
+          else hasWritten = true;
           const written = JSON.stringify([binding.id, change.key, created.verb, created.object, created.paths]);
           if (seen.has(written)) continue;
           seen.add(written);
@@ -215,11 +258,16 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[], mints: 
             ...created,
           });
         }
+        if (refused.report(refusals, hasWritten)) hasMoved = true;
+        // Removals that wait for a refused write wait on.
+        if (refusals.length > 0 || refused.isInTheWay) removals.delete(id);
       }
       if (!hasMoved) break;
     }
     const collected = overlay.collected.slice(collectedSoFar);
     collectedSoFar += collected.length;
+    for (const [object, { binding, key }] of statuses)
+      foreseen.set(object, [...(foreseen.get(object) ?? []), statusIn(overlay, binding, key)]);
     const passing = new Set(
       [...statuses].flatMap(([object, { binding, key, before }]) =>
         equal(before, statusIn(overlay, binding, key)) ? [object] : [],
@@ -261,9 +309,26 @@ function previewRaw(runtime: Runtime, changes: readonly PreviewChange[], mints: 
     unknowns: [...new Set([...minted.keys(), ...gates.keys(), ...waiting, ...overlay.fork.unknowns])].toSorted(),
     mayFollow: [...new Set([...minted.values(), ...gates.values()].flat())].toSorted(),
     undecided: [...new Set([...undecided, ...awaited.keys()])].toSorted(),
+    due: dueLater(runtime, overlay),
     levels,
+    statuses: Object.fromEntries(foreseen),
     bodies,
   };
+}
+
+/** The earliest instant beyond the horizon that each owner waits for. */
+function dueLater({ instants, bindings }: Runtime, { fork, isBeyond }: Overlay): PreviewDue[] {
+  const due = new Map<string, number>();
+  if (!fork.noted(instants.table).some(isBeyond)) return [];
+  for (const { writes, reconciler } of bindings)
+    for (const key of fork.ran(writes)) {
+      const object = `${reconciler.resource.kind} ${key}`;
+      for (const read of fork.notedBy(writes, key)) {
+        if (read.table !== instants.table.name || !isBeyond(read.key)) continue;
+        due.set(object, Math.min(due.get(object) ?? Number.POSITIVE_INFINITY, Number(read.key)));
+      }
+    }
+  return [...due].toSorted(([, one], [, other]) => one - other).map(([object, at]) => ({ object, at: formatTime(at) }));
 }
 
 /** The status of an object without the times of its conditions. */
@@ -293,7 +358,7 @@ function problemOf({ operator, reconciler }: Binding, key: string, message: stri
   return { by: `${operator.name}.${reconciler.name}`, object: `${reconciler.resource.kind} ${key}`, message };
 }
 
-/** Of the last evaluation of a key: what it would keep for now. */
+/** Returns the objects that the last evaluation of a key would keep for now. */
 function removalsOf(change: Change, binding: Binding): PreviewRemoval[] {
   if (change.after?.state !== 'value') return [];
   const { later = [] } = change.after.value as WriteSet;
@@ -305,7 +370,7 @@ function removalsOf(change: Change, binding: Binding): PreviewRemoval[] {
   }));
 }
 
-/** Deletions that the API writer puts off: an object that a stale cache does not show may still need what is to go. */
+/** Deletions that the API writer postpones: an object that a stale cache does not show may still need the removed one. */
 function stalePrunes(change: Change, binding: Binding): PreviewRemoval[] {
   if (change.after?.state !== 'value') return [];
   const { prune } = change.after.value as WriteSet;
@@ -319,184 +384,11 @@ function stalePrunes(change: Change, binding: Binding): PreviewRemoval[] {
     }));
 }
 
-function isPrunable({ kind }: ChildWrite, binding: Binding): boolean {
-  const { world, reconciler } = binding;
-  return (
-    world.isFresh([reconciler.resource], PRUNE_FRESH_MS) &&
-    (binding.worldFor(kind)?.isFresh([kind], PRUNE_FRESH_MS) ?? false)
-  );
-}
-
-/** What the API writer would send; what goes to another cluster, or has no content yet, is left out. */
+/** Returns the bodies that the API writer would send, except those for another cluster or without content yet. */
 function bodiesOf(step: VirtualStep, binding: Binding): PreviewBody[] {
   if (!('write' in step) || (step.write.verb !== 'apply' && step.write.verb !== 'create')) return [];
   const { kind, verb, body } = step.write;
   if (kind.sensitive || (placeOf(kind) ?? binding.world.name) !== binding.world.name) return [];
   const by = `${binding.operator.name}.${binding.reconciler.name}`;
   return [{ by, kind, verb, body, manager: binding.manager }];
-}
-
-type VirtualStep =
-  | { write: ChildWrite }
-  | { status: NonNullable<WriteSet['status']> }
-  | { finalizer: 'add' | 'remove' };
-
-function pendingWrites(change: Change): WriteSet | undefined {
-  if (change.after?.state !== 'value') return undefined;
-  const writes = change.after.value as WriteSet;
-  return isSettled(writes) && writes.groups.length === 0 ? undefined : writes;
-}
-
-/** What the API writer would do next, with quiet periods taken as over, and the status. */
-function* stepsOf(
-  writes: WriteSet,
-  unknowns: Readonly<Record<'minted' | 'gates', Map<string, readonly string[]>>> & { readonly mints: Mints },
-  binding: Binding,
-  key: string,
-): Generator<VirtualStep> {
-  const next = nextStep(writes);
-  if (next?.what === 'finalizer') yield { finalizer: next.change };
-  // A finalizer goes on with a request of its own, and what follows it is known already.
-  const group = next?.what === 'group' || next?.what === 'finalizer' ? writes.groups[0] : undefined;
-  if (group !== undefined && !group.open) {
-    const owner = `${binding.reconciler.resource.kind} ${key}`;
-    const behind = [...writes.groups.flatMap((each) => each.writes), ...writes.prune];
-    unknowns.gates.set(`${owner}: ${group.name} waits for ${group.waitingFor ?? 'its gate'}`, [
-      owner,
-      ...behind.map(({ kind, ref }) => describe(kind, ref)),
-    ]);
-  }
-  for (const write of group?.open ? group.writes : []) {
-    if (write.verb === 'mint') {
-      const object = describe(write.kind, write.ref);
-      const isUndecided = !unknowns.mints.hasContentOf(write);
-      unknowns.minted.set(`${object}: its content is created when it is written`, isUndecided ? [object] : []);
-    }
-    yield { write };
-  }
-  if (next?.what === 'prune') for (const write of next.writes) if (isPrunable(write, binding)) yield { write };
-  if (writes.status !== undefined) yield { status: writes.status };
-}
-
-type Created = Pick<PreviewWrite, 'verb' | 'object' | 'paths' | 'changes' | 'creates' | 'disturbs' | 'foreign'>;
-
-function valued(changes: readonly ValueChange[]): Pick<PreviewWrite, 'paths' | 'changes'> {
-  return { paths: changes.map(({ path }) => path), changes };
-}
-
-function carryOutVirtually(
-  step: VirtualStep,
-  binding: Binding,
-  key: string,
-  overlay: Overlay,
-  mints: Mints,
-): Created | undefined {
-  const world = binding.world.name;
-  const { resource } = binding.reconciler;
-  if ('write' in step) return writeVirtually(step.write, binding, overlay, mints);
-  const owner = overlay.get(world, resource, key);
-  if (owner === undefined) return undefined;
-  const next =
-    'status' in step
-      ? virtuallyWithStatus(owner, step.status, overlay.now)
-      : virtuallyFinalized(owner, step.finalizer, binding.finalizer);
-  const changes = changesBetween(owner, next, MAX_PATHS);
-  const isGone =
-    'finalizer' in step &&
-    step.finalizer === 'remove' &&
-    owner.metadata.deletionTimestamp !== undefined &&
-    next.metadata.finalizers?.length === 0;
-  if (isGone) overlay.delete(world, resource, owner);
-  else overlay.put(world, resource, next);
-  const verb = 'status' in step ? 'status' : 'finalizer';
-  return { verb, object: `${resource.kind} ${key}`, ...valued(changes) };
-}
-
-function writeVirtually(write: ChildWrite, binding: Binding, overlay: Overlay, mints: Mints): Created | undefined {
-  const { kind, ref } = write;
-  const world = placeOf(kind) ?? binding.world.name;
-  const existing = overlay.get(world, kind, keyOf(ref));
-  const next =
-    write.verb === 'delete'
-      ? existing && virtuallyDeleted(existing, overlay.now)
-      : virtualResult(write, existing, binding.manager, mints);
-  const disturbs = disturbanceOf(write, existing, next);
-  if (next === undefined && existing === undefined) return undefined;
-  if (next === undefined) overlay.delete(world, kind, existing as KubeObject);
-  else overlay.put(world, kind, next);
-  const isNew = existing === undefined && next !== undefined;
-  const isShown = !kind.sensitive && next !== undefined && !isNew && write.verb !== 'delete';
-  const changes = isShown ? changesBetween(contentOf(existing), contentOf(next), MAX_PATHS) : [];
-  return {
-    verb: write.verb,
-    object: describe(kind, ref),
-    ...valued(changes),
-    ...(isNew ? { creates: true } : {}),
-    ...(disturbs === undefined ? {} : { disturbs }),
-    ...(isForeign(existing) ? { foreign: true } : {}),
-  };
-}
-
-/** Whether an object was there before and no operator has created it or written to it. */
-function isForeign(existing: KubeObject | undefined): boolean {
-  if (existing === undefined) return false;
-  const { managedFields = [], labels = {}, uid } = existing.metadata;
-  if (uid === VIRTUAL_UID || labels[INVENTORY_LABEL] !== undefined) return false;
-  return !managedFields.some(({ manager }) => manager?.startsWith(FIELD_MANAGER_PREFIX));
-}
-
-/** The object after the write; undefined when it is gone. */
-function virtualResult(
-  write: Exclude<ChildWrite, { verb: 'delete' }>,
-  existing: KubeObject | undefined,
-  manager: string,
-  mints: Mints,
-): KubeObject | undefined {
-  switch (write.verb) {
-    case 'apply':
-      return virtuallyApplied(existing, write.body, manager);
-    case 'share':
-      return virtuallyApplied(existing, write.body, write.manager);
-    case 'create':
-      return existing ?? virtuallyApplied(undefined, write.body, manager);
-    case 'patch':
-      return existing === undefined ? undefined : virtuallyPatched(existing, write.operations);
-    case 'merge':
-      return existing && (applyMergePatch(existing, write.patch) as KubeObject);
-    case 'mint':
-      return virtuallyApplied(bare(existing), mints.objectOf(write, existing), manager);
-    case 'withdraw':
-      return existing && virtuallyWithdrawn(existing, write);
-    case 'hold':
-      return existing;
-  }
-}
-
-/** What is minted replaces all content. */
-function bare(existing: KubeObject | undefined): KubeObject | undefined {
-  return existing && { apiVersion: existing.apiVersion, kind: existing.kind, metadata: existing.metadata };
-}
-
-/** Without what the server and the runtime keep: people are not interested in that. */
-function contentOf(object: KubeObject | undefined): unknown {
-  if (object === undefined) return undefined;
-  const {
-    managedFields: _f,
-    resourceVersion: _v,
-    generation: _g,
-    uid: _u,
-    ...metadata
-  } = withoutMarks(object.metadata);
-  const { spec } = object as KubeObject & { spec?: { template?: { metadata?: KubeObject['metadata'] } } };
-  const template = spec?.template?.metadata;
-  const visible = { ...object, metadata };
-  if (template === undefined) return visible;
-  return { ...visible, spec: { ...spec, template: { ...spec?.template, metadata: withoutMarks(template) } } };
-}
-
-function withoutMarks(metadata: KubeObject['metadata']): KubeObject['metadata'] {
-  const { annotations } = metadata;
-  if (annotations === undefined) return metadata;
-  const visible = Object.entries(annotations).filter(([name]) => !name.startsWith('capstan.dev/'));
-  return { ...metadata, annotations: Object.fromEntries(visible) };
 }

@@ -1,6 +1,7 @@
-// What would be reported on objects: conditions that become False, with their errors and warnings, and Events that warn.
+// Problems that would be reported on objects: conditions that become False, with their errors and warnings, and Events that warn.
 import { isRecord, type KubeObject } from '@capstan/kube/cluster';
-import type { Settled } from '../engine/index.ts';
+import type { Fork, Settled } from '../engine/index.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 
 export interface PreviewProblem {
   /** `operator.reconciler` */
@@ -11,7 +12,7 @@ export interface PreviewProblem {
   readonly message: string;
 }
 
-/** Of an object before and after: what its conditions report that they do not report now. */
+/** Returns the problems that the conditions of the object report after the change and not before it. */
 export function newConditionProblems(before: KubeObject | undefined, after: KubeObject | undefined): string[] {
   const known = new Set(conditionProblems(statusOf(before), ''));
   return [...new Set(conditionProblems(statusOf(after), ''))].filter((problem) => !known.has(problem));
@@ -98,4 +99,28 @@ const FOLLOWS_FROM_RUNNING: ReadonlySet<string> = new Set([
 
 function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
+}
+
+/**
+ * Names of the sinks whose next report decides, by `Kind namespace/name` of the owner whose plan reads it. A preview delivers nothing, so
+ * the report that follows the change is not known.
+ */
+export function awaitedReports(runtime: Runtime, fork: Fork): ReadonlyMap<string, readonly string[]> {
+  if (runtime.sinks.length === 0) return new Map();
+  const changes = fork.evaluate();
+  const bindings = new Map<unknown, Runtime['bindings'][number]>(runtime.bindings.map((one) => [one.writes, one]));
+  const sinks = new Map(runtime.sinks.map((one) => [one.reports.name, one]));
+  const found = new Map<string, readonly string[]>();
+  for (const { derivation, key, after } of changes) {
+    const binding = bindings.get(derivation);
+    if (binding === undefined || after === undefined) continue;
+    const awaited = fork.notedBy(derivation, key).flatMap((read) => {
+      const sink = sinks.get(read.table);
+      if (sink === undefined) return [];
+      const isDelivered = changes.some((one) => one.derivation === sink.derivation && one.key === read.key);
+      return isDelivered || sink.reports.peek(read.key) === undefined ? [sink.sink.name] : [];
+    });
+    if (awaited.length > 0) found.set(`${binding.reconciler.resource.kind} ${key}`, [...new Set(awaited)]);
+  }
+  return found;
 }

@@ -45,11 +45,17 @@ export interface PartsOptions {
   deliveryHistory: boolean;
   /** Reconcilers are evaluated when sinks without a lease have had their first snapshot. */
   serveFirst: boolean;
+  /** Writers do not get the changes of waves: nothing may be written. */
+  isReplayed?: boolean;
+  /** Called with the name of each derivation whose results are plans. */
+  onPlans?: (name: string) => void;
+  /** Called when that is so. */
+  onServed?: () => void;
   leases: Leases;
   /** Shows errors of authors' functions on the objects that they failed on. */
   blame: Blame;
   tracer: Tracer;
-  /** Takes in what is pending, and evaluates. */
+  /** Takes in pending changes, and evaluates. */
   settle(): Promise<void>;
   /** Resolves when new objects have been evaluated, or after a while. */
   caughtUp(): Promise<void>;
@@ -62,12 +68,14 @@ export interface Parts {
   readonly all: ReadonlySet<Part>;
   /** Parts that can be switched on and off, while it is not known which of the two is wanted. */
   readonly undecided: readonly Switched[];
-  /** Starts what an operator has for the role of a world. */
+  /** Starts the parts of an operator for the role of a world. */
   bind(world: World, operator: Operator): void;
   /** Stops everything in a world. */
   unbind(world: World): Promise<void>;
-  /** Hands over what a wave changed. */
+  /** Hands over the changes of a wave. */
   take(wave: Wave): void;
+  /** Reconcilers wait for no sink any more. */
+  served(): void;
   /** Opens parts that are started from now on, while their lease is held. */
   isOpen: boolean;
 }
@@ -91,10 +99,10 @@ export interface SinkBinding {
   readonly operator: Operator;
   readonly sink: Sink;
   readonly world: World;
-  /** What it delivers. */
+  /** The derivation that it delivers. */
   readonly derivation: Derivation<unknown>;
   readonly keys: KeySets;
-  /** What it reported, by key. */
+  /** Its reports, by key. */
   readonly reports: Table<unknown>;
   /** The newest value of every key. */
   current(): ReturnType<Delivery['current']>;
@@ -115,12 +123,13 @@ interface Switch {
 export function createParts(options: PartsOptions): Parts {
   const { engine, sources, worlds, clock, random, logger, history, deliveryHistory, leases, blame } = options;
   const parts = new Set<Part>();
+  const writers = new WeakSet<BoundSink>();
   const takers = new Map<unknown, Set<BoundSink>>();
-  /** What switches parts on and off. */
+  /** The switches that turn parts on and off. */
   const switches = new Map<unknown, Switch>();
   const problems = new Map<unknown, Switched>();
   const turns = createTurns();
-  const serving = createServingFirst(clock, options.serveFirst);
+  const serving = createServingFirst(clock, options.serveFirst, options.onServed);
   let isOpen = false;
 
   function bind(world: World, operator: Operator): void {
@@ -163,7 +172,7 @@ export function createParts(options: PartsOptions): Parts {
     const root = engine.hold(derivation, '');
     switches.set(derivation, {
       world,
-      // What is not known leaves it as it is.
+      // An unknown value leaves it as it is.
       take(change) {
         if (change.after?.state === 'value') turn(change.after.value === true);
         else if (change.after?.state === 'error')
@@ -188,6 +197,7 @@ export function createParts(options: PartsOptions): Parts {
 
   function writerOf(binding: Binding): Part {
     const { operator, world } = binding;
+    options.onPlans?.(binding.plans.name);
     const observe = options.observe(binding);
     blame.bound(binding);
     const sink = createApiWriter({
@@ -204,6 +214,7 @@ export function createParts(options: PartsOptions): Parts {
       notify: (owner, event) => options.notify(world, operator, owner, event),
       ...(observe ? { observe } : {}),
     });
+    writers.add(sink);
     const root = serving.afterwards(() => engine.each(binding.table, {}, binding.writes));
     return {
       operator,
@@ -309,6 +320,7 @@ export function createParts(options: PartsOptions): Parts {
       return [...problems.values()].filter(({ waitingFor }) => waitingFor.length > 0);
     },
     bind,
+    served: () => serving.end(),
     async unbind(world) {
       for (const [derivation, one] of switches) {
         if (one.world !== world) continue;
@@ -320,7 +332,8 @@ export function createParts(options: PartsOptions): Parts {
     take(wave) {
       for (const change of wave.changes) {
         switches.get(change.derivation)?.take(change);
-        for (const sink of takers.get(change.derivation) ?? []) sink.take(change);
+        for (const sink of takers.get(change.derivation) ?? [])
+          if (options.isReplayed !== true || !writers.has(sink)) sink.take(change);
       }
       for (const { sink } of parts) sink.waveEnded?.();
     },
@@ -333,7 +346,7 @@ export function createParts(options: PartsOptions): Parts {
   };
 }
 
-/** The kind whose objects are the keys of a sink, if there is one: what is wrong with a key is shown on its object. */
+/** The kind whose objects are the keys of a sink, if there is one: the problem of a key is shown on its object. */
 function kindOfKeys({ keys }: Sink): Kind | undefined {
   const sets = Array.isArray(keys) ? (keys as readonly KeySet[]) : [keys as KeySet];
   return sets.find((set): set is Kind => 'plural' in set);

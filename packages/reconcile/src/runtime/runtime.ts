@@ -10,6 +10,7 @@ import {
   type Random,
   untilAborted,
 } from '@capstan/kube/cluster';
+import type { RuntimeRecorder, RuntimeReplay } from '../capture/hooks.ts';
 import { causeDigest, type DigestKey } from '../digest.ts';
 import { createEngine, type Engine, type Wave } from '../engine/index.ts';
 import { RuntimeErrors } from '../errors.ts';
@@ -23,6 +24,8 @@ import { createSinkRegistry, type SinkLease } from '../sinks/index.ts';
 import {
   createFacts,
   createInstants,
+  createKnownFacts,
+  createKnownSources,
   createSources,
   type Facts,
   type FactsOptions,
@@ -62,7 +65,7 @@ export interface RuntimeOptions {
   tracer?: Tracer;
   /** Throws where a field is read that is not declared: for tests. */
   checkFields?: boolean;
-  /** False leaves what readers share open to changes: only for measuring what freezing costs. Default true. */
+  /** False leaves shared values open to changes: only for measuring the cost of freezing. Default true. */
   freeze?: boolean;
   /** The shortest time that a watch is asked for: see InformerOptions of @capstan/kube. Default 30. */
   watchSeconds?: number;
@@ -74,12 +77,16 @@ export interface RuntimeOptions {
   /** Remembers why keys of sinks were delivered, for `why`; true by default. It costs memory for every key. */
   deliveryHistory?: boolean;
   /**
-   * For a start with thousands of objects on which others wait: nothing is evaluated before caches are filled, and reconcilers, which
-   * write what is reported about the objects, after sinks without a lease, which serve them. Neither for longer than a while.
+   * For a start with thousands of objects on which others wait: nothing is evaluated before caches are filled, and reconcilers, which write
+   * reports about the objects, start after sinks without a lease, which serve them. Neither waits longer than a while.
    */
   serveFirst?: boolean;
-  /** Caches keep objects whole, whatever their readers declare: a preview needs them to show what would change. */
+  /** Caches keep objects whole, whatever their readers declare: a preview needs them to show changes. */
   whole?: boolean;
+  /** Is shown every input, so that all that happens can be run again. */
+  record?: RuntimeRecorder;
+  /** Gives every input: nothing is watched, fetched or delivered. Never to be run. */
+  replay?: RuntimeReplay;
   /** Which facts are performed: all by default. A plan performs those that only read, and none with --offline. */
   facts?: FactsOptions['performed'];
 }
@@ -95,11 +102,13 @@ export interface RuntimeObserver {
 export interface WorldInput {
   /** Unique. Empty for the local one; the only world of another role has the role's name. */
   name: string;
-  /** What the cluster is to the operators: it decides what is cached and which reconcilers and sinks run. `local` by default. */
+  /**
+   * The role of the cluster for the operators: it decides which kinds are cached and which reconcilers and sinks run. `local` by default.
+   */
   role?: Role;
   /** Fills the caches, which all operators share. */
   client: Client;
-  /** What an operator writes through; `client` by default. */
+  /** Returns the client that an operator writes through; `client` by default. */
   clientFor?: (operator: string) => Client;
   /** Restrict namespaced kinds to these namespaces. */
   watchNamespaces?: readonly string[];
@@ -132,13 +141,13 @@ export interface Runtime {
   onWave(listener: (wave: Wave) => void): () => void;
   /** Writes while leading, until the signal is aborted; then stops in order: sinks, facts, informers. */
   run(signal: AbortSignal): Promise<void>;
-  /** Takes in everything pending and evaluates, with what follows from it; a cluster that never rests is not waited for. */
+  /** Takes in everything pending and evaluates, with all effects; it does not wait for a cluster that never rests. */
   settle(): Promise<void>;
   /** No wave and no write is waiting or under way. */
   readonly isIdle: boolean;
   /** Whether every world has been listed. */
   readonly isSynced: boolean;
-  /** Whether every informer has an open watch: what happened until now is known, or on its way. */
+  /** Whether every informer has an open watch: all events until now are known, or on their way. */
   readonly isCurrent: boolean;
   /** Keys that cannot be planned yet, because something that they read is not known. */
   readonly suspended: number;
@@ -155,7 +164,7 @@ export interface RuntimeStatus {
   readonly undecided: readonly Undecided[];
 }
 
-/** A reconciler or sink with `enabled`, and what that waits for or fails with. */
+/** A reconciler or sink with `enabled`, and the unknowns or the error of that function. */
 export interface Undecided {
   readonly id: string;
   readonly waitingFor: readonly string[];
@@ -166,7 +175,7 @@ export interface Waiting {
   readonly waitingFor: readonly string[];
 }
 
-/** What follows from a change (a first read of an instant, a fact that is known at once) takes a wave or two more. */
+/** The effects of a change (a first read of an instant, a fact that is known at once) take a wave or two more. */
 const MAX_WAVES = 10;
 /** A kind that cannot be listed must not keep everything else from being evaluated. */
 const GATHER_LIMIT_MS = 5000;
@@ -190,10 +199,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   });
   const engine: Engine = createEngine({
     clock,
-    onPending: () => waves.pending(),
+    ...(options.replay ? { replay: options.replay.engine } : { onPending: () => waves.pending() }),
+    ...(options.record && { recorder: options.record.engine }),
+    onTime: (now) => instants.at(now),
     onWarning: (message) => logger.warn(message),
     onFault: (fault) => blame.fault(fault),
-    // Causes show that a Secret changed, and never what it holds: without the key no reader can guess back from the digest.
+    // Causes show that a Secret changed, and never its content: without the key no reader can guess it from the digest.
     sensitiveDigest(value, seen, owner) {
       const key = owner === undefined ? undefined : digestKey.peek(owner);
       return key === undefined ? '' : causeDigest(value, key, seen);
@@ -211,8 +222,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   });
   const digestKey = engine.table<DigestKey>({ name: 'digest key', sensitive: true });
   const common = { engine, clock, random, logger, note: blame.note };
-  const facts = createFacts({ ...common, performed: options.facts ?? 'all' });
-  const outside = createSources(common);
+  const isReplayed = options.replay !== undefined;
+  const facts = isReplayed
+    ? createKnownFacts(engine, [])
+    : createFacts({ ...common, performed: options.facts ?? 'all' });
+  const outside = isReplayed ? createKnownSources(engine, []) : createSources(common);
   const instants = createInstants(engine, clock);
   const sources: ReadSources = {
     engine,
@@ -243,6 +257,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     history,
     deliveryHistory: options.deliveryHistory ?? true,
     serveFirst,
+    isReplayed,
+    onPlans(name) {
+      options.record?.plans(name);
+      options.replay?.plans(name);
+    },
+    ...(options.record && { onServed: () => options.record?.served() }),
     leases,
     blame,
     tracer: options.tracer ?? noopTracer,
@@ -276,7 +296,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     if (identity !== undefined) sources.identities.put(world.name, identity);
   }
 
-  /** What was written in a world that goes stays there: its owners are released without it. */
+  /** Objects that were written in a removed world stay there: their owners are released without them. */
   function logOrphans(world: World): void {
     const left = worlds.roleOf(world.name) === LOCAL ? [] : world.children();
     if (left.length === 0) return;
@@ -287,6 +307,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       more: Math.max(0, left.length - objects.length),
     });
   }
+
+  options.replay?.begin({
+    engine,
+    wave() {
+      onWave(engine.flushSync());
+      engine.forgetWave();
+    },
+    served: () => parts.served(),
+  });
 
   return {
     engine,
@@ -308,7 +337,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (worlds.get(name) !== undefined) throw RuntimeErrors.WorldExists(name);
       const observe = options.observe?.informer;
       const needed = requirementsOf(declarations, role);
-      const world = createWorld({
+      options.record?.worldAdded(recordedWorld(input));
+      const created = createWorld({
         ...input,
         engine,
         clock,
@@ -328,6 +358,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         },
         ...(observe ? { observe: (kind) => observe(name, kind) } : {}),
       });
+      const world = options.replay?.world(created) ?? created;
       worlds.add(world, role);
       if (declarations.some((one) => 'writes' in one && roleOf(one) === role && writesElsewhere(one)))
         void identify(world, leaving(name).signal);
@@ -338,6 +369,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async removeWorld(name) {
       const world = worlds.get(name);
       if (world === undefined) return;
+      options.record?.worldRemoved(name);
       logOrphans(world);
       worlds.remove(name);
       leavings.get(name)?.abort();
@@ -362,6 +394,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const stopElections = new AbortController();
       for (const part of parts.all) leases.of(part.operator, part.sink.lease);
       const elections = leases.start(stopElections.signal, (leadership, holds) => {
+        for (const operator of operators)
+          if (leases.of(operator, 'operator') === leadership) options.record?.lease(operator.name, holds);
         // The server answers: after an outage watches need not wait for the end of their pauses.
         if (holds) for (const world of worlds.all.values()) world.poke();
         for (const { operator, sink } of parts.all) {
@@ -371,7 +405,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         }
       });
       await untilAborted(signal);
-      // In order: nothing new is sent and what is under way finished, then what feeds them, caches, and the leases given back last.
+      // In order: send nothing new and finish running work, then stop its inputs and the caches, and give the leases back last.
       await Promise.all([...parts.all].map(({ sink }) => sink.close({ drain: true })));
       parts.isOpen = false;
       await Promise.all([...parts.all].map(async ({ sink }) => sink.end?.()));
@@ -417,6 +451,16 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         suspended: [...sink.suspended].map(([key, waitingFor]) => ({ key, waitingFor })),
       })),
     }),
+  };
+}
+
+function recordedWorld({ name, role = LOCAL, watchNamespaces, namespace, operators }: WorldInput) {
+  return {
+    name,
+    role,
+    ...(watchNamespaces && { watchNamespaces }),
+    ...(namespace !== undefined && { namespace }),
+    ...(operators && { operators }),
   };
 }
 

@@ -1,4 +1,4 @@
-// The order of a start: what is served first, what is reported about it afterwards.
+// The order of a start: the serving parts come first, the reports afterwards.
 import type { Clock } from '@capstan/kube/cluster';
 import type { Root } from '../engine/index.ts';
 
@@ -9,14 +9,16 @@ export interface ServingFirst {
   begin(): void;
   /** Starts when all expected sinks have served. */
   afterwards(start: () => Root): Root;
+  /** Starts now. */
+  end(): void;
 }
 
 /** A sink that cannot get its snapshot must not keep the reason from being reported. */
 const LIMIT_MS = 10_000;
-/** A moment for those who wait for what is served. */
+/** A pause for clients that wait to be served. */
 const REST_MS = 500;
 
-export function createServingFirst(clock: Clock, isWanted: boolean): ServingFirst {
+export function createServingFirst(clock: Clock, isWanted: boolean, onEnd?: () => void): ServingFirst {
   const expected = new Set<string>();
   const waiting = new Set<() => void>();
   let isOver = !isWanted;
@@ -24,7 +26,9 @@ export function createServingFirst(clock: Clock, isWanted: boolean): ServingFirs
   let hasExpected = false;
 
   function end(): void {
+    if (isOver) return;
     isOver = true;
+    onEnd?.();
     for (const start of waiting) start();
     waiting.clear();
   }
@@ -36,6 +40,7 @@ export function createServingFirst(clock: Clock, isWanted: boolean): ServingFirs
   };
 
   return {
+    end,
     expect(id) {
       if (isOver) return () => {};
       expected.add(id);

@@ -15,7 +15,7 @@ const contents = derivation<string>({
   name: 'contents',
   compute: ({ read, digest }) => digest(read.get(Secret, ref('fs'), dataOf), read.get(Secret, ref('other'), dataOf)),
 });
-/** A thing's child has a digest of two Secrets, a ConfigMap and what its spec names. */
+/** A thing's child has a digest of two Secrets, a ConfigMap and the objects that its spec names. */
 const hashing = reconciler<Thing>({
   name: 'hashing',
   resource: Thing,
@@ -46,7 +46,7 @@ async function causeOf(client: Client) {
   return parseCause(child.metadata.annotations?.[CAUSE_ANNOTATION]);
 }
 
-/** What the cause of the child names after something was done while nothing ran. */
+/** Returns the names in the cause of the child after an edit while nothing ran. */
 async function namedAfter(
   edit: (client: Client) => Promise<unknown>,
 ): Promise<readonly (readonly [string, readonly string[]])[]> {
@@ -77,7 +77,7 @@ async function namedAfter(
   }
 }
 
-test('what changed while nothing ran is named after the restart, and nothing else', async () => {
+test('a change while nothing ran is named after the restart, and nothing else', async () => {
   const edited = await namedAfter((client) =>
     client.patch(Secret, ref('fs'), 'merge', { data: { value: btoa('after') } }),
   );
@@ -217,4 +217,47 @@ test('a child that another client changed or removed while nothing ran is the ca
   assert.deepEqual(removed.map, ['ConfigMap a-child removed']);
   // Both were created at once: a process that ended in between looks the same.
   assert.deepEqual((await causesAfter(['away', remove])).map, []);
+});
+
+const pausing =
+  (kind: Kind, name: string, value: string | null): Edit =>
+  (client) =>
+    client.patch(kind, ref(name), 'merge', { metadata: { annotations: { 'capstan.dev/paused': value } } });
+
+test('the edits that were made while an owner was paused are named once it goes on, also after a restart', async () => {
+  const untouched = await causesAfter();
+  for (const when of ['online', 'away'] as const) {
+    const { map, service } = await causesAfter(
+      [when, pausing(Thing, 'a', 'true')],
+      ['online', write('one', { text: 'other' })],
+      [when, removeTwo],
+      [when, pausing(Thing, 'a', null)],
+    );
+    assert.deepEqual(map.toSorted(), ['ConfigMap one changed', 'ConfigMap two removed'], when);
+    assert.deepEqual(service, untouched.service, when);
+  }
+});
+
+test('an edit of a paused owner itself is named, and one that was taken back is not', async () => {
+  const { map } = await causesAfter(
+    ['online', pausing(Thing, 'a', 'true')],
+    ['online', write('one', { text: 'other' })],
+    ['online', (client) => client.patch(Thing, ref('a'), 'merge', { spec: { value: 'b' } })],
+    ['online', write('one', { text: 'one' })],
+    ['online', pausing(Thing, 'a', null)],
+  );
+  assert.deepEqual(map, ['Thing.test.capstan.dev a changed']);
+});
+
+test('a child that was paused names the edits that it missed, although its siblings were written meanwhile', async () => {
+  for (const when of ['online', 'away'] as const) {
+    const { map, service } = await causesAfter(
+      ['online', pausing(ConfigMap, 'a-child', 'true')],
+      [when, write('one', { text: 'other' })],
+      ['online', write('port', { port: '81' })],
+      [when, pausing(ConfigMap, 'a-child', null)],
+    );
+    assert.ok(map.includes('ConfigMap one changed'), `${when}: ${map.join(', ')}`);
+    assert.deepEqual(service, ['ConfigMap port changed'], when);
+  }
 });

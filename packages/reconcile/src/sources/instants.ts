@@ -1,7 +1,7 @@
-// Time as a table: the key is an instant, which has a value once it has come. A timer runs only for instants that something
-// waits for, so there is no other clock and no forgotten requeue. A timer counts the time that the process runs, not what the
-// clock shows: after a suspended machine wakes up, or the clock is set forward, it is late by as much. So while an instant is
-// waited for that is further away, the clock is compared with all of them once a minute.
+// Time as a table: the key is an instant, which has a value once it has come. A timer runs only for instants that a run waits for, so there
+// is no other clock and no forgotten requeue. A timer counts the time that the process runs, not the time of the clock: after a suspended
+// machine wakes up, or the clock is set forward, it is late by as much. So while a distant instant is waited for, the clock is compared
+// with all of them once a minute.
 import { type Clock, parseTime, type Timer } from '@capstan/kube/cluster';
 import type { Engine, Table, Tracker } from '../engine/index.ts';
 import { ReadErrors } from '../errors.ts';
@@ -10,6 +10,8 @@ export interface Instants {
   /** By instant, in milliseconds. */
   readonly table: Table<true>;
   now(): number;
+  /** The one time that a wave sees, however long it lasts; undefined: it is over. */
+  at(wave: number | undefined): void;
   /** Whether something waits for the instant already. */
   isAwaited(key: string): boolean;
   /** Whether an instant (milliseconds, or RFC 3339) has come; tracked. */
@@ -23,6 +25,7 @@ export function createInstants(engine: Engine, clock: Clock): Instants {
   const timers = new Map<string, Timer>();
   let check: Timer | undefined;
   let isStopped = false;
+  let waveTime: number | undefined;
   const table: Table<true> = engine.table<true>({
     name: 'time',
     demand: {
@@ -64,7 +67,7 @@ export function createInstants(engine: Engine, clock: Clock): Instants {
     rest();
   }
 
-  /** What the clock has passed has come, whatever its timer counts. */
+  /** An instant that the clock has passed has come, whatever its timer counts. */
   function compare(): void {
     check = clock.after(CHECK_MS, compare);
     for (const key of timers.keys()) if (Number(key) <= clock.now()) come(key);
@@ -79,16 +82,19 @@ export function createInstants(engine: Engine, clock: Clock): Instants {
   return {
     table,
     now: () => clock.now(),
+    at(wave) {
+      waveTime = wave;
+    },
     isAwaited: (key) => timers.has(key),
     reached(tracker, instant) {
       const time = typeof instant === 'number' ? instant : parseTime(instant);
       if (Number.isNaN(time)) throw ReadErrors.NotAnInstant();
-      // What is always or never so needs no timer.
+      // An instant that is infinitely far away needs no timer.
       if (!Number.isFinite(time)) return time < 0;
       const key = String(time);
       if (tracker.get(table, key) === true) return true;
       // A first read need not wait for the table to hear of it: the clock knows.
-      if (clock.now() < time) return false;
+      if ((waveTime ?? clock.now()) < time) return false;
       // The clock has jumped over it: whatever else waits for it is woken too, by a wave of its own.
       if (timers.has(key)) arm(key, 0);
       return true;

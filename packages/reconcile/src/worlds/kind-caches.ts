@@ -53,7 +53,7 @@ export interface KindCaches {
   readonly all: ReadonlyMap<string, KindCache>;
   /** By kind id: whether the kind can be read. */
   readonly access: Table<Access>;
-  /** By kind id: what its watch suffers from. */
+  /** The problem of each watch, by kind id. */
   readonly watchProblems: Table<WatchProblem>;
   readonly views: Views;
   /** That of a kind, or of the kind that it is another name of. */
@@ -78,7 +78,7 @@ export interface KindCache {
   read: Feed | undefined;
   children: Feed | undefined;
   informers: readonly InformerView<KubeObject>[];
-  /** Ends what the opening began. */
+  /** Undo the opening. */
   closing: (() => void)[];
   /** How many parts that can be switched off are on and need it. */
   users: number;
@@ -104,6 +104,7 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
       FIELD_MANAGER_PREFIX,
       ...[...options.requirements.values()].flatMap(({ managers }) => managers ?? []),
     ],
+    ownLabel: INVENTORY_LABEL,
     ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
     ...(options.watchSeconds === undefined ? {} : { watchSeconds: options.watchSeconds }),
     ...(options.guard ? {} : { trim: (kind, object) => filterOf(kind)?.(object) ?? object }),
@@ -128,7 +129,7 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
   }
   watchDefinitions();
 
-  /** In tests the cache has everything, and shows what was declared: reading anything else throws. */
+  /** In tests the cache has everything, and shows the declared fields: reading any other throws. */
   function guarded(kind: Kind, object: KubeObject): KubeObject {
     return options.guard ? (filterOf(kind)?.(object) ?? object) : object;
   }
@@ -142,7 +143,7 @@ export function createKindCaches(options: KindCachesOptions): KindCaches {
         ...(kind.sensitive ? { sensitive: true } : {}),
       });
     const isCovered = isWhole(requirement);
-    // What is referenced is opened here: its table knows what is read of it, and metadata alone is cached meanwhile.
+    // Referenced kinds are opened here: the table knows the reads, and metadata alone is cached meanwhile.
     const referenced = reads === 'referenced' ? openReferenced(requirement) : undefined;
     const read = referenced?.feed.table ?? (reads === undefined ? undefined : tableFor(tableName(kind)));
     const own = requirement.children && !isCovered ? tableFor(`our ${tableName(kind)}`) : undefined;

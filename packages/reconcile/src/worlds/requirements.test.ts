@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConfigMap, Deployment, defineKind, externalKind, kindId, object, Secret, Service } from '@capstan/kube';
+import {
+  ConfigMap,
+  Deployment,
+  defineKind,
+  externalKind,
+  kindId,
+  object,
+  Secret,
+  Service,
+  withAliases,
+} from '@capstan/kube';
 import { plan } from '../plan/index.ts';
 import { type ReconcilerDefinition, reading, reconciler, writing } from '../reconciler.ts';
 import { requirementsOf } from './requirements.ts';
@@ -37,7 +47,7 @@ describe('a world caches', () => {
     }
   });
 
-  test('of what a reconciler reads the declared fields alone, also where it reconciles or writes it', () => {
+  test('a world caches the declared fields alone, also of kinds that the reconciler writes', () => {
     const fields = ['spec.ports'];
     const reads = [reading(ConfigMap, 'everywhere', { fields }), reading(Service, 'everywhere', { fields })];
     assert.deepEqual(needOf(ConfigMap, { reads })?.fields, [{ paths: fields }]);
@@ -75,7 +85,7 @@ describe('a world caches', () => {
     assert.equal(needOf(Service, { reads: [named('a')], writes: [writing(Service, 'patch')] })?.names, undefined);
   });
 
-  test('what is reconciled only where it is installed, if the reconciler says so among its reads', () => {
+  test('a world caches a reconciled kind only where it is installed, if the reconciler declares it optional', () => {
     const reads = [reading(ConfigMap, 'everywhere', { optional: true })];
     assert.equal(needOf(ConfigMap, { reads })?.optional, true);
     assert.equal(needOf(ConfigMap, { reads, writes: [writing(ConfigMap, 'patch')] })?.optional, true);
@@ -92,7 +102,7 @@ describe('of several declarations', () => {
     const cases = [
       ['referenced', 'everywhere', 'all'],
       ['inNamespace', 'everywhere', 'all'],
-      // Neither holds the other: what is outside of the namespace is not absent.
+      // Neither contains the other: an object outside of the namespace is not absent.
       ['referenced', 'inNamespace', 'all'],
       ['referenced', 'referenced', 'referenced'],
       ['inNamespace', 'inNamespace', 'ownNamespace'],
@@ -153,5 +163,8 @@ describe('of several declarations', () => {
     });
     assert.equal(needOf(Site, { reads: [Site] }, { reads: [plain] })?.kind, Site);
     assert.equal(needOf(Site, { reads: [plain] }, { reads: [Site] })?.kind, Site);
+    const both = withAliases(Site, [{ group: 'other.dev' }]);
+    assert.equal(needOf(Site, { reads: [both] }, { reads: [Site] })?.kind, both);
+    assert.equal(needOf(Site, { reads: [Site] }, { reads: [both] })?.kind, both);
   });
 });

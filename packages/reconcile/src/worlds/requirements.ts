@@ -1,4 +1,4 @@
-// What a world must cache, from what all its reconcilers declare.
+// The kinds that a world must cache, from the declarations of all its reconcilers.
 import { type Kind, kindId } from '@capstan/kube/cluster';
 import {
   concernsOthers,
@@ -10,6 +10,7 @@ import {
   type WriteDeclaration,
 } from '../reconciler.ts';
 import type { FieldNeed } from './field-paths.ts';
+import { writtenKinds } from './views.ts';
 
 /** How the objects of a kind get into the world. */
 export interface KindRequirement {
@@ -25,13 +26,13 @@ export interface KindRequirement {
   readonly optional: boolean;
   /** Needed only by parts that can be switched off: cached while one of them is on. */
   readonly conditional: boolean;
-  /** What its readers look at; undefined: all of it. */
+  /** The fields that its readers use; undefined: all of them. */
   readonly fields: readonly FieldNeed[] | undefined;
-  /** Field managers of programs of the same operator whose records are kept as evidence of what they created. */
+  /** Field managers of programs of the same operator whose records are kept as evidence of their creations. */
   readonly managers?: readonly string[];
 }
 
-/** What a reconciler or a sink declares. */
+/** The declarations of a reconciler or a sink. */
 export interface Declaring {
   readonly resource?: Kind;
   readonly in?: Role;
@@ -51,8 +52,8 @@ export function rolesOf(declaring: readonly Declaring[]): readonly Role[] {
 }
 
 /**
- * What a world of a role must cache: the union of all declarations for that role. The widest reach
- * wins, fields unite, and a kind is optional only if every declaration says so.
+ * The caches that a world of a role needs: the union of all declarations for that role. The widest reach wins, fields unite, and a kind is
+ * optional only if every declaration makes it optional.
  */
 export function requirementsOf(declaring: readonly Declaring[], role: Role = LOCAL): Map<string, KindRequirement> {
   const requirements = new Map<string, KindRequirement>();
@@ -78,7 +79,7 @@ export function requirementsOf(declaring: readonly Declaring[], role: Role = LOC
     const reads = one.reads.filter(isIn);
     const writes = (one.writes ?? []).filter(isIn);
     const resource = roleOf(one) === role ? one.resource : undefined;
-    // A reconciler whose own kind may not be installed says so among its reads.
+    // A reconciler whose own kind may not be installed declares it so among its reads.
     const isOptional = (kind: Kind) => reads.some((read) => read.optional && kindId(read.kind) === kindId(kind));
     // Declared fields of a kind also apply where the same reconciler reconciles or writes it.
     const fieldsOf = (kind: Kind) => {
@@ -128,7 +129,7 @@ function managersOf(...needs: readonly (Pick<KindRequirement, 'managers'> | unde
   return managers.length === 0 ? {} : { managers };
 }
 
-/** The whole object, unless it says less. */
+/** The whole object, unless the declaration names less. */
 function needOf({ fields, labels }: ReadDeclaration): Pick<Partial<KindRequirement>, 'fields'> {
   if (fields === undefined && labels === undefined) return {};
   return { fields: [{ ...(fields && { paths: fields }), ...(labels && { labels }) }] };
@@ -149,7 +150,8 @@ function widest(left: KindRequirement['reads'], right: KindRequirement['reads'])
   return left === right ? left : 'all';
 }
 
-/** One that brings its schema and aliases, if any does. */
+/** One that brings its schema, if any does, and of several the one with the most aliases. */
 function richer(known: Kind | undefined, kind: Kind): Kind {
-  return known !== undefined && 'schema' in known ? known : kind;
+  if (known === undefined || !('schema' in known)) return kind;
+  return writtenKinds(kind).length > writtenKinds(known).length ? kind : known;
 }

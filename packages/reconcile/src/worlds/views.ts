@@ -21,23 +21,30 @@ export interface Origin {
 export interface Views {
   /** The normal form of an object, remembered with its origin. */
   viewOf(kind: Kind, object: KubeObject): KubeObject;
-  /** Where a view came from; undefined when it is no view, or was rebuilt from one (tables share what stays equal). */
+  /** Returns the origin of a view; undefined when it is no view, or was rebuilt from one (tables share equal parts). */
   originOf(view: KubeObject): Origin | undefined;
 }
 
 /** Called when an object could not be normalised, and without an error when it can be again. */
 export type OnView = (kind: Kind, object: KubeObject, error: unknown) => void;
 
+/** The object that each view was built from. */
+const ORIGINS = new WeakMap<KubeObject, Origin>();
+
+/** Returns the origin of a view as it was given to a table; undefined for an object that is no view. */
+export function givenOrigin(view: object): Origin | undefined {
+  return ORIGINS.get(view as KubeObject);
+}
+
 export function createViews(logger: Logger, onView?: OnView): Views {
   const failed = new Set<string>();
-  const origins = new WeakMap<KubeObject, Origin>();
   return {
     viewOf(kind, object) {
       if (!isDefined(kind)) return object;
       try {
         const view = settledResult('normalise', kind.viewOf(object));
         if (failed.size > 0 && failed.delete(nameOf(kind, object))) onView?.(kind, object, undefined);
-        if (view !== object) origins.set(view, { kind: writtenAs(kind, object), object });
+        if (view !== object) ORIGINS.set(view, { kind: writtenAs(kind, object), object });
         return view;
       } catch (error) {
         logger.warn('an object could not be normalised; it is used unchanged', {
@@ -49,7 +56,7 @@ export function createViews(logger: Logger, onView?: OnView): Views {
         return object;
       }
     },
-    originOf: (view) => origins.get(view),
+    originOf: (view) => ORIGINS.get(view),
   };
 }
 
@@ -88,7 +95,7 @@ export function originAmong(kind: Kind, view: KubeObject, objects: Iterable<Kube
   return { kind, object: view };
 }
 
-/** Under the name by which it was written, and otherwise as the view has it: what a preview made is newer than what is there. */
+/** Returns the view under the name by which it was written: the changes of a preview are newer than the cached object. */
 function asIn(view: KubeObject, { apiVersion, kind }: KubeObject): KubeObject {
   return { ...view, apiVersion, kind };
 }

@@ -2,6 +2,7 @@
 // between any two writes and is started again. In the end, with everything healthy, the state must be the one that is
 // reached without faults, nothing may be written any more, and no child may be left over.
 import { ClusterRole, ConfigMap, Deployment, type Kind, kindId, Secret } from '@capstan/kube';
+import type { RecordLife } from '../captures/record-lives.ts';
 import { createTestCluster, type TestCluster } from '../cluster.ts';
 import { formatFaults } from '../faults/fault-log.ts';
 import { randomSchedule } from '../faults/fault-schedule.ts';
@@ -20,11 +21,13 @@ export interface SimulationOptions {
   seed: number;
   /** Moves that people make in each of the two acts; default 6. */
   moves?: number;
+  /** Records the inputs of every life of the program. */
+  record?: RecordLife;
 }
 
 export interface SimulationReport {
   readonly seed: number;
-  /** What is wrong, in words; empty when all is well. */
+  /** The problems, in words; empty if there are none. */
   readonly problems: readonly string[];
   readonly moves: readonly string[];
   readonly faults: string;
@@ -34,10 +37,10 @@ export interface SimulationReport {
 
 const OPERATORS = [simulatedOperator];
 const KINDS: readonly Kind[] = [Site, Fleet, ConfigMap, Deployment, Secret, ClusterRole];
-export async function simulate({ seed, moves = 6 }: SimulationOptions): Promise<SimulationReport> {
+export async function simulate({ seed, moves = 6, record }: SimulationOptions): Promise<SimulationReport> {
   const script = createScript(createRandom(seed).fork('script'), moves);
   const reference = await calmHistory(seed, script);
-  const stormy = await stormyHistory(seed, script);
+  const stormy = await stormyHistory(seed, script, record);
   const problems = [...unserved(reference), ...stormy.problems, ...differences(reference, stormy.state)];
   return {
     seed,
@@ -73,7 +76,7 @@ interface Life {
   readonly program: Incarnation;
 }
 
-async function stormyHistory(seed: number, script: readonly Move[][]) {
+async function stormyHistory(seed: number, script: readonly Move[][], record: RecordLife | undefined) {
   const clock = createVirtualClock();
   const random = createRandom(seed).fork('storm');
   const start = clock.now();
@@ -81,12 +84,12 @@ async function stormyHistory(seed: number, script: readonly Move[][]) {
   const schedule = randomSchedule(random.fork('schedule'));
   const faults: FaultyTransport['faults'][number][] = [];
   let crashes = 0;
-  let life = begin(cluster, clock, random.fork('life 0'), schedule);
-  /** The process is gone without any cleanup: its successor finds what it left. */
+  let life = begin(cluster, clock, random.fork('life 0'), schedule, record);
+  /** Kills the process without any cleanup: its successor finds its remains. */
   const reincarnate = (calm: boolean) => {
     life.clock.kill();
     faults.push(...life.transport.faults);
-    life = begin(cluster, clock, random.fork(`life ${++crashes}`), calm ? {} : schedule);
+    life = begin(cluster, clock, random.fork(`life ${++crashes}`), calm ? {} : schedule, record);
   };
   const problems: string[] = [];
   for (const [index, moves] of script.entries()) {
@@ -120,11 +123,18 @@ function begin(
   clock: VirtualClock,
   random: SeededRandom,
   schedule: ReturnType<typeof randomSchedule>,
+  record: RecordLife | undefined,
 ): Life {
   const mortal = mortalClock(clock);
   const transport = faultyTransport(cluster.transport(), { random: random.fork('faults'), clock: mortal, schedule });
   if (random.chance(0.5)) transport.crashAfterWrites(random.integer(1, 12));
-  const program = startIncarnation({ operators: OPERATORS, transport, clock: mortal, random: random.fork('program') });
+  const program = startIncarnation({
+    operators: OPERATORS,
+    transport,
+    clock: mortal,
+    random: random.fork('program'),
+    ...(record && { runtime: { record: record({ clock: mortal, operators: OPERATORS }) } }),
+  });
   return { clock: mortal, transport, program };
 }
 
@@ -145,7 +155,7 @@ async function writesAfterRest(clock: VirtualClock, cluster: TestCluster, life: 
   return problems;
 }
 
-/** What is compared with must itself be right: every Site has its Deployment with its own hash, every Fleet its ConfigMap. */
+/** The reference must itself be right: every Site has its Deployment with its own hash, every Fleet its ConfigMap. */
 function unserved(state: State): string[] {
   const problems: string[] = [];
   for (const [id, site] of state) {

@@ -4,6 +4,8 @@ import { isFullRun, runs } from '../runs.ts';
 export interface ForetoldRun {
   readonly seed: number;
   readonly edits: number;
+  /** The seed of pauses, restarts and edits at once; absent in runs that are kept as they were. */
+  readonly variety?: number;
 }
 
 /** A cluster sees so many edits; then another one begins, with another seed. */
@@ -19,6 +21,7 @@ export function foretoldRuns(percent: number, kept: readonly ForetoldRun[] = [])
   const count = Math.ceil(total / MAX_EDITS);
   const fresh = Array.from({ length: count }, (_, index) => ({
     seed: first + index,
+    variety: first + index,
     edits: Math.min(MAX_EDITS, total - index * MAX_EDITS),
   }));
   return isFullRun ? [...kept, ...fresh] : fresh;

@@ -1,8 +1,7 @@
-// Plan, then apply, then compare: a change is previewed on a stage, made, and every write of the program is compared with the
-// preview, with its order and with what happens to running pods. Then the pods become ready, and what follows is compared too.
+// Plan, then apply, then compare: a change is previewed on a stage and made. Every write of the program is compared with the preview, with
+// its order and with its effect on running pods. Then the pods become ready, and the writes that follow are compared too.
 import {
   DaemonSet,
-  type DefinedKind,
   Deployment,
   equal,
   isNotFound,
@@ -11,8 +10,6 @@ import {
   keyOf,
   keyOfObject,
   kindId,
-  type ObjectRef,
-  refOf,
   StatefulSet,
   systemClock,
 } from '@capstan/kube';
@@ -26,12 +23,13 @@ import {
   type PreviewResult,
   type PreviewWrite,
   preview,
+  unforeseenConditions,
 } from '@capstan/reconcile';
 import type { Stage } from './stage.ts';
 
 export interface Foretold {
   readonly stage: Stage;
-  /** What is previewed, as it is given to `preview`. */
+  /** The changes to preview, as `preview` takes them. */
   readonly changes: readonly PreviewChange[];
   /** Makes the same change. */
   make(): Promise<void>;
@@ -39,14 +37,24 @@ export interface Foretold {
 
 export interface Comparison {
   readonly predicted: PreviewResult;
-  /** What was written and not foretold, or foretold and not written. Empty: as predicted. */
+  /** Writes that were not predicted, and predicted writes that were not made. Empty: as predicted. */
   readonly differences: readonly string[];
   /** Differences that concern an object which the preview lists as not known. */
   readonly unknown: readonly string[];
+  /** How many differences were excused, by the reason. */
+  readonly excused: Readonly<Partial<Record<Excuse, number>>>;
 }
 
+/** The reasons for which a difference does not count. */
+export type Excuse =
+  | 'may follow: behind a gate, or with content that is created first'
+  | 'undecided: the owner waits for a result'
+  | 'status of an object that goes'
+  | 'status that ends as it began, not written'
+  | 'deletion that waits for a condition, not made';
+
 const MAX_ROUNDS = 6;
-/** A preview shows what follows within this time. */
+/** A preview shows the effects within this time. */
 const HORIZON_MS = 10 * 60_000;
 const WORKLOADS: readonly Kind[] = [Deployment, StatefulSet, DaemonSet];
 
@@ -61,8 +69,9 @@ export async function compareWithPreview({ stage, changes, make }: Foretold): Pr
   stage.transport.clear();
   await make();
   await stage.settle();
+  const atOnce = requestsOf(stage, kinds);
   const differences = [
-    ...compared(requestsOf(stage, kinds), predicted.writes, 'at once'),
+    ...compared(atOnce, predicted.writes, 'at once'),
     ...disturbances(before, await workloads(stage), predicted.writes),
     ...deliveries(stage, delivered, predicted),
   ];
@@ -78,21 +87,65 @@ export async function compareWithPreview({ stage, changes, make }: Foretold): Pr
   const isWaiting = (one: PreviewLater) =>
     one.level > predicted.levels + 1 && one.verb === 'delete' && one.paths.length === 0;
   const made = requestsOf(stage, kinds);
-  const due = predicted.later.filter((one) => !isWaiting(one) || made.some(({ id }) => id === idOf(one)));
-  differences.push(...compared(made, due, 'once pods are ready'));
+  const isMade = (one: PreviewWrite, by: readonly Request[]) => by.some(({ id }) => id === idOf(one));
+  const due = predicted.later.filter((one) => !isWaiting(one) || isMade(one, made));
+  // A stage moves its clock while an object is unsettled, so that a status may have been written for the second time already.
+  const isDoneBefore = (one: PreviewLater) =>
+    one.verb === 'status' && !isMade(one, made) && atOnce.some(({ id, times }) => id === idOf(one) && times > 1);
+  const following = due.filter((one) => !isDoneBefore(one));
+  differences.push(...compared(made, following, 'once pods are ready'));
+  differences.push(...(await statusValues(stage, predicted)));
   const undecided = new Set(predicted.undecided);
   const ofUndecided = [...owners, ...(await ownersOf(stage))].flatMap(([object, owner]) =>
     undecided.has(owner) ? [object] : [],
   );
-  const notKnown = new Set([...predicted.mayFollow, ...undecided, ...ofUndecided].flatMap(idsOf));
-  const isUnknown = ({ ids }: Difference) => ids.some((id) => notKnown.has(id));
+  const mayFollow = new Set(predicted.mayFollow.flatMap(idsOf));
+  const waiting = new Set([...undecided, ...ofUndecided].flatMap(idsOf));
+  const excuseOf = ({ ids }: Difference): Excuse | undefined => {
+    if (ids.some((id) => mayFollow.has(id))) return 'may follow: behind a gate, or with content that is created first';
+    if (ids.some((id) => waiting.has(id))) return 'undecided: the owner waits for a result';
+    return ids.every((id) => moot.has(id)) ? 'status of an object that goes' : undefined;
+  };
+  const isNotWritten = (one: PreviewWrite, by: readonly Request[]) => one.passing === true && !isMade(one, by);
+  const excused = countsOf<Excuse>([
+    ...differences.flatMap((one) => excuseOf(one) ?? []),
+    ...[
+      ...predicted.writes.filter((one) => isNotWritten(one, atOnce)),
+      ...due.filter((one) => isNotWritten(one, made)),
+    ].map(() => 'status that ends as it began, not written' as const),
+    ...predicted.later
+      .filter((one) => !due.includes(one))
+      .map(() => 'deletion that waits for a condition, not made' as const),
+  ]);
+  const isUnknown = (one: Difference) => ![undefined, 'status of an object that goes'].includes(excuseOf(one));
   return {
     predicted,
-    differences: differences
-      .filter((one) => !isUnknown(one) && !one.ids.every((id) => moot.has(id)))
-      .map(({ text }) => text),
+    differences: differences.filter((one) => excuseOf(one) === undefined).map(({ text }) => text),
     unknown: differences.filter(isUnknown).map(({ text }) => text),
+    excused,
   };
+}
+
+function countsOf<T extends string>(all: readonly T[]): Partial<Record<T, number>> {
+  const counts: Partial<Record<T, number>> = {};
+  for (const one of all) counts[one] = (counts[one] ?? 0) + 1;
+  return counts;
+}
+
+/** Compares the conditions of the statuses that a preview foresees with those that came. */
+async function statusValues({ client, program }: Stage, { statuses }: PreviewResult): Promise<Difference[]> {
+  const resources = program.runtime.bindings.map(({ reconciler }) => reconciler.resource);
+  const differences: Difference[] = [];
+  for (const kind of new Map(resources.map((one) => [kindId(one), one])).values())
+    for (const object of Object.keys(statuses).filter((one) => one.split(' ')[0] === kind.kind)) {
+      const [name = '', namespace] = (object.split(' ')[1] ?? '').split('/').toReversed();
+      const live = await client.find<KubeObject>(kind, { name, ...(namespace !== undefined && { namespace }) });
+      if (live === undefined) continue;
+      const { status } = live as { status?: unknown };
+      for (const text of unforeseenConditions(statuses[object] ?? [], status))
+        differences.push({ ids: [`status of ${object}`], text: `the status of ${object}: ${text}` });
+    }
+  return differences;
 }
 
 interface Difference {
@@ -109,7 +162,9 @@ function idsOf(object: string): string[] {
 interface Request {
   /** `write Kind namespace/name`, `delete …`, `status of …`, or `create Kind in namespace`. */
   readonly id: string;
+  /** Its place among all requests, and how often it was made. */
   readonly at: number;
+  readonly times: number;
 }
 
 function requestsOf({ transport }: Stage, kinds: ReadonlyMap<string, string>): Request[] {
@@ -117,7 +172,7 @@ function requestsOf({ transport }: Stage, kinds: ReadonlyMap<string, string>): R
   for (const [at, line] of transport.writes.entries()) {
     const [method = '', path = ''] = line.split(' ');
     const id = requestId(method, path, kinds);
-    if (id !== undefined && !found.has(id)) found.set(id, { id, at });
+    if (id !== undefined) found.set(id, { id, at: found.get(id)?.at ?? at, times: (found.get(id)?.times ?? 0) + 1 });
   }
   return [...found.values()];
 }
@@ -141,7 +196,8 @@ function requestId(method: string, path: string, kinds: ReadonlyMap<string, stri
 /** Written by the program for itself. */
 const IGNORED: ReadonlySet<string> = new Set(['events', 'selfsubjectaccessreviews']);
 
-function idOf({ verb, object, creates }: PreviewWrite): string {
+/** Names the request of a write as comparisons do: `write Kind namespace/name`, `status of …`. */
+export function idOf({ verb, object, creates }: PreviewWrite): string {
   if (verb === 'status') return `status of ${object}`;
   if (verb === 'delete') return `delete ${object}`;
   if (verb !== 'create' && (verb !== 'mint' || creates !== true)) return `write ${object}`;
@@ -189,7 +245,7 @@ function isFirst(all: readonly PreviewWrite[], write: PreviewWrite): boolean {
   return all.find((one) => idOf(one) === idOf(write)) === write;
 }
 
-/** What each child of the program was written for, as `Kind namespace/name`. */
+/** Returns the owner of each child of the program, as `Kind namespace/name`. */
 async function ownersOf({ client, program }: Stage): Promise<Map<string, string>> {
   const written = program.runtime.bindings.flatMap(({ reconciler }) => reconciler.writes.map(({ kind }) => kind));
   const owners = new Map<string, string>();
@@ -213,7 +269,7 @@ function currentValues({ program }: Stage): ReadonlyMap<string, Values> {
   return new Map(program.runtime.sinks.map((binding) => [binding.id, new Map(binding.current())]));
 }
 
-/** Compares what sinks deliver, and what that disturbs. */
+/** Compares the deliveries of sinks, and their disturbances. */
 function deliveries(stage: Stage, before: ReadonlyMap<string, Values>, predicted: PreviewResult): Difference[] {
   const idOfDelivery = ({ by, key, change, disturbs }: PreviewDelivery) =>
     `${by}: ${key} ${change}${disturbs === undefined ? '' : ` (${disturbs})`}`;
@@ -233,6 +289,7 @@ function deliveries(stage: Stage, before: ReadonlyMap<string, Values>, predicted
 }
 
 interface Workload {
+  readonly uid: string | undefined;
   readonly replicas: number;
   readonly template: unknown;
 }
@@ -243,7 +300,8 @@ async function workloads({ client }: Stage): Promise<ReadonlyMap<string, Workloa
     const { items } = await client.list<KubeObject>(kind, {});
     for (const one of items) {
       const { spec } = one as { spec?: { replicas?: number; template?: unknown } };
-      found.set(`${kind.kind} ${keyOfObject(one)}`, { replicas: spec?.replicas ?? 1, template: spec?.template });
+      const { uid } = one.metadata;
+      found.set(`${kind.kind} ${keyOfObject(one)}`, { uid, replicas: spec?.replicas ?? 1, template: spec?.template });
     }
   }
   return found;
@@ -257,7 +315,7 @@ function disturbances(
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((object) => {
     const real = disturbanceOf(before.get(object), after.get(object));
     const all = foretold.filter((write) => write.object === object).flatMap(({ disturbs }) => disturbs ?? []);
-    const shown = [...new Set(all)].join(', ') || undefined;
+    const shown = [...new Set(all)].toSorted().join(', ') || undefined;
     const text = `${object}: ${real ?? 'nothing happens to its pods'}, and foretold was ${shown ?? 'nothing'}`;
     return real === shown ? [] : [{ ids: [object], text }];
   });
@@ -267,6 +325,8 @@ function disturbanceOf(before: Workload | undefined, after: Workload | undefined
   const [old, next] = [before?.replicas ?? 0, after?.replicas ?? 0];
   if (old === 0) return next === 0 ? undefined : 'starts pods';
   if (next === 0) return 'stops pods';
+  // Another object has taken the name.
+  if (before?.uid !== after?.uid) return 'starts pods, stops pods';
   if (!equal(before?.template, after?.template)) return 'rolls pods';
   return next === old ? undefined : next < old ? 'stops pods' : 'starts pods';
 }
@@ -330,65 +390,4 @@ function kindsByPath({ program }: Stage): Map<string, string> {
       return [`${plural}.${group}`, kind];
     }),
   );
-}
-
-/** One edit: an object as it is to be, or the name of one that goes. */
-export type RandomEdit =
-  | { readonly kind: Kind; readonly object: KubeObject }
-  | { readonly kind: Kind; readonly gone: ObjectRef };
-
-export interface ForetoldEdits {
-  readonly stage: Stage;
-  readonly edits: number;
-  /** The next edit; one that changes nothing is compared as well. */
-  next(): RandomEdit;
-}
-
-/** Foretells, makes and compares one edit after the other; throws at the first difference that was not listed as not known. */
-export async function assertForetold({
-  stage,
-  edits,
-  next,
-}: ForetoldEdits): Promise<{ unknown: number; writes: number }> {
-  const { client } = stage;
-  const total = { unknown: 0, writes: 0 };
-  const story: string[] = [];
-  for (let count = 0; count < edits; count++) {
-    const edit = next();
-    const { kind } = edit;
-    const options = { fieldManager: 'kubectl', force: true };
-    const isGone = 'gone' in edit;
-    const live = await client.find<KubeObject>(kind, isGone ? edit.gone : refOf(edit.object));
-    if (isGone && live === undefined) continue;
-    story.push(isGone ? `delete ${kind.kind} ${keyOf(edit.gone)}` : `apply ${JSON.stringify(edit.object)}`);
-    let change: PreviewChange;
-    try {
-      change = isGone
-        ? { kind, ref: edit.gone, gone: true }
-        : { kind, object: viewed(kind, await client.apply(kind, edit.object, { ...options, dryRun: true })) };
-    } catch {
-      // The server refuses it, and nothing follows.
-      continue;
-    }
-    const make = async () => {
-      await (isGone ? client.delete(kind, edit.gone) : client.apply(kind, edit.object, options));
-    };
-    const { differences, unknown, predicted } = await compareWithPreview({ stage, changes: [change], make });
-    total.unknown += unknown.length;
-    total.writes += predicted.writes.length + predicted.later.length;
-    if (differences.length > 0) {
-      const unknowns = predicted.unknowns.map((one) => `not known: ${one}`);
-      const foretold = predicted.writes.map((one) => `foretold: ${idOf(one)} by ${one.by}: ${one.paths.join(', ')}`);
-      const later = predicted.later.map((one) => `later: ${idOf(one)}, once ${one.until}`);
-      throw new Error(
-        [`edit ${count}`, ...story.slice(-4), ...differences, ...unknowns, ...foretold, ...later].join('\n  '),
-      );
-    }
-  }
-  return total;
-}
-
-/** As reconcilers see objects of the kind. */
-function viewed(kind: Kind, object: KubeObject): KubeObject {
-  return 'viewOf' in kind ? (kind as DefinedKind).viewOf(object) : object;
 }

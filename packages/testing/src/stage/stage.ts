@@ -1,7 +1,7 @@
 // A small stage for tests of reconcilers: a server, a clock and a running program, with the few moves that tests make. The
 // program runs under its own account with exactly its generated role: a denied request fails the test. The same test runs on
 // the embedded server and, with CAPSTAN_TEST_SERVER=real, on a real one.
-import { type Client, systemClock } from '@capstan/kube';
+import { type Client, silentLogger, systemClock } from '@capstan/kube';
 import type { DigestKey, Operator } from '@capstan/reconcile';
 import { TestingErrors } from '../errors.ts';
 import { type Incarnation, type IncarnationOptions, startIncarnation } from '../incarnation.ts';
@@ -13,6 +13,7 @@ import { embeddedStageServer } from './embedded-stage-server.ts';
 import { createOwnershipAudit } from './ownership-audit.ts';
 import { realStageServer } from './real-stage-server.ts';
 import { type RecordingTransport, recordingTransport } from './recording-transport.ts';
+import { createSecretsAudit } from './secrets-audit.ts';
 import { chosenServer, runtimeBeside, type ServerName } from './stage-server.ts';
 
 export interface Stage {
@@ -21,14 +22,14 @@ export interface Stage {
   readonly random: SeededRandom;
   /** The test's own client, an administrator's. */
   readonly client: Client;
-  /** What the program has written since it started, or since `transport.clear()`. */
+  /** The writes of the program since it started, or since `transport.clear()`. */
   readonly transport: RecordingTransport;
   readonly program: Incarnation;
   /** Lets the program come to rest, moving time as far as it asks for, at most `maxMs` (default a minute). */
   settle(maxMs?: number): Promise<void>;
   /** Time passes for the server as well, which has times to the second: for tests that depend on which object is older. */
   pass(ms: number): Promise<void>;
-  /** As settle, after the server has collected what belonged to objects that are gone: a real one takes its time. */
+  /** Settles after the server has collected the dependents of deleted objects. A real one takes its time. */
   collected(): Promise<void>;
   /** Stops the program and starts another one on the same cluster, from then on with another digest key where one is given. */
   restart(changes?: { digestKey?: DigestKey; meanwhile?: (client: Client) => Promise<void> }): Promise<void>;
@@ -56,17 +57,20 @@ export async function createStage({ operators, given, ruled, ...options }: Stage
   await given?.(client);
   await server.begin();
   const audit = createOwnershipAudit(ruled);
+  const secrets = createSecretsAudit();
+  const logger = secrets.logging(options.logger ?? silentLogger);
   const { namespace = 'default', watchNamespaces } = options.world ?? {};
   const rights = createRightsAudit(operators, { namespace, watchNamespaces });
   const start = async () => {
     const { transport: allowed, check: checkDenied } = watchedAccount(await server.transport(account));
-    const transport = recordingTransport(rights.over(audit.over(allowed)));
+    const transport = recordingTransport(rights.over(audit.over(secrets.over(allowed))));
     const check = () => {
       checkDenied();
       audit.check();
+      secrets.check();
     };
     const runtime = { ...runtimeBeside(server.name), ...options.runtime };
-    const program = startIncarnation({ operators, transport, clock, random, ...options, runtime });
+    const program = startIncarnation({ operators, transport, clock, random, ...options, logger, runtime });
     return { transport, check, program };
   };
   let current = await start();
@@ -104,7 +108,7 @@ export async function createStage({ operators, given, ruled, ...options }: Stage
       const end = systemClock.now() + COLLECT_MS;
       while (!(await server.collect())) {
         if (systemClock.now() > end) throw TestingErrors.NotCollected(COLLECT_MS);
-        // What the collector wants to delete may be held by the program, whose time passes only here.
+        // The program may hold objects that the collector wants to delete, and its time passes only here.
         await stage.settle();
       }
       await stage.settle();

@@ -1,7 +1,8 @@
-// A plan that is applied: the end of the command is the comparison of what happened with what was predicted.
+// A plan that is applied: the command ends with a comparison of the changes with the prediction.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type KindOf, systemClock } from '@capstan/kube';
+import { ConfigMap, EndpointSlice, type KindOf, Lease, systemClock } from '@capstan/kube';
+import { INVENTORY_LABEL, operator, plan, reconciler, writing } from '@capstan/reconcile';
 import {
   createRandom,
   createTestCluster,
@@ -13,7 +14,7 @@ import { runTest } from '../../cli/test-io.test-support.ts';
 import type { PlanReport } from '../format-plan.ts';
 import { manifest, Site, sites } from '../sites.test-support.ts';
 import { compare, type Observations } from './follow.ts';
-import type { Observation } from './observed.ts';
+import { changesOf, type Observation, observe, statusText } from './observed.ts';
 
 const modules = { '/home/user/sites.ts': { default: sites('') } };
 
@@ -112,7 +113,7 @@ const observations = (before: Observation, after: Observation): Observations => 
   objects: [before, after],
   statuses: [new Map(), new Map()],
 });
-const nothing = { writes: [], later: [], mayFollow: [], undecided: [] };
+const nothing = { writes: [], later: [], mayFollow: [], undecided: [], statuses: {} };
 
 test('a gate that waits excuses what is behind it, and nothing else', () => {
   const predicted = { ...nothing, mayFollow: ['ConfigMap default/behind'] };
@@ -166,6 +167,81 @@ test('writes that came in another order than planned are differences', () => {
   assert.deepEqual(outcome(1000, 1000), []);
   assert.deepEqual(outcome(1000, 2000), []);
   assert.deepEqual(outcome(2000, 1000), [`${second} was written before ${first}, and the plan shows it after that`]);
+});
+
+test('a condition with another value than in each phase of the plan is a difference', () => {
+  const condition = (status: string, reason: string) => ({ conditions: [{ type: 'Ready', status, reason }] });
+  const name = 'Site default/a';
+  const statuses = { [name]: [condition('False', 'Waiting'), condition('True', 'Made')] };
+  const outcome = (real: object) => {
+    const after = new Map([[name, { content: JSON.stringify(real), isOurs: true }]]);
+    const seen: Observations = { objects: [new Map(), new Map()], statuses: [new Map(), after] };
+    const writes = [write(1, name, { verb: 'status' })];
+    return compare({ ...nothing, writes, statuses }, [], seen, 1000).differences;
+  };
+  assert.deepEqual(outcome(condition('False', 'Waiting')), []);
+  assert.deepEqual(outcome(condition('True', 'Made')), []);
+  assert.deepEqual(outcome(condition('False', 'Broken')), [
+    'the status of Site default/a: Ready is False (Broken), and the plan shows False (Waiting) or True (Made)',
+  ]);
+});
+
+test('a status that ends as it began may be read as if nothing had happened to it', () => {
+  const ready = { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }] };
+  const rolling = { conditions: [{ type: 'Ready', status: 'False', reason: 'Rolling', message: '1 of 2' }] };
+  const name = 'Site default/a';
+  const began = new Map([[name, { content: statusText(ready), isOurs: true }]]);
+  const outcome = (statuses: readonly object[]) => {
+    const seen: Observations = { objects: [new Map(), new Map()], statuses: [began, began] };
+    const writes = [write(1, name, { verb: 'status' })];
+    const later = [{ ...write(2, name, { verb: 'status' }), until: 'pods are ready' }];
+    return compare({ ...nothing, writes, later, statuses: { [name]: statuses } }, [], seen, 1000).differences;
+  };
+  assert.deepEqual(outcome([rolling, ready]), []);
+  assert.deepEqual(outcome([rolling, rolling]), [
+    'the status of Site default/a is in the plan, and did not change within 1 s',
+  ]);
+});
+
+test('labels of ours on an object of others, renewed Leases and times in a status are no changes', async () => {
+  const { client } = cluster;
+  const ref = { namespace: 'default', name: 'counted' };
+  const labels = { [INVENTORY_LABEL]: 'of-an-owner' };
+  const options = { fieldManager: 'capstan.test', force: true };
+  const lease = (renewTime: string) => ({
+    apiVersion: Lease.apiVersion,
+    kind: Lease.kind,
+    metadata: { ...ref, labels },
+    spec: { holderIdentity: 'a', renewTime },
+  });
+  const kinds = operator({
+    name: 'kinds',
+    kinds: [],
+    reconcilers: [
+      reconciler<ConfigMap>({
+        name: 'kinds',
+        resource: ConfigMap,
+        writes: [writing(EndpointSlice, 'apply'), writing(Lease, 'apply')],
+        reconcile: () => plan({}),
+      }),
+    ],
+  });
+  const { signal } = new AbortController();
+  await client.apply(Lease, lease('2026-01-01T00:00:00.000000Z'), options);
+  const before = await observe(client, [kinds], new Set(), signal);
+  await client.apply(Lease, lease('2026-01-01T00:00:10.000000Z'), options);
+  const slice = { apiVersion: EndpointSlice.apiVersion, kind: EndpointSlice.kind, metadata: { ...ref, labels } };
+  await client.create(EndpointSlice, { ...slice, addressType: 'IPv4', endpoints: [] }, { fieldManager: 'controller' });
+  const after = await observe(client, [kinds], new Set(), signal);
+  assert.deepEqual([...after.keys()], ['Lease default/counted']);
+  assert.deepEqual([...changesOf(before, after)], []);
+  await client.delete(Lease, ref);
+  assert.deepEqual(
+    [...changesOf(before, await observe(client, [kinds], new Set(), signal))],
+    [['Lease default/counted', 'deleted']],
+  );
+  const at = (time: string) => statusText({ lastSync: time, message: `expires ${time}`, count: 1 });
+  assert.equal(at('2026-01-01T00:00:00Z'), at('2026-01-02T10:00:00.5Z'));
 });
 
 test('statuses that changed unforeseen, or did not change as planned, are differences', () => {

@@ -1,7 +1,13 @@
-// Applies what was planned, follows what the operators do, and compares it with the plan. The plan is a precondition: nothing is
-// applied when it would be another one by now, and each object must be the one that the plan was made with.
+// Applies the planned manifests, follows the operators, and compares the changes with the plan. The plan is a precondition: nothing is
+// applied if the plan would differ by now, and each object must be the one that the plan was made with.
 import { type Client, type Clock, isConflict, sleep } from '@capstan/kube';
-import type { Operator, PreviewResult, PreviewWrite, Runtime } from '@capstan/reconcile';
+import {
+  type Operator,
+  type PreviewResult,
+  type PreviewWrite,
+  type Runtime,
+  unforeseenConditions,
+} from '@capstan/reconcile';
 import { CliErrors } from '../../cli/errors.ts';
 import type { GivenChange } from '../would-become.ts';
 import {
@@ -12,6 +18,7 @@ import {
   type ObservedStatus,
   observe,
   observeStatuses,
+  statusText,
 } from './observed.ts';
 
 export interface PlanOutcome {
@@ -94,7 +101,7 @@ export interface Observations {
 }
 
 type Statuses = ReadonlyMap<string, ObservedStatus>;
-type Predicted = Pick<PreviewResult, 'writes' | 'later' | 'mayFollow' | 'undecided'>;
+type Predicted = Pick<PreviewResult, 'writes' | 'later' | 'mayFollow' | 'undecided' | 'statuses'>;
 
 interface Difference {
   readonly object: string;
@@ -169,7 +176,7 @@ function disordered(
 
 /** A status that others write to as well may change besides; objects that went have none. */
 function statusDifferences(
-  { writes, later }: Predicted,
+  { writes, later, statuses }: Predicted,
   [before, after]: Observations['statuses'],
   timeoutMs: number,
 ): Difference[] {
@@ -178,6 +185,9 @@ function statusDifferences(
     [...after].flatMap(([object, { content }]) => (content === (before.get(object)?.content ?? EMPTY) ? [] : [object])),
   );
   const needed = new Set(shown.filter(({ passing }) => passing !== true).map(({ object }) => object));
+  // One that changes at once and is as before in the end may be read between the two.
+  for (const [object, foreseen] of Object.entries(statuses))
+    if (statusText(foreseen.at(-1)) === (before.get(object)?.content ?? EMPTY)) needed.delete(object);
   const known = new Set(shown.map(({ object }) => object));
   return [
     ...[...changed]
@@ -189,6 +199,14 @@ function statusDifferences(
         object,
         text: `the status of ${object} is in the plan, and did not change within ${timeoutMs / 1000} s`,
       })),
+    ...Object.entries(statuses).flatMap(([object, foreseen]) => {
+      const found = after.get(object);
+      if (found === undefined || !changed.has(object)) return [];
+      return unforeseenConditions(foreseen, JSON.parse(found.content)).map((text) => ({
+        object,
+        text: `the status of ${object}: ${text}`,
+      }));
+    }),
   ];
 }
 

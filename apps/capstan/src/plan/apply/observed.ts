@@ -1,14 +1,16 @@
-// The objects that operators write, as they are at one moment, and what happened to them between two moments.
+// The objects that operators write, at one moment, and their changes between two moments.
 import {
   type Client,
   canonicalJson,
   equal,
   isApiError,
+  isRecord,
   type Kind,
   type KubeObject,
   keyOf,
   keyOfObject,
   kindId,
+  type ManagedFieldsEntry,
 } from '@capstan/kube';
 import { FIELD_MANAGER_PREFIX, INVENTORY_LABEL, type Operator, OWNER_ANNOTATION } from '@capstan/reconcile';
 
@@ -21,9 +23,12 @@ interface Observed {
   readonly content: string;
   /** When an operator last wrote to it, to the second, as the server noted it; undefined where no operator has. */
   readonly writtenAt: number | undefined;
-  readonly workload: { readonly replicas: number; readonly template: unknown } | undefined;
+  readonly workload:
+    | { readonly uid: string | undefined; readonly replicas: number; readonly template: unknown }
+    | undefined;
 }
 
+const LEASE = 'Lease.coordination.k8s.io';
 const WORKLOADS = new Set(['Deployment.apps', 'DaemonSet.apps', 'StatefulSet.apps']);
 
 /** Reads every child of the operators, and the other objects that are named. Kinds that cannot be read are left out. */
@@ -38,7 +43,7 @@ export async function observe(
   for (const kind of kinds.values()) {
     await readable(async () => {
       for await (const { items } of client.pages<KubeObject>(kind, { labelSelector: INVENTORY_LABEL, signal }))
-        for (const object of items) found.set(nameOf(kind, object), observed(kind, object));
+        for (const object of items.filter(isWritten)) found.set(nameOf(kind, object), observed(kind, object));
     });
   }
   for (const name of named) {
@@ -55,8 +60,17 @@ export async function observe(
   return found;
 }
 
+/** Controllers of Kubernetes copy labels of ours from a Service to its endpoints: an operator has written only where it is a field manager. */
+function isWritten({ metadata: { managedFields = [] } }: KubeObject): boolean {
+  return managedFields.some(isOperators);
+}
+
+function isOperators({ manager, subresource }: ManagedFieldsEntry): boolean {
+  return subresource !== 'status' && manager?.startsWith(FIELD_MANAGER_PREFIX) === true;
+}
+
 export interface ObservedStatus {
-  /** Without the times of conditions. */
+  /** Without times, which move by themselves. */
   readonly content: string;
   /** True where operators alone write to it. */
   readonly isOurs: boolean;
@@ -79,25 +93,35 @@ export async function observeStatuses(
   return found;
 }
 
+/** Compares by value: a status without times. An instant in a message counts as well. */
+export function statusText(status: unknown): string {
+  return canonicalJson(untimed(status));
+}
+
+function untimed(value: unknown): unknown {
+  if (typeof value === 'string') return value.replaceAll(INSTANT, 'TIME');
+  if (Array.isArray(value)) return value.map(untimed);
+  if (!isRecord(value)) return value;
+  const { lastTransitionTime: _time, ...rest } = value;
+  return Object.fromEntries(Object.entries(rest).map(([name, part]) => [name, untimed(part)]));
+}
+
+const INSTANT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+
 /** The content of a status that nothing has written to. */
-export const EMPTY = canonicalJson({});
+export const EMPTY = statusText({});
 
 function observedStatus({ metadata, ...object }: KubeObject): ObservedStatus {
-  const { conditions, ...status } = ((object as { status?: object }).status ?? {}) as { conditions?: unknown };
-  const untimed = Array.isArray(conditions)
-    ? conditions.map((one: object) => ({ ...one, lastTransitionTime: undefined }))
-    : conditions;
+  const { status = {} } = object as { status?: object };
   const writers = metadata.managedFields?.filter(({ subresource }) => subresource === 'status') ?? [];
   return {
-    content: canonicalJson({ ...status, conditions: untimed }),
+    content: statusText(status),
     isOurs: writers.every(({ manager }) => manager?.startsWith(FIELD_MANAGER_PREFIX)),
   };
 }
 
 function writtenAt({ managedFields = [] }: KubeObject['metadata']): number | undefined {
-  const times = managedFields
-    .filter(({ manager, subresource }) => subresource !== 'status' && manager?.startsWith(FIELD_MANAGER_PREFIX))
-    .flatMap(({ time }) => (time === undefined ? [] : [Date.parse(time)]));
+  const times = managedFields.filter(isOperators).flatMap(({ time }) => (time === undefined ? [] : [Date.parse(time)]));
   return times.length === 0 ? undefined : Math.max(...times);
 }
 
@@ -116,7 +140,8 @@ export function changesOf(before: Observation, after: Observation): Map<string, 
 export function disturbanceOf(before: Observed | undefined, after: Observed | undefined): string | undefined {
   const [old, next] = [before?.workload?.replicas ?? 0, after?.workload?.replicas ?? 0];
   if (old === 0) return next === 0 ? undefined : 'starts pods';
-  if (next === 0) return 'stops pods';
+  // Another object may have taken the name.
+  if (next === 0 || before?.workload?.uid !== after?.workload?.uid) return 'stops pods';
   if (!equal(before?.workload?.template, after?.workload?.template)) return 'rolls pods';
   return next === old ? undefined : next < old ? 'stops pods' : 'starts pods';
 }
@@ -142,16 +167,18 @@ function nameOf(kind: Kind, object: KubeObject): string {
 }
 
 function observed(kind: Kind, object: KubeObject): Observed {
-  const { metadata, status: _status, ...content } = object as KubeObject & { status?: unknown; spec?: object };
+  const { metadata, status: _status, ...all } = object as KubeObject & { status?: unknown; spec?: object };
+  // A Lease is renewed all the time.
+  const content = kindId(kind) === LEASE ? {} : all;
   const { uid, labels, annotations, ownerReferences, deletionTimestamp } = metadata;
   // Controllers of Kubernetes number rollouts there.
   const own = Object.entries(annotations ?? {}).filter(([name]) => !name.startsWith('deployment.kubernetes.io/'));
-  const { replicas = 1, template } = (content.spec ?? {}) as { replicas?: number; template?: unknown };
+  const { replicas = 1, template } = (all.spec ?? {}) as { replicas?: number; template?: unknown };
   return {
     owner: ownerIn(annotations?.[OWNER_ANNOTATION]),
     writtenAt: writtenAt(metadata),
     content: canonicalJson({ content, uid, labels, own, ownerReferences, isGoing: deletionTimestamp !== undefined }),
-    workload: WORKLOADS.has(kindId(kind)) ? { replicas, template } : undefined,
+    workload: WORKLOADS.has(kindId(kind)) ? { uid, replicas, template } : undefined,
   };
 }
 

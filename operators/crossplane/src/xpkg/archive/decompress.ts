@@ -1,6 +1,5 @@
-// Layers come gzipped, as zstd, or plain; which one is detected from their first bytes and not from the manifest's
-// media type. How much may come out is bounded twice: in bytes, and by the ratio to what went in, so that a small bomb is
-// recognised long before it has filled anything.
+// Layers come gzipped, as zstd, or plain. The format is detected from their first bytes and not from the manifest's media type. The output
+// is bounded twice: in bytes, and by its ratio to the input, so that a small bomb is recognised long before it has filled anything.
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { PackageErrors } from '../errors.ts';
@@ -9,7 +8,7 @@ import { createByteSource } from './byte-source.ts';
 export interface DecompressLimits {
   /** Bytes that may come out. Default 8 GiB: images with a runtime are large. */
   readonly maxBytes?: number;
-  /** What comes out may be so many times what went in, once it is more than 64 MiB. Default 200. */
+  /** The highest ratio of output to input, once the output exceeds 64 MiB. Default 200. */
   readonly maxRatio?: number;
 }
 
@@ -66,13 +65,13 @@ async function* inflate(head: Buffer, chunks: AsyncGenerator<Buffer>): AsyncGene
       throw error;
     }
   })();
-  // The iteration below reports what goes wrong; the callback is there because pipeline asks for one.
+  // The iteration below reports errors. The callback is there because pipeline requires one.
   pipeline(Readable.from(watched, { objectMode: false }), unpack, () => {});
   try {
     for await (const chunk of unpack) yield chunk as Buffer;
   } catch (error) {
-    if (fromSource !== undefined) throw fromSource;
-    throw unpackError(error);
+    // The stream hands an error of its own to the source too, which throws it again.
+    throw unpackError(fromSource ?? error);
   } finally {
     unpack.destroy();
   }

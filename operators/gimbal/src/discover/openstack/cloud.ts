@@ -1,5 +1,5 @@
-// The parts of a cloud that matter here, as Keystone and Octavia list them. Lists are read page by page to their end: a list
-// that breaks off is no list, because what is missing in it would be taken for deleted.
+// The parts of a cloud that discovery reads, as Keystone and Octavia list them. Lists are read page by page to their end. An incomplete
+// list is an error, because its missing entries would be taken for deleted ones.
 import { DiscoverErrors, isCode } from '../errors.ts';
 import { arrayAt, booleanAt, idsAt, numberAt, recordAt, textAt } from './json.ts';
 import type { Session } from './session.ts';
@@ -96,6 +96,8 @@ export async function listMembers(session: Session, poolId: string): Promise<Mem
 }
 
 const PAGE = '1000';
+/** Ten million elements. A cloud that always names another page would be read for ever. */
+const MAX_PAGES = 10_000;
 
 function listed(session: Session, path: string, name: string): Promise<readonly unknown[]> {
   return pages(session.balancer, path, name, (answer) => {
@@ -117,11 +119,14 @@ async function pages(
     const answer = await get(path, query);
     const items = arrayAt(answer, name);
     if (items === undefined) throw DiscoverErrors.BadAnswer(path, `it has no ${name}`);
-    all.push(...items);
+    for (const item of items) all.push(item);
     const next = nextOf(answer);
     if (next === undefined || items.length === 0) return all;
     // Only its query counts: services behind a proxy often name themselves wrongly.
+    if (!URL.canParse(next, 'http://any'))
+      throw DiscoverErrors.BadAnswer(path, 'the address of its next page is not one');
     const search = new URL(next, 'http://any').search;
+    if (seen.size >= MAX_PAGES) throw DiscoverErrors.BadAnswer(path, `it has more than ${MAX_PAGES} pages`);
     if (seen.has(search)) throw DiscoverErrors.BadAnswer(path, 'its pages lead in a circle');
     seen.add(search);
     query = Object.fromEntries(new URLSearchParams(search));

@@ -1,9 +1,10 @@
 // The credentials of a cloud, from a mounted Secret. Several spellings of each key are in use; all are read.
+import { withoutTrailing } from '@capstan/kube/cluster';
 import { DiscoverErrors } from '../errors.ts';
 import { type CredentialFiles, readKey } from '../kubernetes/connect.ts';
 
 export interface CloudCredentials {
-  /** Of Keystone, with `/v3`. */
+  /** The address of Keystone, with `/v3`. */
   readonly authUrl: string;
   readonly login: PasswordLogin | ApplicationLogin;
   readonly region: string | undefined;
@@ -24,7 +25,7 @@ export interface ApplicationLogin {
   readonly secret: string;
 }
 
-/** Keys of the Secret by what they hold; the first that is there counts. */
+/** The keys of the Secret by their meaning. The first that exists counts. */
 export const CLOUD_KEYS = {
   username: ['username', 'OS_USERNAME'],
   password: ['password', 'OS_PASSWORD'],
@@ -45,11 +46,11 @@ export interface CredentialOptions {
   endpoint?: string | undefined;
   /** A file with the cloud's authority, instead of the one in the Secret. */
   caFile?: string | undefined;
-  /** `OS_*` variables, for what the Secret does not hold and is no secret. */
+  /** `OS_*` variables for settings that the Secret does not hold and that are not secret. */
   env?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
-/** What is never taken from the environment, which other processes and crash reports can see. */
+/** Keys that are never taken from the environment, which other processes and crash reports can see. */
 const SECRET: ReadonlySet<keyof typeof CLOUD_KEYS> = new Set(['password', 'applicationSecret']);
 
 export async function readCloudCredentials({
@@ -119,6 +120,6 @@ export function keystoneUrl(text: string): string {
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw DiscoverErrors.BadKey('auth-url', 'it is not an address like https://cloud.example.com:5000/v3');
   }
-  const path = url.pathname.replace(/\/+$/, '').replace(/\/v\d+(\.\d+)?$/, '');
+  const path = withoutTrailing(url.pathname, '/').replace(/\/v\d+(\.\d+)?$/, '');
   return `${url.origin}${path}/v3`;
 }

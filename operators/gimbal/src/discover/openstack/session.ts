@@ -1,13 +1,13 @@
-// A login at Keystone and what it opens: addresses from its catalog, and requests with its token. A token is renewed before it
-// ends; one that is refused earlier is replaced once a request, with no memory of how often that happened before.
-import type { ApiResponse, Clock, Transport } from '@capstan/kube/cluster';
+// A login at Keystone with the addresses from its catalog, and requests with its token. A token is renewed before it ends. A token that is
+// refused earlier is replaced once per request; earlier refusals do not count.
+import { type ApiResponse, type Clock, type Transport, withoutTrailing } from '@capstan/kube/cluster';
 import { DiscoverErrors } from '../errors.ts';
 import type { CloudCredentials } from './credentials.ts';
 import { arrayAt, recordAt, textAt } from './json.ts';
 
 export interface SessionOptions {
   credentials: CloudCredentials;
-  /** Of the catalog's endpoints: public, internal or admin. */
+  /** The interface of the catalog's endpoints: public, internal or admin. */
   interface: string;
   /** A transport to an address. */
   open(address: string): Transport;
@@ -138,7 +138,7 @@ function authOf({ login }: CloudCredentials): unknown {
   };
 }
 
-/** Where the catalog says that Octavia is; addresses come with and without their version. */
+/** Returns the address of Octavia in the catalog. The address may contain the version. */
 function endpointOf(
   token: Record<string, unknown>,
   kind: string,
@@ -153,11 +153,11 @@ function endpointOf(
   );
   const url = textAt(endpoint, 'url');
   if (url === undefined || !URL.canParse(url)) throw DiscoverErrors.NotInCatalog(`${kind} load-balancer`, region);
-  const base = url.replace(/\/+$/, '').replace(/\/v2(\.\d+)?$/, '');
+  const base = withoutTrailing(url, '/').replace(/\/v2(\.\d+)?$/, '');
   return { balancer: `${base}/v2/lbaas`, cloud: textAt(service, 'id') };
 }
 
-/** What an error says: Keystone's and Octavia's ways, and plain text. */
+/** Returns the message of an error, in the forms of Keystone and Octavia, or plain text. */
 function detailIn({ body }: ApiResponse): string {
   if (typeof body === 'string') return body.slice(0, 200);
   const detail = textAt(recordAt(body, 'error'), 'message') ?? textAt(body, 'faultstring');

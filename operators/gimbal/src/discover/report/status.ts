@@ -1,10 +1,13 @@
-// What a discoverer says about itself on its DiscoveryBackend, as a field manager of its own: `status.discovery` and nothing
-// else. Volatile figures (times, counts of errors) go out with whatever else changed, or when they have moved by a bucket,
-// so a settled discoverer writes nothing, also after a restart.
+// The report of a discoverer on its DiscoveryBackend, under a field manager of its own: `status.discovery` and nothing else. Volatile
+// figures (times, counts of errors) are written with another change, or when they have moved by a bucket. A settled discoverer therefore
+// writes nothing, also after a restart.
 import { canonicalJson, formatTime, type KubeObject } from '@capstan/kube/cluster';
 import type { Redactor } from '@capstan/reconcile/logging';
 import type { Counts } from './census.ts';
 import type { LoggedProblem } from './problem-log.ts';
+
+/** The fields of a discoverer are applied under this name. */
+export const STATUS_MANAGER = 'gimbal-discoverer';
 
 /** As in the schema of the DiscoveryBackend. */
 export interface DiscoveryStatus {
@@ -67,7 +70,7 @@ function cut(text: string): string {
   return text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE - 1)}…`;
 }
 
-/** Whether `next` is worth a write over what is there. */
+/** Returns whether `next` differs enough from the written status for a write. */
 export function isWorthWriting(written: DiscoveryStatus | undefined, next: DiscoveryStatus): boolean {
   if (written === undefined) return true;
   if (canonicalJson(significant(written)) !== canonicalJson(significant(next))) return true;
@@ -89,7 +92,7 @@ function moved(from: string | undefined, to: string | undefined): number {
   return from === undefined ? Number.POSITIVE_INFINITY : Date.parse(to) - Date.parse(from);
 }
 
-/** What an object says was discovered; undefined when nothing was, or nothing that can be read. */
+/** Returns the discovery in an object's status; undefined if there is none or it cannot be read. */
 export function discoveryOf(object: KubeObject | undefined): DiscoveryStatus | undefined {
   const { status } = (object ?? {}) as { status?: { discovery?: Partial<DiscoveryStatus> } };
   const discovery = status?.discovery;
@@ -100,7 +103,7 @@ export function discoveryOf(object: KubeObject | undefined): DiscoveryStatus | u
 /** The problems that a status reports, to continue their counts. */
 export function rememberedProblems(status: DiscoveryStatus | undefined): LoggedProblem[] {
   return (status?.errors ?? []).map(({ type, message, statusTime, firstTime, count = 1, namespace, name }) => ({
-    // Only compared with what this discoverer finds itself.
+    // This value is only compared with this discoverer's own findings.
     type: type as LoggedProblem['type'],
     message,
     count,

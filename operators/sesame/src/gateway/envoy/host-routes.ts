@@ -1,23 +1,31 @@
 // The virtual host of one name of a listener: the routes of all objects that serve it.
-import { type Envoy, Fragment, type PerFilter } from '../../envoy/index.ts';
+import { type Envoy, Fragment } from '../../envoy/index.ts';
+import type { Policies } from '../../model/policy.ts';
+import type { Route } from '../../model/route.ts';
+import { policiesMessage } from '../../routing/envoy/policy-message.ts';
 import { type HostFragment, type SharedHost, sharedHost, VIRTUAL_HOST } from '../../routing/listener/virtual-host.ts';
-import { authorizationDisabled } from '../../routing/policy/authorization.ts';
-import { FILTER } from '../../routing/policy/filter-names.ts';
-import { directResponse, matchId, type RouteEntry } from '../../routing/route-entry.ts';
+import { matchId } from '../../routing/route-order.ts';
 
-/** Of routes that match the same the first counts; equally specific ones come in the order of their precedence. */
+/** Orders routes by their precedence. The first of several routes with the same match counts. */
 export function hostRoutes(
   routesName: string,
   host: string,
-  entries: readonly RouteEntry[],
-  perFilter: PerFilter = {},
+  routes: readonly Route[],
+  policies: Policies = {},
 ): SharedHost {
-  const byMatch = new Map<string, RouteEntry>();
-  entries.forEach((entry, priority) => {
-    const id = matchId(entry.match);
-    if (!byMatch.has(id)) byMatch.set(id, { ...entry, priority });
+  const served = firstOfEach(routes);
+  const origins = served.map(({ origin }) => origin);
+  return sharedHost(routesName, { fqdn: host, routes: served, policies, rateLimits: [], origins });
+}
+
+/** The first of routes that match the same, each with its precedence. */
+export function firstOfEach(routes: readonly Route[]): Route[] {
+  const byMatch = new Map<string, Route>();
+  routes.forEach((route, priority) => {
+    const id = matchId(route.match);
+    if (!byMatch.has(id)) byMatch.set(id, { ...route, priority });
   });
-  return sharedHost(routesName, { fqdn: host, routes: [...byMatch.values()], perFilter, rateLimits: [] }, []);
+  return [...byMatch.values()];
 }
 
 /** For names that belong to a listener without a route for them. */
@@ -31,8 +39,8 @@ export function emptyHost(host: string): HostFragment {
 export function misdirectedHost(host: string, isAuthorized: boolean): HostFragment {
   const route: Envoy.Route = {
     match: { prefix: '/' },
-    ...directResponse(421),
-    typed_per_filter_config: isAuthorized ? { [FILTER.authorization]: authorizationDisabled() } : undefined,
+    direct_response: { status: 421 },
+    typed_per_filter_config: isAuthorized ? policiesMessage({ authorization: { kind: 'disabled' } }) : undefined,
   };
   return new Fragment(VIRTUAL_HOST, { name: `misdirected/${host}`, domains: [host], routes: [route] }, true);
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { decode, FragmentChunk } from '../../envoy/index.ts';
+import type { Cluster } from '../../model/cluster.ts';
 import { testSettings } from '../../routing/default-settings.ts';
 import { sharedRoutes } from '../../routing/listener/virtual-host.ts';
 import type { Resource } from '../../xds/index.ts';
@@ -10,12 +11,14 @@ import { gatewayState } from '../listeners/listener-state.ts';
 import { hostRoutes } from './host-routes.ts';
 import { type PortContent, portResources } from './port-listener.ts';
 
-/** What Envoy would get, by resource. */
+const GATEWAY = { kind: 'Gateway', namespace: 'default', name: 'edge', path: 'spec.listeners' };
+
+/** Returns the resources that Envoy would get. */
 function served(listeners: Listener[], content: Partial<PortContent> = {}, fixture: Fixture = {}) {
   const state = gatewayState(gatewaySpec(...listeners), 'default', lookupOf(fixture));
   const port = listeners[0]?.port ?? 80;
   const { listener: opened, configurations } = portResources(
-    { port, listeners: state.listeners, hosts: [], streams: [], ...content },
+    { port, listeners: state.listeners, hosts: [], streams: [], origin: GATEWAY, ...content },
     { address: '0.0.0.0', ports: { 443: 8443 } },
     testSettings(),
   );
@@ -83,7 +86,11 @@ suite('Envoy’s listener for a port of a Gateway', () => {
       listener('pass', { port: 443, protocol: 'TLS', hostname: 'b.test', tls: { mode: 'Passthrough' } }),
       listener('own', { port: 443, protocol: 'TLS', hostname: 'c.test', tls }),
     ];
-    const target = (name: string) => ({ clusters: [], weighted: [{ name, weight: 1 }], refProblems: [] });
+    const target = (name: string) => ({
+      destinations: [{ cluster: { name } as Cluster, weight: 1 }],
+      refProblems: [],
+      origin: undefined,
+    });
     const stream = (of: string, name: string, cluster: string) => ({
       listener: of,
       host: name,
@@ -106,7 +113,7 @@ suite('Envoy’s listener for a port of a Gateway', () => {
   test('a TCP port is opened with its first route, and closes connections without a backend', () => {
     const tcp = listener('tcp', { port: 5432, protocol: 'TCP' });
     assert.deepEqual(served([tcp]), {});
-    const target = { clusters: [], weighted: [], refProblems: [] };
+    const target = { destinations: [], refProblems: [], origin: undefined };
     const found = served([tcp], { streams: [{ listener: 'tcp', host: '*', target }] });
     assert.match(JSON.stringify(found['lds/tcp-5432']), /"no-backend"/);
   });

@@ -1,16 +1,26 @@
 // The Envoy listener of one port of a Gateway, from the listeners of the Gateway that share it.
-import type { Envoy } from '../../envoy/index.ts';
+import type {
+  AuthorizationService,
+  DownstreamTls,
+  FilterChain,
+  HttpTraffic,
+  StreamTraffic,
+} from '../../model/listener.ts';
+import type { Origin } from '../../model/origin.ts';
+import type { Destination } from '../../model/route.ts';
 import type { RouteConfiguration } from '../../routing/assembly/piece.ts';
-import { connectionManager } from '../../routing/listener/connection-manager.ts';
-import { downstreamTls, tcpProxy } from '../../routing/listener/filter-chain.ts';
-import { listenerAddress, listenerFilters, listenerOptions } from '../../routing/listener/listeners.ts';
+import { clusterKey, originTexts } from '../../routing/envoy/cluster-message.ts';
+import { chainMessage, listenerMessage } from '../../routing/envoy/listener-message.ts';
+import { NO_BACKEND } from '../../routing/envoy/route-message.ts';
+import { sharedTls } from '../../routing/listener/filter-chain.ts';
+import { accessLog, httpOptions } from '../../routing/listener/http-options.ts';
+import { trafficListener } from '../../routing/listener/listeners.ts';
 import type { HostFragment } from '../../routing/listener/virtual-host.ts';
 import { compareBytes } from '../../routing/route-order.ts';
 import type { RoutingSettings } from '../../routing/settings.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
 import { covers, specificity } from '../api/hostnames.ts';
 import type { ListenerState } from '../listeners/listener-state.ts';
-import { NO_BACKEND } from '../routes/backends.ts';
 import type { StreamTarget } from '../routes/translated-route.ts';
 import { emptyHost, misdirectedHost } from './host-routes.ts';
 
@@ -40,6 +50,8 @@ export interface PortContent {
   readonly listeners: readonly ListenerState[];
   readonly hosts: readonly ServedHost[];
   readonly streams: readonly ServedStream[];
+  /** The Gateway. */
+  readonly origin: Origin;
 }
 
 /** The listener, if anything is served on the port, and its route configurations without the hosts that routes serve. */
@@ -58,7 +70,7 @@ export function portResources(
   content: PortContent,
   placement: Placement,
   settings: RoutingSettings,
-  authorization?: Envoy.Any,
+  authorization?: AuthorizationService,
 ): PortResources {
   const [first] = content.listeners;
   if (first?.mode === 'http') return httpPort(content, placement, settings, authorization);
@@ -70,16 +82,23 @@ function httpPort(
   content: PortContent,
   placement: Placement,
   settings: RoutingSettings,
-  authorization: Envoy.Any | undefined,
+  authorization: AuthorizationService | undefined,
 ): PortResources {
   const name = `${placement.prefix ?? ''}http-${content.port}`;
   const hosts = new Set(content.hosts.map(({ host }) => host));
   const empty = content.listeners
     .filter(({ host }) => host !== '*' && !hosts.has(host))
     .map(({ host }) => emptyHost(host));
-  const manager = managerOf(name, settings.envoy.http.accessLog, settings, authorization);
+  const chain: FilterChain = {
+    fqdn: undefined,
+    statPrefix: name,
+    accessLog: accessLog(settings.envoy.http.accessLog, settings),
+    traffic: httpTraffic(name, settings, authorization),
+    tls: undefined,
+    origins: [content.origin],
+  };
   return {
-    listener: listenerOf(name, content, placement, settings, [{ filters: [manager] }], false, []),
+    listener: listenerOf(name, content, placement, settings, [chain], false, []),
     configurations: [{ name, more: empty }],
   };
 }
@@ -88,7 +107,14 @@ function tcpPort(content: PortContent, placement: Placement, settings: RoutingSe
   const [stream] = content.streams;
   if (!stream) return NOTHING;
   const name = `${placement.prefix ?? ''}tcp-${content.port}`;
-  const chain = { filters: [streamProxy(name, stream.target, settings)] };
+  const chain: FilterChain = {
+    fqdn: undefined,
+    statPrefix: name,
+    accessLog: accessLog(settings.envoy.https.accessLog, settings),
+    traffic: streamTraffic(stream.target),
+    tls: undefined,
+    origins: streamOrigins(stream.target, content),
+  };
   const listener = listenerOf(name, content, placement, settings, [chain], false, clusterKeys(stream.target));
   return { listener, configurations: [] };
 }
@@ -99,37 +125,43 @@ function tlsPort(
   content: PortContent,
   placement: Placement,
   settings: RoutingSettings,
-  authorization: Envoy.Any | undefined,
+  authorization: AuthorizationService | undefined,
 ): PortResources {
   const name = `${placement.prefix ?? ''}https-${content.port}`;
-  const chains = new Map<string, Envoy.FilterChain>();
+  const chains = new Map<string, FilterChain>();
   const configurations: RouteConfiguration[] = [];
   const requires: ResourceKey[] = [];
   const secure = content.listeners.filter(({ mode }) => mode === 'https');
+  const common = { statPrefix: name, accessLog: accessLog(settings.envoy.https.accessLog, settings) };
   for (const listener of secure) {
     const routes = routesName('https', content.port, listener.name, placement);
     configurations.push({ name: routes, more: otherHosts(content, listener, secure, authorization !== undefined) });
     chains.set(listener.host, {
-      ...chainMatch(listener.host),
-      filters: [managerOf(routes, settings.envoy.https.accessLog, settings, authorization, name)],
-      transport_socket: termination(listener, settings, true),
+      fqdn: listener.host,
+      name: listener.host,
+      ...common,
+      traffic: httpTraffic(routes, settings, authorization),
+      tls: termination(listener, settings, 'http'),
+      origins: [content.origin],
     });
   }
   for (const { host, listener: listenerName, target } of content.streams) {
     const listener = content.listeners.find((each) => each.name === listenerName);
-    // Of several routes for a name the oldest counts.
+    // The oldest of several routes for a name counts.
     if (!listener || chains.has(host)) continue;
     requires.push(...clusterKeys(target));
     chains.set(host, {
-      ...chainMatch(host),
-      filters: [streamProxy(name, target, settings)],
-      transport_socket: listener.mode === 'terminate' ? termination(listener, settings, false) : undefined,
+      fqdn: host,
+      name: host,
+      ...common,
+      traffic: streamTraffic(target),
+      tls: listener.mode === 'terminate' ? termination(listener, settings, 'stream') : undefined,
+      origins: streamOrigins(target, content),
     });
   }
   if (chains.size === 0) return NOTHING;
-  const sorted = [...chains].sort(([left], [right]) => compareBytes(left, right));
-  const named = sorted.map(([host, chain]) => ({ ...chain, name: host }));
-  return { listener: listenerOf(name, content, placement, settings, named, true, requires), configurations };
+  const sorted = [...chains].sort(([left], [right]) => compareBytes(left, right)).map(([, chain]) => chain);
+  return { listener: listenerOf(name, content, placement, settings, sorted, true, requires), configurations };
 }
 
 function hostsOf({ hosts }: PortContent, { name }: ListenerState): ServedHost[] {
@@ -154,69 +186,58 @@ function otherHosts(
   ];
 }
 
-function chainMatch(host: string): Pick<Envoy.FilterChain, 'filter_chain_match'> {
-  return { filter_chain_match: host === '*' ? { transport_protocol: 'tls' } : { server_names: [host] } };
-}
-
-function managerOf(
-  routeName: string,
-  logPath: string,
+function httpTraffic(
+  routes: string,
   settings: RoutingSettings,
-  authorization: Envoy.Any | undefined,
-  statPrefix = routeName,
-): Envoy.NetworkFilter {
-  return connectionManager(
-    { routeName, statPrefix, accessLogPath: logPath, allowsWebsockets: true, authorization },
-    settings,
-  );
+  authorization: AuthorizationService | undefined,
+): HttpTraffic {
+  return { kind: 'http', routes, options: httpOptions(settings), allowsWebsockets: true, authorization };
 }
 
-function termination(listener: ListenerState, settings: RoutingSettings, isHttp: boolean): Envoy.TransportSocket {
-  const { minimumProtocolVersion: minimumVersion, maximumProtocolVersion: maximumVersion } =
-    settings.envoy.listener.tls;
+function streamTraffic({ destinations }: StreamTarget): StreamTraffic {
+  const used: readonly Destination[] = destinations.length > 0 ? destinations : [{ cluster: undefined, weight: 1 }];
+  return {
+    kind: 'stream',
+    destinations: used.map(({ cluster, weight }) => ({ cluster: cluster ?? { name: NO_BACKEND }, weight })),
+  };
+}
+
+function streamOrigins({ origin }: StreamTarget, content: PortContent): readonly Origin[] {
+  return origin ? [origin, content.origin] : [content.origin];
+}
+
+function termination(listener: ListenerState, settings: RoutingSettings, traffic: 'http' | 'stream'): DownstreamTls {
+  const { minimumProtocolVersion, maximumProtocolVersion } = settings.envoy.listener.tls;
   const { clientValidation } = listener;
-  const tls = {
-    minimumVersion,
-    maximumVersion,
-    clientValidation: clientValidation?.context,
+  return {
+    certificates: listener.certificates.map(({ name }) => name),
+    minimumVersion: minimumProtocolVersion,
+    maximumVersion: maximumProtocolVersion,
+    ...sharedTls(settings, traffic),
+    clientValidation: clientValidation?.validation,
     requiresClientCertificate: clientValidation?.isRequired ?? false,
   };
-  return downstreamTls(tls, listener.certificates, settings, isHttp);
 }
 
-function streamProxy(name: string, { weighted }: StreamTarget, settings: RoutingSettings): Envoy.NetworkFilter {
-  const used = weighted.length > 0 ? weighted : [{ name: NO_BACKEND, weight: 1 }];
-  return tcpProxy(
-    name,
-    used.map(({ name: cluster, weight }) => ({ cluster: { name: cluster }, weight })),
-    settings.envoy.https.accessLog,
-    settings,
-  );
-}
-
-function clusterKeys({ clusters }: StreamTarget): ResourceKey[] {
-  return clusters.map(({ key }) => key);
+function clusterKeys({ destinations }: StreamTarget): ResourceKey[] {
+  return destinations.flatMap(({ cluster }) => (cluster ? clusterKey(cluster) : []));
 }
 
 function listenerOf(
   name: string,
-  { port }: PortContent,
+  { port, origin }: PortContent,
   { address, ports }: Placement,
   settings: RoutingSettings,
-  chains: readonly Envoy.FilterChain[],
+  chains: readonly FilterChain[],
   isTls: boolean,
   requires: readonly ResourceKey[],
 ): Resource {
+  const listener = trafficListener({ name, address, port: ports?.[port] ?? port, isTls, origin }, settings);
   return createResource({
     type: 'lds',
     name,
     requires,
-    value: {
-      name,
-      ...listenerAddress(address, ports?.[port] ?? port),
-      filter_chains: chains,
-      ...listenerFilters(settings, isTls),
-      ...listenerOptions(settings, address),
-    },
+    value: listenerMessage(listener, chains.map(chainMessage)),
+    origins: originTexts([origin, ...chains.flatMap(({ origins }) => origins)]),
   });
 }

@@ -34,6 +34,7 @@ export interface GatewayComponents {
   readonly reads: readonly ReadDeclaration[];
   readonly reconcilers: readonly Reconciler[];
   readonly graph: GatewayGraph;
+  readonly kinds: GatewayKinds;
 }
 
 export function gatewayComponents(options: GatewayPartsOptions): GatewayComponents {
@@ -49,6 +50,7 @@ export function gatewayComponents(options: GatewayPartsOptions): GatewayComponen
     provider: graph,
     reads: reads.declarations,
     graph,
+    kinds: reads.kinds,
     reconcilers: [
       ...(classes ? [gatewayClassStatus({ kind: reads.kinds.GatewayClass, ...classes })] : []),
       gatewayStatus({ reads, graph, publications }),

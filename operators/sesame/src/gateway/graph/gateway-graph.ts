@@ -1,7 +1,10 @@
-// Gateways as a graph of derivations: what a listener is worth, which routes attach, what each route comes to and what each host
-// serves are computed apart, so that an edit of a route computes that route and its hosts.
+// Gateways as a graph of derivations: the state of each listener, the attached routes, the translation of each route and the routes of each
+// host are computed apart, so that an edit of a route computes that route and its hosts.
 import { type Derived, derivation, type KeySet, type Reader } from '@capstan/reconcile';
 import { Piece, type RouteConfiguration } from '../../routing/assembly/piece.ts';
+import { clusterKey, clusterResource } from '../../routing/envoy/cluster-message.ts';
+import { clustersOf } from '../../routing/envoy/route-message.ts';
+import { secretResource } from '../../routing/envoy/secret-message.ts';
 import { fingerprint } from '../../routing/fingerprint.ts';
 import { globalAuthorization, globalAuthorizationPolicy } from '../../routing/policy/authorization.ts';
 import type { RoutingSettings } from '../../routing/settings.ts';
@@ -65,7 +68,7 @@ export function gatewayGraph({ reads, settings, selects, placements }: GatewayGr
       if (!gateway || !selects(read, key, gateway.gatewayClassName)) return undefined;
       const lookup = reads.lookup(read);
       const controllerName = lookup.gatewayClass(gateway.gatewayClassName)?.controllerName;
-      // Without its class nothing can be said of it.
+      // A Gateway cannot be judged without its class.
       if (controllerName === undefined) return undefined;
       return { ...ref, controllerName, state: gatewayState(gateway, ref.namespace, lookup) };
     },
@@ -171,14 +174,15 @@ export function gatewayGraph({ reads, settings, selects, placements }: GatewayGr
     const { gateway, scheme, port, listener, host } = hostOf(key);
     const placement = read.derived(placements, gateway);
     if (!placement) return new Piece({});
-    const entries = read
+    const found = read
       .derived(routesOfHost, key)
-      .flatMap((route) => read.derived(translated, `${route}@${gateway}@${scheme}:${port}`).entries);
+      .flatMap((route) => read.derived(translated, `${route}@${gateway}@${scheme}:${port}`).routes);
     const clusters = new Map<string, Resource>();
-    for (const entry of entries) for (const cluster of entry.clusters) clusters.set(cluster.key, cluster);
+    for (const route of found)
+      for (const cluster of clustersOf(route)) clusters.set(clusterKey(cluster), clusterResource(cluster));
     const routes = routesName(scheme, port, listener, placement);
     const policy = globalAuthorizationPolicy(read.derived(settings, ''));
-    const { fragment, resource } = hostRoutes(routes, host, entries, policy);
+    const { fragment, resource } = hostRoutes(routes, host, found, policy);
     return new Piece({
       resources: [...clusters.values(), resource],
       routePart: { routes, part: { name: host, fragment, requires: [...clusters.keys()] } },
@@ -208,20 +212,21 @@ export function gatewayGraph({ reads, settings, selects, placements }: GatewayGr
     const resources = new Map<string, Resource>();
     const configurations: RouteConfiguration[] = [];
     const add = (resource: Resource) => resources.set(resource.key, resource);
-    for (const { secrets } of served) secrets.forEach(add);
-    if (state.clientCertificate) add(state.clientCertificate);
+    for (const { certificates } of served) for (const each of certificates) add(secretResource(each));
+    if (state.clientCertificate) add(secretResource(state.clientCertificate));
     for (const port of new Set(served.map((listener) => listener.port))) {
       const listeners = served.filter((listener) => listener.port === port);
       const ofPort = planned.filter((each) => each.port === port);
       const content = {
         port,
         listeners,
+        origin: { kind: 'Gateway', ...refOf(key), path: 'spec.listeners' },
         hosts: ofPort.filter((each) => hostKey(key, state, each) !== undefined),
         streams: ofPort.flatMap((each): ServedStream[] => {
           const [oldest] = each.routes;
           if (oldest === undefined || hostKey(key, state, each) !== undefined) return [];
           const target = read.derived(streams, `${oldest}@${key}@tls:${port}`);
-          target.clusters.forEach(add);
+          for (const { cluster } of target.destinations) if (cluster) add(clusterResource(cluster));
           return [{ listener: each.listener, host: each.host, target }];
         }),
       };
@@ -244,8 +249,8 @@ export function gatewayGraph({ reads, settings, selects, placements }: GatewayGr
   };
 }
 
-const NOTHING: TranslatedRoute = { entries: [], refProblems: [], invalidRules: [], ruleCount: 0 };
-const NO_STREAM: StreamTarget = { clusters: [], weighted: [], refProblems: [] };
+const NOTHING: TranslatedRoute = { routes: [], refProblems: [], invalidRules: [], ruleCount: 0 };
+const NO_STREAM: StreamTarget = { destinations: [], refProblems: [], origin: undefined };
 
 const specOf = <S>({ spec }: { readonly spec: S }): S => spec;
 const rulesOf = ({ spec }: AnyRoute): readonly StreamRule[] => spec.rules ?? [];

@@ -1,14 +1,14 @@
 // Certificates that a Gateway names: of its listeners, for the verification of clients, and its own towards backends.
-import type { Envoy } from '../../envoy/index.ts';
+import type { Certificate } from '../../model/certificate.ts';
+import type { ClientValidation } from '../../model/listener.ts';
 import { accept, type Result, refuse } from '../../result.ts';
 import {
   CA_CERT,
   caSecretProblem,
+  certificateOf,
   NO_SECRET,
-  secretResource,
   tlsSecretProblem,
 } from '../../routing/upstream/tls-secret.ts';
-import type { Resource } from '../../xds/index.ts';
 import type { GatewayLookup } from '../api/lookup.ts';
 import type { FrontendValidation } from '../api/objects.ts';
 import { GATEWAY_GROUP, isPermitted, type ObjectReference, type Referrer } from '../api/references.ts';
@@ -19,28 +19,27 @@ export interface RefProblem {
 }
 
 export interface ResolvedCertificates {
-  readonly names: readonly string[];
-  readonly resources: readonly Resource[];
+  readonly found: readonly Certificate[];
   readonly problem: RefProblem | undefined;
 }
 
 const gatewayIn = (namespace: string): Referrer => ({ group: GATEWAY_GROUP, kind: 'Gateway', namespace });
 
-/** Of several, those that can be used are served; the first problem is reported. */
+/** The usable certificates are served; the first problem is reported. */
 export function resolveCertificates(
   refs: readonly ObjectReference[],
   namespace: string,
   lookup: GatewayLookup,
   reason = 'InvalidCertificateRef',
 ): ResolvedCertificates {
-  const resources: Resource[] = [];
+  const certificates: Certificate[] = [];
   let problem: RefProblem | undefined;
   for (const [index, ref] of refs.entries()) {
     const found = resolveCertificate(ref, namespace, lookup, reason);
-    if ('reason' in found) problem ??= { ...found, message: `tls.certificateRefs[${index}]: ${found.message}` };
-    else resources.push(found);
+    if (found.isOk) certificates.push(found.value);
+    else problem ??= at(`tls.certificateRefs[${index}]`, found.problem);
   }
-  return { names: resources.map(({ name }) => name), resources, problem };
+  return { found: certificates, problem };
 }
 
 export function resolveCertificate(
@@ -48,25 +47,29 @@ export function resolveCertificate(
   namespace: string,
   lookup: GatewayLookup,
   reason: string,
-): Resource | RefProblem {
+): Result<Certificate, RefProblem> {
   const { group = '', kind = 'Secret', namespace: target = namespace, name } = ref;
   const where = `Secret ${target}/${name}`;
   if (group !== '' || kind !== 'Secret')
-    return { reason, message: `${kind} ${name} of group ${JSON.stringify(group)} is not supported; name a Secret` };
+    return refuse({
+      reason,
+      message: `${kind} ${name} of group ${JSON.stringify(group)} is not supported; name a Secret`,
+    });
   if (!isPermitted(gatewayIn(namespace), { group, kind, namespace: target, name }, lookup.grants))
-    return {
+    return refuse({
       reason: 'RefNotPermitted',
       message: `${where}: no ReferenceGrant in namespace ${target} allows Gateways of ${namespace} to use it; add one there`,
-    };
+    });
   const secret = lookup.secret(target, name);
-  if (!secret) return { reason, message: `${where} cannot be used: ${NO_SECRET}` };
+  if (!secret) return refuse({ reason, message: `${where} cannot be used: ${NO_SECRET}` });
   const problem = tlsSecretProblem(secret);
-  return problem === undefined ? secretResource(secret) : { reason, message: `${where} cannot be used: ${problem}` };
+  return problem === undefined
+    ? accept(certificateOf(secret))
+    : refuse({ reason, message: `${where} cannot be used: ${problem}` });
 }
 
-export interface ClientValidation {
-  /** Of Envoy's validation context. */
-  readonly context: Envoy.CertificateValidationContext | undefined;
+export interface FrontendClients {
+  readonly validation: ClientValidation | undefined;
   readonly isRequired: boolean;
   readonly isInsecure: boolean;
   readonly problem: RefProblem | undefined;
@@ -77,44 +80,44 @@ export function clientValidation(
   { caCertificateRefs, mode = 'AllowValidOnly' }: FrontendValidation,
   namespace: string,
   lookup: GatewayLookup,
-): ClientValidation {
+): FrontendClients {
   const authorities: Buffer[] = [];
   let problem: RefProblem | undefined;
   for (const [index, ref] of caCertificateRefs.entries()) {
     const found = authorityOf(ref, namespace, lookup);
-    if ('reason' in found)
-      problem ??= { ...found, message: `validation.caCertificateRefs[${index}]: ${found.message}` };
-    else authorities.push(found);
+    if (found.isOk) authorities.push(found.value);
+    else problem ??= at(`validation.caCertificateRefs[${index}]`, found.problem);
   }
   const isInsecure = mode === 'AllowInsecureFallback';
   return {
-    context:
-      authorities.length === 0
-        ? undefined
-        : {
-            trusted_ca: { inline_bytes: joined(authorities) },
-            trust_chain_verification: isInsecure ? 'ACCEPT_UNTRUSTED' : undefined,
-          },
+    validation: authorities.length === 0 ? undefined : { ca: joined(authorities), acceptsUntrusted: isInsecure },
     isRequired: !isInsecure,
     isInsecure,
     problem,
   };
 }
 
-function authorityOf(ref: ObjectReference, own: string, lookup: GatewayLookup): Buffer | RefProblem {
+function at(path: string, { reason, message }: RefProblem): RefProblem {
+  return { reason, message: `${path}: ${message}` };
+}
+
+function authorityOf(ref: ObjectReference, own: string, lookup: GatewayLookup): Result<Buffer, RefProblem> {
   const { group = '', kind = 'ConfigMap', namespace = own, name } = ref;
   const where = `${kind} ${namespace}/${name}`;
   if (group !== '' || (kind !== 'ConfigMap' && kind !== 'Secret'))
-    return { reason: 'InvalidCACertificateKind', message: `${where} is not supported; name a ConfigMap or a Secret` };
+    return refuse({
+      reason: 'InvalidCACertificateKind',
+      message: `${where} is not supported; name a ConfigMap or a Secret`,
+    });
   if (!isPermitted(gatewayIn(own), { group, kind, namespace, name }, lookup.grants))
-    return {
+    return refuse({
       reason: 'RefNotPermitted',
       message: `${where}: no ReferenceGrant in namespace ${namespace} allows Gateways of ${own} to use it; add one there`,
-    };
+    });
   const found = authority(kind, namespace, name, lookup);
   return found.isOk
-    ? found.value
-    : { reason: 'InvalidCACertificateRef', message: `${where} cannot be used: ${found.problem}` };
+    ? found
+    : refuse({ reason: 'InvalidCACertificateRef', message: `${where} cannot be used: ${found.problem}` });
 }
 
 /** The bundle in ca.crt of a ConfigMap or Secret. */

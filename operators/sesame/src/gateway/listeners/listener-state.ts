@@ -1,12 +1,13 @@
-// What a Gateway's listeners are worth by themselves, before any route: protocols, certificates, conflicts.
+// The state of a Gateway's listeners by themselves, before any route: protocols, certificates, conflicts.
+
 import type { ConditionInput } from '@capstan/reconcile';
-import type { Resource } from '../../xds/index.ts';
+import type { Certificate } from '../../model/certificate.ts';
 import type { GatewayLookup } from '../api/lookup.ts';
 import type { GatewaySpec, Listener, RouteKindName } from '../api/objects.ts';
 import { GATEWAY_GROUP } from '../api/references.ts';
 import {
-  type ClientValidation,
   clientValidation,
+  type FrontendClients,
   type RefProblem,
   resolveCertificate,
   resolveCertificates,
@@ -29,15 +30,14 @@ export interface ListenerState {
   readonly isAccepted: boolean;
   /** Whether Envoy gets it. */
   readonly isServed: boolean;
-  readonly certificates: readonly string[];
-  readonly secrets: readonly Resource[];
-  readonly clientValidation: ClientValidation | undefined;
+  readonly certificates: readonly Certificate[];
+  readonly clientValidation: FrontendClients | undefined;
 }
 
 export interface GatewayState {
   readonly listeners: readonly ListenerState[];
-  /** What Envoy shows to backends. */
-  readonly clientCertificate: Resource | undefined;
+  /** The client certificate that Envoy sends to backends. */
+  readonly clientCertificate: Certificate | undefined;
   /** Undefined: the Gateway names no certificate. */
   readonly clientCertificateProblem: RefProblem | undefined;
   readonly namesClientCertificate: boolean;
@@ -51,11 +51,10 @@ export function gatewayState(spec: GatewaySpec, namespace: string, lookup: Gatew
   );
   const ref = spec.tls?.backend?.clientCertificateRef;
   const certificate = ref && resolveCertificate(ref, namespace, lookup, 'InvalidClientCertificateRef');
-  const isProblem = certificate !== undefined && 'reason' in certificate;
   return {
     listeners,
-    clientCertificate: isProblem ? undefined : certificate,
-    clientCertificateProblem: isProblem ? certificate : undefined,
+    clientCertificate: certificate?.isOk ? certificate.value : undefined,
+    clientCertificateProblem: certificate && !certificate.isOk ? certificate.problem : undefined,
     namesClientCertificate: ref !== undefined,
     hasInsecureValidation: listeners.some((listener) => listener.clientValidation?.isInsecure === true),
   };
@@ -89,14 +88,14 @@ function listenerState(
   const isTerminated = mode === 'https' || mode === 'terminate';
   const certificates = isTerminated
     ? resolveCertificates(listener.tls?.certificateRefs ?? [], namespace, lookup)
-    : { names: [], resources: [], problem: undefined };
+    : { found: [], problem: undefined };
   const validation = mode === 'https' ? validationOf(spec, listener.port) : undefined;
   const clients = validation && clientValidation(validation, namespace, lookup);
   const accepted = acceptance(listener, mode, conflict, clients);
   const unresolved = resolution(listener, unknown, certificates.problem, clients?.problem);
   const isAccepted = accepted === undefined;
   const isServed =
-    isAccepted && possible.length > 0 && kinds.length > 0 && (!isTerminated || certificates.names.length > 0);
+    isAccepted && possible.length > 0 && kinds.length > 0 && (!isTerminated || certificates.found.length > 0);
   return {
     name: listener.name,
     port: listener.port,
@@ -107,8 +106,7 @@ function listenerState(
     conditions: conditionsOf(accepted, unresolved, conflict, isServed),
     isAccepted,
     isServed,
-    certificates: certificates.names,
-    secrets: certificates.resources,
+    certificates: certificates.found,
     clientValidation: clients,
   };
 }
@@ -127,7 +125,7 @@ function kindsOf(
   };
 }
 
-/** What is said for a port wins over the default. */
+/** The setting of a port wins over the default. */
 function validationOf({ tls }: GatewaySpec, port: number) {
   const own = tls?.frontend?.perPort?.find((each) => each.port === port);
   return own ? own.tls.validation : tls?.frontend?.default?.validation;
@@ -137,7 +135,7 @@ function acceptance(
   listener: Listener,
   mode: ListenerMode | undefined,
   conflict: RefProblem | undefined,
-  clients: ClientValidation | undefined,
+  clients: FrontendClients | undefined,
 ): RefProblem | undefined {
   if (mode === undefined)
     return {
@@ -150,7 +148,7 @@ function acceptance(
       message: 'tls.mode: Passthrough is not supported for protocol HTTPS; use protocol TLS',
     };
   if (conflict) return conflict;
-  if (clients && !clients.context)
+  if (clients && !clients.validation)
     return {
       reason: 'NoValidCACertificate',
       message: 'validation.caCertificateRefs: none can be used for clients; correct them',

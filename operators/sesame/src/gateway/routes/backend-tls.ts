@@ -1,7 +1,7 @@
 // BackendTLSPolicy: which policy counts for a port of a Service, and how Envoy verifies the backend.
 
-import { shortHash } from '../../routing/upstream/envoy-names.ts';
-import type { UpstreamValidation } from '../../routing/upstream/upstream.ts';
+import type { UpstreamValidation } from '../../model/cluster.ts';
+import { shortHash } from '../../routing/upstream/upstream.ts';
 import type { GatewayLookup } from '../api/lookup.ts';
 import type { BackendTLSPolicy } from '../api/objects.ts';
 import { authority, type RefProblem } from '../listeners/certificates.ts';

@@ -1,9 +1,9 @@
-// Filters of a rule or a backend to the fields of Envoy's routes. What the rule leaves open (its port, its scheme) comes from
-// the listener.
-import { type Choice, type Envoy, type PerFilter, typed } from '../../envoy/index.ts';
-import type { PathMatch } from '../../routing/conditions.ts';
-import { FILTER } from '../../routing/policy/filter-names.ts';
-import { type HeaderFields, headerFields } from '../../routing/policy/header-policy.ts';
+// Filters of a rule or a backend to the fields of Envoy's routes. Fields that the rule leaves open (its port, its scheme) come from the
+// listener.
+import { withoutTrailing } from '@capstan/kube';
+import type { PathMatch, TextMatch } from '../../model/match.ts';
+import type { CorsPolicy, HeaderChanges, HeaderValue } from '../../model/policy.ts';
+import type { PathRewrite, Redirect, RedirectStatus, Share } from '../../model/route.ts';
 import type {
   CorsFilter,
   HeaderFilter,
@@ -25,7 +25,7 @@ export interface RuleFilters {
   readonly unknown: readonly string[];
 }
 
-const KNOWN = new Set([
+export const FILTER_TYPES: ReadonlySet<string> = new Set([
   'RequestHeaderModifier',
   'ResponseHeaderModifier',
   'RequestRedirect',
@@ -45,31 +45,22 @@ export function ruleFilters(filters: readonly RouteFilter[] = []): RuleFilters {
     mirrors: filters.flatMap(({ type, requestMirror }) =>
       type === 'RequestMirror' && requestMirror ? [requestMirror] : [],
     ),
-    unknown: filters.filter(({ type }) => !KNOWN.has(type)).map(({ type }) => type),
+    unknown: filters.filter(({ type }) => !FILTER_TYPES.has(type)).map(({ type }) => type),
   };
 }
 
-/** The fields of a route or of a weighted cluster. */
-export function headerChanges({ request, response }: Pick<RuleFilters, 'request' | 'response'>): HeaderFields {
-  return { ...oneDirection('request', request), ...oneDirection('response', response) };
+/** The changes of a filter; undefined when there is none. */
+export function headerChanges(filter: HeaderFilter | undefined): HeaderChanges | undefined {
+  if (!filter) return undefined;
+  const header = ({ name, value }: { name: string; value: string }): HeaderValue => ({ name, value: literal(value) });
+  return {
+    set: (filter.set ?? []).map(header),
+    add: (filter.add ?? []).map(header),
+    remove: filter.remove ?? [],
+  };
 }
 
-function oneDirection(direction: 'request' | 'response', filter: HeaderFilter | undefined): HeaderFields {
-  if (!filter) return {};
-  const header =
-    (append_action: Envoy.HeaderValueOptionHeaderAppendAction) =>
-    (each: { name: string; value: string }): Envoy.HeaderValueOption => ({
-      header: { key: each.name, value: literal(each.value) },
-      append_action,
-    });
-  const added = [
-    ...(filter.set ?? []).map(header('OVERWRITE_IF_EXISTS_OR_ADD')),
-    ...(filter.add ?? []).map(header('APPEND_IF_EXISTS_OR_ADD')),
-  ];
-  return headerFields(direction, added, filter.remove ?? []);
-}
-
-/** Envoy substitutes what is between percent signs. */
+/** Envoy substitutes names between percent signs. */
 function literal(value: string): string {
   return value.replaceAll('%', '%%');
 }
@@ -79,40 +70,28 @@ export interface RedirectContext {
   readonly port: number;
 }
 
-const REDIRECT_CODES: Readonly<Record<number, Envoy.RedirectActionRedirectResponseCode>> = {
-  301: 'MOVED_PERMANENTLY',
-  302: 'FOUND',
-  303: 'SEE_OTHER',
-  307: 'TEMPORARY_REDIRECT',
-  308: 'PERMANENT_REDIRECT',
-};
+const REDIRECT_STATUSES: readonly RedirectStatus[] = [301, 302, 303, 307, 308];
 const USUAL_PORTS: Readonly<Record<string, number>> = { http: 80, https: 443 };
 
 /** A port that is usual for the scheme is not part of the location. */
-export function redirectAction(
-  filter: RedirectFilter,
-  path: PathMatch,
-  listener: RedirectContext,
-): Envoy.RedirectAction {
+export function redirectAction(filter: RedirectFilter, path: PathMatch, listener: RedirectContext): Redirect {
   const { scheme, hostname, port } = filter;
   const target = scheme ?? listener.scheme;
   const wanted = port ?? (scheme === undefined ? listener.port : USUAL_PORTS[scheme]);
   const isUsual = wanted === USUAL_PORTS[target];
   return {
-    scheme_redirect: scheme,
-    host_redirect: hostname,
-    port_redirect: wanted !== undefined && !isUsual ? wanted : undefined,
-    ...(filter.path && redirectPath(filter.path, path)),
-    response_code: REDIRECT_CODES[filter.statusCode ?? 302] ?? 'FOUND',
+    kind: 'redirect',
+    scheme,
+    host: hostname,
+    port: wanted !== undefined && !isUsual ? wanted : undefined,
+    path: filter.path && redirectPath(filter.path, path),
+    status: REDIRECT_STATUSES.find((each) => each === filter.statusCode) ?? 302,
   };
 }
 
-function redirectPath(
-  modifier: PathModifier,
-  path: PathMatch,
-): Choice<Envoy.RedirectAction, 'path_redirect' | 'prefix_rewrite' | 'regex_rewrite'> {
+function redirectPath(modifier: PathModifier, path: PathMatch): Redirect['path'] {
   return modifier.type === 'ReplaceFullPath'
-    ? { path_redirect: modifier.replaceFullPath ?? '/' }
+    ? { kind: 'full', value: modifier.replaceFullPath ?? '/' }
     : prefixRewrite(modifier.replacePrefixMatch ?? '', path);
 }
 
@@ -122,59 +101,45 @@ export function pathRewrite(modifier: PathModifier, path: PathMatch): PathRewrit
     : prefixRewrite(modifier.replacePrefixMatch ?? '', path);
 }
 
-type PathRewrite = Choice<Envoy.RouteAction, 'prefix_rewrite' | 'regex_rewrite'>;
-
 /** `/foo` to `/bar` gives `/bar` for `/foo` and `/bar/x` for `/foo/x`; slashes at the end of either make no difference. */
 function prefixRewrite(replacement: string, path: PathMatch): PathRewrite {
-  const prefix = path.value.replace(/\/+$/, '');
-  const target = replacement.replace(/\/+$/, '');
+  const prefix = withoutTrailing(path.value, '/');
+  const target = withoutTrailing(replacement, '/');
   if (target === '') return regexRewrite(`^${quoted(prefix)}/*`, '/');
-  return prefix === '' ? regexRewrite('^/+', `${target}/`) : { prefix_rewrite: target };
+  return prefix === '' ? regexRewrite('^/+', `${target}/`) : { kind: 'prefix', value: target };
 }
 
-function regexRewrite(regex: string, substitution: string): PathRewrite {
-  return { regex_rewrite: { pattern: { regex }, substitution: substitution.replaceAll('\\', '\\\\') } };
+function regexRewrite(pattern: string, substitution: string): PathRewrite {
+  return { kind: 'regex', pattern, substitution: substitution.replaceAll('\\', '\\\\') };
 }
 
 function quoted(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
 
-export function corsConfig(filter: CorsFilter): PerFilter {
-  const origins = (filter.allowOrigins ?? []).map((origin): Envoy.StringMatcher => {
-    if (origin === '*') return { safe_regex: { regex: '.*' } };
-    if (!origin.includes('*')) return { exact: origin };
-    return { safe_regex: { regex: quoted(origin).replaceAll('\\*', '[^/]+') } };
+export function corsPolicy(filter: CorsFilter): CorsPolicy {
+  const origins = (filter.allowOrigins ?? []).map((origin): TextMatch => {
+    if (origin === '*') return { kind: 'regex', value: '.*' };
+    if (!origin.includes('*')) return { kind: 'exact', value: origin };
+    return { kind: 'regex', value: quoted(origin).replaceAll('\\*', '[^/]+') };
   });
   const listed = (values: readonly string[] | undefined) =>
     values && values.length > 0 ? values.join(', ') : undefined;
   return {
-    [FILTER.cors]: typed('envoy.extensions.filters.http.cors.v3.CorsPolicy', {
-      allow_origin_string_match: origins,
-      allow_credentials: filter.allowCredentials ?? false,
-      // A preflight from elsewhere is answered here, without the headers that would allow it.
-      forward_not_matching_preflights: false,
-      allow_methods: listed(filter.allowMethods),
-      allow_headers: listed(filter.allowHeaders),
-      expose_headers: listed(filter.exposeHeaders),
-      max_age: filter.maxAge === undefined ? undefined : String(filter.maxAge),
-    }),
+    allowOrigins: origins,
+    allowCredentials: filter.allowCredentials ?? false,
+    // A preflight from elsewhere is answered here, without the headers that would allow it.
+    forwardsOtherPreflights: false,
+    allowMethods: listed(filter.allowMethods),
+    allowHeaders: listed(filter.allowHeaders),
+    exposeHeaders: listed(filter.exposeHeaders),
+    maxAge: filter.maxAge === undefined ? undefined : String(filter.maxAge),
   };
 }
 
 /** The share of requests that is mirrored; all without a percentage or fraction. */
-export function mirrorPolicy(
-  cluster: string,
-  { percent, fraction }: MirrorFilter,
-): Envoy.RouteActionRequestMirrorPolicy {
-  const share: Envoy.FractionalPercent | undefined =
-    fraction !== undefined
-      ? {
-          numerator: Math.round((fraction.numerator * 1_000_000) / (fraction.denominator ?? 100)),
-          denominator: 'MILLION',
-        }
-      : percent !== undefined
-        ? { numerator: percent, denominator: 'HUNDRED' }
-        : undefined;
-  return { cluster, runtime_fraction: share ? { default_value: share } : undefined };
+export function mirrorShare({ percent, fraction }: MirrorFilter): Share | undefined {
+  if (fraction !== undefined)
+    return { parts: Math.round((fraction.numerator * 1_000_000) / (fraction.denominator ?? 100)), of: 1_000_000 };
+  return percent !== undefined ? { parts: percent, of: 100 } : undefined;
 }

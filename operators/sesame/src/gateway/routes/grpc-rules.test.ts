@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import type { Route } from '../../model/route.ts';
+import { clustersOf } from '../../routing/envoy/route-message.ts';
 import type { GRPCRoute, GRPCRouteMatch } from '../api/objects.ts';
 import { ruleContext, servedRoute, service } from '../gateway.test-support.ts';
 import { translateGrpcRoute } from './grpc-rules.ts';
@@ -26,15 +28,16 @@ suite('rules of a GRPCRoute', () => {
   ];
   for (const [name, method, expected] of cases)
     test(`match ${name}`, () => {
-      const [entry] = translated({ method }).entries;
+      const [entry] = translated({ method }).routes;
       assert.deepEqual(entry && servedRoute(entry).match, expected);
     });
 
   test('calls have no deadline but their own, and go to backends over HTTP/2', () => {
-    const [entry] = translated({}).entries;
-    assert.equal(entry?.value.route?.timeout, '0s');
+    const [entry] = translated({}).routes;
+    assert.equal(entry && servedRoute(entry).route?.timeout, '0s');
     const plain = ruleContext({ services: [service('a')] });
     const http = translateGrpcRoute({ spec: { rules: [{ backendRefs: [{ name: 'a', port: 80 }] }] } } as never, plain);
-    assert.notEqual(entry?.clusters[0]?.name, http.entries[0]?.clusters[0]?.name);
+    const clusterOf = (route: Route | undefined) => (route ? clustersOf(route)[0]?.name : undefined);
+    assert.notEqual(clusterOf(entry), clusterOf(http.routes[0]));
   });
 });

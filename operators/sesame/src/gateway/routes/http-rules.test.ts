@@ -9,8 +9,8 @@ const first = (
   rule: HTTPRouteRule,
   ...more: [Parameters<typeof translateRules>[1]?, Parameters<typeof translateRules>[2]?]
 ) => {
-  const { entries, ...rest } = translateRules([rule], ...more);
-  const [entry] = entries;
+  const { routes, ...rest } = translateRules([rule], ...more);
+  const [entry] = routes;
   const value = entry ? servedRoute(entry) : {};
   return { ...rest, entry, value, route: (value.route ?? {}) as Record<string, unknown> };
 };
@@ -23,7 +23,7 @@ suite('matches of an HTTPRoute', () => {
     return entry && servedRoute(entry).match;
   };
 
-  test('without any, everything matches', () => {
+  test('an HTTPRoute without matches matches everything', () => {
     const { entry } = first({ backendRefs: [to('a')] });
     assert.deepEqual(entry && servedRoute(entry).match, { prefix: '/' });
   });
@@ -68,8 +68,8 @@ suite('matches of an HTTPRoute', () => {
       matches: [{ path: { type: 'RegularExpression', value } }],
       backendRefs: [to('a')],
     });
-    const { entries, invalidRules, ruleCount } = translateRules([rule('/(?=x)'), rule('/y.*')]);
-    assert.equal(entries.length, 1);
+    const { routes, invalidRules, ruleCount } = translateRules([rule('/(?=x)'), rule('/y.*')]);
+    assert.equal(routes.length, 1);
     assert.equal(ruleCount, 2);
     assert.match(
       invalidRules.join(),
@@ -93,7 +93,7 @@ suite('backends of an HTTPRoute', () => {
     assert.equal(result.route['cluster_not_found_response_code'], 'INTERNAL_SERVER_ERROR');
   });
 
-  test('without backends, or with nothing but zero weights, the answer is 500', () => {
+  test('an HTTPRoute without backends, or with nothing but zero weights, answers 500', () => {
     for (const backendRefs of [[], [to('a', { weight: 0 })]])
       assert.deepEqual(first({ backendRefs }).value['direct_response'], { status: 500 });
   });

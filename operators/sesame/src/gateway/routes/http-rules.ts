@@ -1,22 +1,13 @@
-// Rules of an HTTPRoute to routes of Envoy.
-import { type Envoy, regexProblem } from '../../envoy/index.ts';
+// Rules of an HTTPRoute to routes of the model.
+import { withoutTrailing } from '@capstan/kube';
+import { regexProblem } from '../../envoy/index.ts';
+import type { HeaderMatch, PathMatch, QueryMatch, RouteMatch } from '../../model/match.ts';
+import type { Origin } from '../../model/origin.ts';
+import type { Destination, Forward, HashSource, Mirror, Retries, Route } from '../../model/route.ts';
 import { accept, type Result, refuse } from '../../result.ts';
-import {
-  type HeaderMatch,
-  notRegex,
-  type PathMatch,
-  type QueryMatch,
-  type RouteMatch,
-} from '../../routing/conditions.ts';
-import {
-  directResponse,
-  type RouteEntry,
-  type RouteValue,
-  routeMetadata,
-  routeViolations,
-} from '../../routing/route-entry.ts';
+import { notRegex } from '../../routing/conditions.ts';
+import { routeViolations } from '../../routing/envoy/route-message.ts';
 import { durationMs, seconds } from '../../routing/timeouts.ts';
-import type { Resource } from '../../xds/index.ts';
 import type {
   HTTPRoute,
   HTTPRouteMatch,
@@ -26,11 +17,11 @@ import type {
   ValueMatch,
 } from '../api/objects.ts';
 import type { RefProblem } from '../listeners/certificates.ts';
-import { type BackendContext, NO_BACKEND, resolveBackend, type WeightedBackend, weightedTarget } from './backends.ts';
+import { type BackendContext, resolveBackend } from './backends.ts';
 import {
-  corsConfig,
+  corsPolicy,
   headerChanges,
-  mirrorPolicy,
+  mirrorShare,
   pathRewrite,
   type RedirectContext,
   type RuleFilters,
@@ -40,7 +31,7 @@ import {
 import type { TranslatedRoute } from './translated-route.ts';
 
 export interface RuleContext extends BackendContext {
-  /** Of the listener that the route is served at. */
+  /** The redirect context of the route's listener. */
   readonly listener: RedirectContext;
 }
 
@@ -59,7 +50,7 @@ export interface ForwardingRule {
 }
 
 export function translateRules(rules: readonly ForwardingRule[], context: RuleContext): TranslatedRoute {
-  const entries: RouteEntry[] = [];
+  const routes: Route[] = [];
   const refProblems: RefProblem[] = [];
   const invalidRules: string[] = [];
   rules.forEach(({ rule, matches }, at) => {
@@ -69,16 +60,20 @@ export function translateRules(rules: readonly ForwardingRule[], context: RuleCo
       return;
     }
     const found: RefProblem[] = [];
-    const translated = matches.value.map((match) => ({ match, ...translateRule(rule, match, context, found) }));
+    const { kind, namespace, name: object } = context;
+    const origin: Origin = { kind, namespace, name: object, path: name };
+    const translated = matches.value.map(
+      (match): Route => ({ match, ...translateRule(rule, match, context, found, name), permitInsecure: true, origin }),
+    );
     refProblems.push(...found.map(({ reason, message }) => ({ reason, message: `${name}.${message}` })));
-    const [refused] = translated.flatMap((entry) => routeViolations(entry));
+    const [refused] = translated.flatMap((route) => routeViolations(route));
     if (refused)
       invalidRules.push(
         `${name}: Envoy would refuse it (${refused.path} ${refused.problem}); correct the value that it comes from`,
       );
-    else entries.push(...translated.map((entry) => ({ ...entry, permitInsecure: true })));
+    else routes.push(...translated);
   });
-  return { entries, refProblems: unique(refProblems), invalidRules, ruleCount: rules.length };
+  return { routes, refProblems: unique(refProblems), invalidRules, ruleCount: rules.length };
 }
 
 function unique(problems: readonly RefProblem[]): RefProblem[] {
@@ -90,54 +85,54 @@ function translateRule(
   match: RouteMatch,
   context: RuleContext,
   problems: RefProblem[],
-): { value: RouteValue; clusters: Resource[] } {
+  at: string,
+): Pick<Route, 'action' | 'policies' | 'requestHeaders' | 'responseHeaders'> {
   const filters = ruleFilters(rule.filters);
   const common = {
-    ...headerChanges(filters),
-    typed_per_filter_config: filters.cors ? corsConfig(filters.cors) : undefined,
-    ...routeMetadata({ kind: context.kind, namespace: context.namespace, name: context.name }),
+    requestHeaders: headerChanges(filters.request),
+    responseHeaders: headerChanges(filters.response),
+    policies: filters.cors ? { cors: corsPolicy(filters.cors) } : {},
   };
-  const answer = (status: number) => ({ value: { ...directResponse(status), ...common }, clusters: [] });
+  const failed = { action: { kind: 'answer', status: 500, body: '' }, ...common } as const;
   if (filters.unknown.length > 0) {
     // A filter that is not known must not be skipped.
     problems.push({
       reason: 'InvalidKind',
       message: `filters: ${filters.unknown.join(', ')} is not supported, and requests are answered with 500; remove it`,
     });
-    return answer(500);
+    return failed;
   }
-  if (filters.redirect)
-    return {
-      value: { redirect: redirectAction(filters.redirect, match.path, context.listener), ...common },
-      clusters: [],
-    };
+  if (filters.redirect) return { action: redirectAction(filters.redirect, match.path, context.listener), ...common };
   const persistence = sessionPolicy(rule.sessionPersistence, match.path);
-  const backendContext = persistence ? { ...context, lbPolicy: 'RING_HASH' as const } : context;
-  const clusters: Resource[] = [];
-  const backends = (rule.backendRefs ?? []).map((ref, index) =>
-    weighted(ref, backendContext, clusters, problems, `backendRefs[${index}]`),
+  const backendContext = persistence ? { ...context, strategy: 'Hash' as const } : context;
+  const destinations = (rule.backendRefs ?? []).map((ref, index) =>
+    destination(ref, backendContext, problems, at, `backendRefs[${index}]`),
   );
-  const mirrors = mirrorPolicies(filters, context, clusters, problems);
-  const target = weightedTarget(backends);
-  if (!target) return answer(500);
-  const action: Envoy.RouteAction = {
-    ...target,
+  const mirrors = mirrorsOf(filters, context, problems, at);
+  const used = destinations.filter(({ weight }) => weight > 0);
+  if (used.length === 0) return failed;
+  const { hostname, path } = filters.rewrite ?? {};
+  const action: Forward = {
+    kind: 'forward',
+    destinations: used,
+    statusWithoutCluster: 500,
+    mirrors,
     ...timeoutsAndRetries(rule),
-    host_rewrite_literal: filters.rewrite?.hostname,
-    ...(filters.rewrite?.path && pathRewrite(filters.rewrite.path, match.path)),
-    request_mirror_policies: mirrors.length > 0 ? mirrors : undefined,
-    hash_policy: persistence ? [persistence] : undefined,
+    hostRewrite: hostname === undefined ? undefined : { kind: 'literal', value: hostname },
+    pathRewrite: path && pathRewrite(path, match.path),
+    hashes: persistence ? [persistence] : [],
+    rateLimits: [],
   };
-  return { value: { route: action, ...common }, clusters };
+  return { action, ...common };
 }
 
-function weighted(
+function destination(
   ref: RouteBackend,
   context: BackendContext,
-  clusters: Resource[],
   problems: RefProblem[],
+  rule: string,
   at: string,
-): WeightedBackend {
+): Destination {
   const weight = ref.weight ?? 1;
   const filters = ruleFilters(ref.filters);
   const isForwardable =
@@ -146,60 +141,55 @@ function weighted(
     !filters.rewrite &&
     !filters.cors &&
     filters.mirrors.length === 0;
-  const found: Resource | RefProblem = isForwardable
-    ? resolveBackend(ref, context)
-    : {
-        reason: 'InvalidKind',
+  const found = isForwardable
+    ? resolveBackend(ref, context, `${rule}.${at}`)
+    : refuse({
+        reason: 'InvalidKind' as const,
         message: 'only header modifiers are supported in its filters; move the others to the rule',
-      };
-  if ('reason' in found) {
-    problems.push({ ...found, message: `${at}: ${found.message}` });
-    return { name: NO_BACKEND, weight, more: {} };
+      });
+  if (!found.isOk) {
+    problems.push({ ...found.problem, message: `${at}: ${found.problem.message}` });
+    return { cluster: undefined, weight };
   }
-  clusters.push(found);
-  return { name: found.name, weight, more: headerChanges(filters) };
+  return {
+    cluster: found.value,
+    weight,
+    requestHeaders: headerChanges(filters.request),
+    responseHeaders: headerChanges(filters.response),
+  };
 }
 
-function mirrorPolicies(
-  { mirrors }: RuleFilters,
-  context: BackendContext,
-  clusters: Resource[],
-  problems: RefProblem[],
-): Envoy.RouteActionRequestMirrorPolicy[] {
+function mirrorsOf({ mirrors }: RuleFilters, context: BackendContext, problems: RefProblem[], rule: string): Mirror[] {
   return mirrors.flatMap((mirror) => {
-    const found = resolveBackend(mirror.backendRef, context);
-    if ('reason' in found) {
-      problems.push({ ...found, message: `filters.requestMirror: ${found.message}` });
+    const found = resolveBackend(mirror.backendRef, context, `${rule}.filters.requestMirror`);
+    if (!found.isOk) {
+      problems.push({ ...found.problem, message: `filters.requestMirror: ${found.problem.message}` });
       return [];
     }
-    clusters.push(found);
-    return [mirrorPolicy(found.name, mirror)];
+    return [{ cluster: found.value, share: mirrorShare(mirror) }];
   });
 }
 
 const RETRIED = 'connect-failure,refused-stream,reset,retriable-status-codes';
 
 /** A timeout of zero switches it off. */
-function timeoutsAndRetries({
-  timeouts,
-  retry,
-}: Omit<HTTPRouteRule, 'matches'>): Pick<Envoy.RouteAction, 'timeout' | 'retry_policy'> {
+function timeoutsAndRetries({ timeouts, retry }: Omit<HTTPRouteRule, 'matches'>): Pick<Forward, 'timeout' | 'retries'> {
   const request = envoyDuration(timeouts?.request);
   const perTry = envoyDuration(timeouts?.backendRequest);
   const isLimited = perTry !== undefined && perTry !== '0s';
   // Without a limit for the whole the one for a try must not be cut short by Envoy's default.
   const whole = request ?? (perTry !== undefined ? '0s' : undefined);
   const backoff = envoyDuration(retry?.backoff);
-  const policy: Envoy.RouteRetryPolicy = {
-    retry_on: retry ? RETRIED : undefined,
-    num_retries: retry ? (retry.attempts ?? 1) : 0,
-    retriable_status_codes: retry?.codes?.length ? retry.codes : undefined,
-    retry_back_off: backoff !== undefined && backoff !== '0s' ? { base_interval: backoff } : undefined,
-    per_try_timeout: isLimited ? perTry : undefined,
+  const retries: Retries = {
+    on: retry ? RETRIED : undefined,
+    count: retry ? (retry.attempts ?? 1) : 0,
+    statusCodes: retry?.codes,
+    backoff: backoff !== '0s' ? backoff : undefined,
+    perTryTimeout: isLimited ? perTry : undefined,
   };
   return {
     timeout: whole,
-    retry_policy: retry || isLimited ? policy : undefined,
+    retries: retry || isLimited ? retries : undefined,
   };
 }
 
@@ -209,16 +199,13 @@ function envoyDuration(text: string | undefined): string | undefined {
 }
 
 /** Requests with the same cookie or header go to the same endpoint while it is there. */
-function sessionPolicy(
-  session: SessionPersistence | undefined,
-  path: PathMatch,
-): Envoy.RouteActionHashPolicy | undefined {
+function sessionPolicy(session: SessionPersistence | undefined, path: PathMatch): HashSource | undefined {
   if (!session) return undefined;
   const name = session.sessionName ?? 'sesame-session';
-  if (session.type === 'Header') return { header: { header_name: name } };
+  if (session.type === 'Header') return { kind: 'header', name };
   const isPermanent = session.cookieConfig?.lifetimeType === 'Permanent';
   const lifetime = isPermanent ? envoyDuration(session.absoluteTimeout) : undefined;
-  return { cookie: { name, ttl: lifetime ?? '0s', path: path.kind === 'regex' ? '/' : path.value } };
+  return { kind: 'cookie', name, ttl: lifetime ?? '0s', path: path.kind === 'regex' ? '/' : path.value };
 }
 
 function matchesOf(matches: readonly HTTPRouteMatch[] | undefined): Result<RouteMatch[]> {
@@ -244,7 +231,7 @@ function pathOf({ path }: HTTPRouteMatch): Result<PathMatch> {
   const { type = 'PathPrefix', value = '/' } = path ?? {};
   if (type === 'Exact') return accept({ kind: 'exact', value });
   if (type === 'PathPrefix') {
-    const prefix = value.replace(/\/+$/, '');
+    const prefix = withoutTrailing(value, '/');
     return accept({ kind: 'prefix', value: prefix === '' ? '/' : prefix, isSegment: true });
   }
   if (type !== 'RegularExpression')
@@ -253,7 +240,7 @@ function pathOf({ path }: HTTPRouteMatch): Result<PathMatch> {
   return problem === undefined ? accept({ kind: 'regex', value }) : refuse(`.value: ${notRegex(value, problem)}`);
 }
 
-/** Of several with the same name the first counts. */
+/** The first of several matches with the same name counts. */
 export function valueMatches(matches: readonly ValueMatch[] = [], ignoresCase: boolean): Result<readonly ValueMatch[]> {
   const seen = new Set<string>();
   const found: ValueMatch[] = [];

@@ -1,9 +1,10 @@
-// From pieces to resources: counts who needs what, composes the resources that hosts share, and shows what has changed. A change
-// of one piece costs that piece and what it is a part of.
+// From pieces to resources: counts the uses of each resource, composes the resources that hosts share, and reports changes. A change of one
+// piece costs that piece and the resources that contain it.
 import { hash } from 'node:crypto';
-import type { Envoy } from '../../envoy/index.ts';
+import type { AuthorizationService } from '../../model/listener.ts';
 import type { Resource, ResourceKey } from '../../xds/index.ts';
-import { type FILTER_CHAIN, fallbackChain, HTTPS_LISTENER } from '../listener/filter-chain.ts';
+import type { FILTER_CHAIN } from '../envoy/listener-message.ts';
+import { chainFragment, fallbackChain, HTTPS_LISTENER } from '../listener/filter-chain.ts';
 import { httpListener, httpsListener, ownListeners, runtimeResource } from '../listener/listeners.ts';
 import { FALLBACK_ROUTES, HTTP_ROUTES, sharedRoutes, type VIRTUAL_HOST } from '../listener/virtual-host.ts';
 import type { RoutingSettings } from '../settings.ts';
@@ -12,10 +13,13 @@ import { RouteConfigurations } from './route-configurations.ts';
 import { SharedParts } from './shared-parts.ts';
 
 export interface Assembly {
-  /** Resources that changed because these pieces did; undefined for what is gone. */
+  /** Returns the resources that changed because these pieces did; undefined for removed ones. */
   take(changes: Iterable<PieceChange>): Map<ResourceKey, Resource | undefined>;
   /** A changed configuration: listeners are created again. */
-  configure(settings: RoutingSettings, authorization: Envoy.Any | undefined): Map<ResourceKey, Resource | undefined>;
+  configure(
+    settings: RoutingSettings,
+    authorization: AuthorizationService | undefined,
+  ): Map<ResourceKey, Resource | undefined>;
 }
 
 export interface PieceChange {
@@ -23,7 +27,7 @@ export interface PieceChange {
   readonly after: Piece | undefined;
 }
 
-export function createAssembly(initial: RoutingSettings, initialAuthorization?: Envoy.Any): Assembly {
+export function createAssembly(initial: RoutingSettings, initialAuthorization?: AuthorizationService): Assembly {
   const pieces = new Map<string, Piece>();
   const owners = new Owners();
   const endpoints = new Map<ResourceKey, Resource>();
@@ -65,11 +69,15 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
     out.set(resource.key, resource);
   };
 
+  let hasListener = false;
   const shared = (out: Map<ResourceKey, Resource | undefined>, isForced: boolean) => {
     if (plain.isChanged || isForced) {
       const { chunks, size, hash: content, requires } = plain.take();
       out.set('rds/ingress_http', sharedRoutes(HTTP_ROUTES, chunks, content, requires));
-      out.set('lds/ingress_http', size > 0 ? httpListener(settings, authorization) : undefined);
+      // The listener is the same for any number of hosts.
+      if (isForced || size > 0 !== hasListener)
+        out.set('lds/ingress_http', size > 0 ? httpListener(settings, authorization) : undefined);
+      hasListener = size > 0;
     }
     const hadFallback = fallback.isChanged;
     if (fallback.isChanged || isForced) {
@@ -80,8 +88,8 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
       );
       const { name, namespace } = settings.httpproxy.fallbackCertificate ?? {};
       const chain = size > 0 ? fallbackChain(`${namespace ?? ''}/${name ?? ''}`, settings, authorization) : undefined;
-      // After all hosts: it takes what none of them matches.
-      chains.put('fallback', chain && { name: '\u{10ffff}', fragment: chain, requires: [] });
+      // The fallback comes after all hosts: it takes requests that none of them matches.
+      chains.put('fallback', chain && { name: '\u{10ffff}', fragment: chainFragment(chain), requires: [] });
     }
     // Each chain was encoded when it was hashed. To encode all of them for a check would keep a form that no client may ask for.
     if (isForced) httpsListener(settings, [], settingsHash, []).check();
@@ -104,6 +112,7 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
   return {
     take(changes) {
       const out = new Map<ResourceKey, Resource | undefined>();
+      let isComposed = true;
       if (!isStarted) ownResources(out);
       for (const { key, after } of changes) {
         const before = pieces.get(key);
@@ -125,10 +134,12 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
         plain.put(key, after?.plain);
         chains.put(key, after?.chain);
         fallback.put(key, after?.fallback);
+        if (!hasRoutes(before) && !hasRoutes(after)) continue;
         configurations.take(key, before, after);
+        isComposed = false;
       }
       shared(out, !isStarted);
-      configurations.compose(out);
+      if (!isComposed) configurations.compose(out);
       isStarted = true;
       return encoded(out);
     },
@@ -142,6 +153,11 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
       return encoded(out);
     },
   };
+}
+
+/** Whether the piece is part of a Gateway's route configurations. */
+function hasRoutes(piece: Piece | undefined): boolean {
+  return piece?.routePart !== undefined || (piece?.configurations.length ?? 0) > 0;
 }
 
 /** Which pieces have a resource. Nearly every resource has one owner, so that only the others have a map of them. */

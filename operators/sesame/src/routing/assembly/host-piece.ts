@@ -1,6 +1,11 @@
-// What the objects of one host add up to.
+// The sum of the objects of one host.
+import type { Certificate } from '../../model/certificate.ts';
+import type { Cluster } from '../../model/cluster.ts';
 import type { Resource } from '../../xds/index.ts';
-import { hostChain } from '../listener/filter-chain.ts';
+import { clusterKey, clusterResource } from '../envoy/cluster-message.ts';
+import { clustersOf } from '../envoy/route-message.ts';
+import { secretResource } from '../envoy/secret-message.ts';
+import { chainFragment, hostChain } from '../listener/filter-chain.ts';
 import { clusterKeys, FALLBACK_ROUTES, HTTP_ROUTES, secureRoutes, sharedHost } from '../listener/virtual-host.ts';
 import type { HostContribution, SecureContribution } from '../proxy/translate-root.ts';
 import type { RoutingSettings } from '../settings.ts';
@@ -10,51 +15,56 @@ import { Piece, type PieceContent } from './piece.ts';
 export function hostPiece(
   fqdn: string,
   parts: readonly HostContribution[],
-  secrets: readonly Resource[],
+  secrets: readonly Certificate[],
   settings: RoutingSettings,
 ): Piece {
-  if (parts.length === 0) return new Piece({});
-  const routes = parts.flatMap(({ plain }) => plain);
-  const perFilter = Object.assign({}, ...parts.map((part) => part.perFilter)) as HostContribution['perFilter'];
-  const rateLimits = parts.flatMap((part) => part.rateLimits);
-  const [first, ...others] = parts;
-  const origins = others.length === 0 && first ? first.origins : parts.flatMap((part) => part.origins);
-  const merged: HostContribution = {
-    fqdn,
-    plain: routes,
-    secure: mergeSecure(parts),
-    perFilter,
-    rateLimits,
-    origins,
-  };
+  const host = mergeHost(fqdn, parts);
+  if (!host) return new Piece({});
+  const { plain: routes, policies, rateLimits, origins, secure } = host;
   const resources = new Map<string, Resource>();
   const add = (resource: Resource) => resources.set(resource.key, resource);
-  for (const secret of secrets) add(secret);
-  for (const route of routes) route.clusters.forEach(add);
+  const addCluster = (cluster: Cluster) => add(clusterResource(cluster));
+  for (const secret of secrets) add(secretResource(secret));
+  for (const route of routes) clustersOf(route).forEach(addCluster);
 
   let plain: PieceContent['plain'];
   if (routes.length > 0) {
-    const { fragment, resource } = sharedHost(HTTP_ROUTES, { fqdn, routes, perFilter, rateLimits }, origins);
+    const { fragment, resource } = sharedHost(HTTP_ROUTES, { fqdn, routes, policies, rateLimits, origins });
     add(resource);
     plain = { name: fqdn, fragment, requires: clusterKeys(routes) };
   }
-  const { secure } = merged;
   let chain: PieceContent['chain'];
   let fallback: PieceContent['fallback'];
   if (secure && (secure.tcp || secure.routes.length > 0)) {
-    for (const route of secure.routes) route.clusters.forEach(add);
-    for (const { cluster } of secure.tcp ?? []) add(cluster);
-    secure.jwt?.clusters.forEach(add);
-    if (!secure.tcp) add(secureRoutes(merged, secure.routes));
-    const requires = secure.tcp ? secure.tcp.map(({ cluster }) => cluster.key) : clusterKeys(secure.routes);
-    chain = { name: fqdn, fragment: hostChain(merged, secure, settings), requires };
+    for (const route of secure.routes) clustersOf(route).forEach(addCluster);
+    for (const { cluster } of secure.tcp ?? []) addCluster(cluster);
+    secure.jwt?.clusters.forEach(addCluster);
+    const secureHost = { fqdn, routes: secure.routes, policies, rateLimits, origins };
+    if (!secure.tcp) add(secureRoutes(secureHost));
+    const requires = secure.tcp ? secure.tcp.map(({ cluster }) => clusterKey(cluster)) : clusterKeys(secure.routes);
+    chain = { name: fqdn, fragment: chainFragment(hostChain(host, secure, settings)), requires };
     if (secure.tls?.fallback) {
-      const shared = sharedHost(FALLBACK_ROUTES, { fqdn, routes: secure.routes, perFilter, rateLimits }, origins);
+      const shared = sharedHost(FALLBACK_ROUTES, secureHost);
       add(shared.resource);
       fallback = { name: fqdn, fragment: shared.fragment, requires };
     }
   }
   return new Piece({ resources: [...resources.values()], plain, chain, fallback });
+}
+
+/** Merges the contributions of several objects to one host; undefined when there are none. */
+export function mergeHost(fqdn: string, parts: readonly HostContribution[]): HostContribution | undefined {
+  const [first, ...others] = parts;
+  if (!first) return undefined;
+  if (others.length === 0) return { ...first, secure: mergeSecure(parts) };
+  return {
+    fqdn,
+    plain: parts.flatMap(({ plain }) => plain),
+    secure: mergeSecure(parts),
+    policies: Object.assign({}, ...parts.map((part) => part.policies)) as HostContribution['policies'],
+    rateLimits: parts.flatMap((part) => part.rateLimits),
+    origins: parts.flatMap((part) => part.origins),
+  };
 }
 
 /**

@@ -1,8 +1,11 @@
 // ExtensionService: services that Envoy itself calls, as one cluster with its endpoints.
-import { CONFIG_SOURCE, type Envoy } from '../../envoy/index.ts';
 import type { ExtensionService } from '../../kinds/extension-service.ts';
-import { createResource, resourceKey } from '../../xds/index.ts';
+import type { Cluster, UpstreamProtocol } from '../../model/cluster.ts';
+import type { EndpointGroup } from '../../model/endpoints.ts';
 import { Piece } from '../assembly/piece.ts';
+import { clusterResource, clusterViolations } from '../envoy/cluster-message.ts';
+import { endpointsResource } from '../envoy/endpoints-message.ts';
+import { secretResource } from '../envoy/secret-message.ts';
 import type { Lookup } from '../lookup.ts';
 import { extensionClusterName } from '../policy/authorization.ts';
 import { loadBalancing } from '../policy/load-balancing.ts';
@@ -12,7 +15,7 @@ import type { RoutingSettings } from '../settings.ts';
 import { envoyTimeout } from '../timeouts.ts';
 import { clientCertificate } from '../upstream/client-certificate.ts';
 import type { SliceView } from '../upstream/endpoints.ts';
-import { circuitBreakers, findPort, protocolOptions, transport, type UpstreamProtocol } from '../upstream/upstream.ts';
+import { circuitBreakers, findPort, upstreamTls } from '../upstream/upstream.ts';
 
 export interface TranslatedExtension {
   readonly piece: Piece;
@@ -64,7 +67,7 @@ export function extensionPiece(
       : undefined;
   const weights = spec.services.map(({ weight }) => weight ?? 0);
   const isEven = weights.every((weight) => weight === 0);
-  const localities: Envoy.LocalityLbEndpoints[] = [];
+  const groups: EndpointGroup[] = [];
   for (const [index, { name: service, port }] of spec.services.entries()) {
     const found = lookup.service(namespace, service);
     const servicePort = found && findPort(found, port);
@@ -88,18 +91,12 @@ export function extensionPiece(
     }
     const endpoints = slicesOf(service).flatMap(({ ports, addresses }) => {
       const target = ports.find((each) => each.name === servicePort.name && each.protocol === 'TCP')?.port;
-      return target === undefined
-        ? []
-        : addresses.map((address) => ({ endpoint: { address: { socket_address: { address, port_value: target } } } }));
+      return target === undefined ? [] : addresses.map((address) => ({ address, port: target }));
     });
-    localities.push({
-      locality: { sub_zone: String(index) },
-      lb_endpoints: endpoints,
-      load_balancing_weight: isEven ? 1 : Math.max(weights[index] ?? 0, 1),
-    });
+    groups.push({ zone: String(index), weight: isEven ? 1 : Math.max(weights[index] ?? 0, 1), endpoints });
   }
   const findings = log.visit(ref);
-  if (findings.errors.length > 0 || validation === 'broken') return { piece: new Piece({}), findings };
+  if (findings.errors.length > 0 || (validation && !validation.isOk)) return { piece: new Piece({}), findings };
   const breakers = circuitBreakers(undefined, spec.circuitBreakerPolicy ?? settings.envoy.cluster.circuitBreakers);
   const strategy = spec.loadBalancerPolicy?.strategy;
   const isHashed = strategy === 'Cookie' || strategy === 'RequestHash';
@@ -109,34 +106,32 @@ export function extensionPiece(
       'IgnoredField',
       `spec.loadBalancerPolicy.strategy: ${strategy} has no effect on an ExtensionService, and RoundRobin is used; use RoundRobin, WeightedLeastRequest or Random`,
     );
-  const { lbPolicy } = loadBalancing(isHashed ? undefined : spec.loadBalancerPolicy, reporter, 'spec');
-  const cluster = createResource({
-    type: 'cds',
+  const { strategy: used } = loadBalancing(isHashed ? undefined : spec.loadBalancerPolicy, reporter, 'spec');
+  const cluster: Cluster = {
     name,
-    value: {
-      name,
-      alt_stat_name: name.replaceAll('/', '_'),
-      type: 'EDS',
-      eds_cluster_config: { eds_config: CONFIG_SOURCE, service_name: name },
-      connect_timeout: '2s',
-      lb_policy: lbPolicy,
-      common_lb_config: { healthy_panic_threshold: { value: 0 }, locality_weighted_lb_config: {} },
-      circuit_breakers: breakers,
-      ...protocolOptions({ protocol, idleTimeout: idle.isOk ? idle.value : undefined }, settings),
-      ...transport(
-        {
-          protocol,
-          validation: validation ?? undefined,
-          clientCertificate: certificate?.name,
-          sni: validation?.subjectNames[0] ?? '',
-        },
-        settings,
-      ),
-    },
-    requires: [resourceKey('eds', name)],
-    origins: [`ExtensionService ${namespace}/${ref.name}`],
-  });
-  const [refused] = cluster.violations();
+    statName: name.replaceAll('/', '_'),
+    service: undefined,
+    endpoints: { kind: 'service', name },
+    connectTimeout: '2s',
+    balancing: { strategy: used, isWeightedByService: true },
+    health: { panicPercent: 0, check: undefined },
+    circuitBreakers: breakers,
+    bufferLimitBytes: undefined,
+    protocol,
+    idleTimeout: idle.isOk ? idle.value : undefined,
+    maxRequestsPerConnection: settings.envoy.cluster.maxRequestsPerConnection,
+    tls: upstreamTls(
+      {
+        protocol,
+        validation: validation?.value,
+        clientCertificate: certificate?.name,
+        sni: validation?.value?.subjectNames[0] ?? '',
+      },
+      settings,
+    ),
+    origin: { kind: 'ExtensionService', ...ref, path: 'spec' },
+  };
+  const [refused] = clusterViolations(cluster);
   if (refused) {
     reporter.error(
       'SpecError',
@@ -145,14 +140,11 @@ export function extensionPiece(
     );
     return { piece: new Piece({}), findings };
   }
-  const assignment = createResource({
-    type: 'eds',
-    name,
-    value: { cluster_name: name, endpoints: localities },
-    origins: cluster.origins,
-  });
   return {
-    piece: new Piece({ resources: [cluster, ...(certificate ? [certificate] : [])], endpoints: [assignment] }),
+    piece: new Piece({
+      resources: [clusterResource(cluster), ...(certificate ? [secretResource(certificate)] : [])],
+      endpoints: [endpointsResource({ name, groups, origin: cluster.origin })],
+    }),
     findings,
   };
 }

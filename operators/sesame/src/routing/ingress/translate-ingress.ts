@@ -1,32 +1,29 @@
-// Ingress v1: rules, paths and TLS to the parts that they add to each host. What is wrong goes into Events.
-import type { Ingress } from '@capstan/kube';
-import type { Envoy } from '../../envoy/index.ts';
+// Ingress v1: rules, paths and TLS to the parts that they add to each host. Problems become Events.
+import { type Ingress, withoutTrailing } from '@capstan/kube';
 import { regexProblem } from '../../envoy/index.ts';
+import type { Certificate } from '../../model/certificate.ts';
+import type { PathMatch } from '../../model/match.ts';
+import type { Origin } from '../../model/origin.ts';
+import type { Forward, Retries, Route } from '../../model/route.ts';
 import { accept, type Result, refuse } from '../../result.ts';
-import type { Resource } from '../../xds/index.ts';
-import { notRegex, type PathMatch, wildcardHeader } from '../conditions.ts';
+import { notRegex, wildcardHeader } from '../conditions.ts';
+import { clusterViolations } from '../envoy/cluster-message.ts';
+import { clustersOf, routeViolations } from '../envoy/route-message.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
 import { globalAuthorization, globalAuthorizationPolicy } from '../policy/authorization.ts';
-import { envoyHeaders, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
+import { headerChanges, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
 import type { TlsTermination } from '../proxy/proxy-tls.ts';
 import type { HostContribution } from '../proxy/translate-root.ts';
-import {
-  directResponse,
-  type RouteEntry,
-  type RouteValue,
-  routeMetadata,
-  routeViolations,
-  upgradeToHttps,
-} from '../route-entry.ts';
+import { upgradeToHttps } from '../route-order.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { envoyTimeout } from '../timeouts.ts';
-import { NO_SECRET, secretResource, tlsSecretProblem } from '../upstream/tls-secret.ts';
-import { externalNameProblem, protocolOf, upstreamResource } from '../upstream/upstream.ts';
+import { certificateOf, NO_SECRET, tlsSecretProblem } from '../upstream/tls-secret.ts';
+import { externalNameProblem, protocolOf, serviceCluster } from '../upstream/upstream.ts';
 
 export interface TranslatedIngress {
   /** By host; `*` for rules without one. */
   readonly parts: ReadonlyMap<string, HostContribution>;
-  readonly secrets: readonly Resource[];
+  readonly secrets: readonly Certificate[];
   readonly problems: readonly string[];
 }
 
@@ -78,22 +75,26 @@ class IngressTranslation {
 
   result(): TranslatedIngress {
     const { spec } = this.#ingress;
-    const routes = new Map<string, RouteEntry[]>();
-    const add = (host: string, entries: readonly RouteEntry[]) =>
+    const routes = new Map<string, Route[]>();
+    const add = (host: string, entries: readonly Route[]) =>
       routes.set(host, [...(routes.get(host) ?? []), ...entries]);
     if (spec?.defaultBackend)
       add(
         ANY_HOST,
-        this.#routes(ANY_HOST, [{ path: '/', pathType: 'ImplementationSpecific', backend: spec.defaultBackend }]),
+        this.#routes(
+          ANY_HOST,
+          [{ path: '/', pathType: 'ImplementationSpecific', backend: spec.defaultBackend }],
+          () => 'spec.defaultBackend',
+        ),
       );
-    for (const rule of spec?.rules ?? []) {
+    for (const [index, rule] of (spec?.rules ?? []).entries()) {
       const host = rule.host ? rule.host.toLowerCase() : ANY_HOST;
-      add(host, this.#routes(host, rule.http?.paths ?? []));
+      const at = (path: number) => `spec.rules[${index}].http.paths[${path}]`;
+      add(host, this.#routes(host, rule.http?.paths ?? [], at));
     }
     const terminations = this.#tls();
     // The plain listener has it for all hosts.
-    const filter = terminations.size > 0 ? globalAuthorization(this.#settings, this.#lookup) : undefined;
-    const authorization = filter && { filter };
+    const authorization = terminations.size > 0 ? globalAuthorization(this.#settings, this.#lookup) : undefined;
     const parts = new Map<string, HostContribution>();
     const forcesTls = this.#annotation('ingress.kubernetes.io/force-ssl-redirect') === 'true';
     const allowsHttp = this.#annotation('kubernetes.io/ingress.allow-http') !== 'false' || forcesTls;
@@ -108,9 +109,9 @@ class IngressTranslation {
         fqdn: host,
         plain,
         secure: tls && { routes: entries, tls, tcp: undefined, jwt: undefined, authorization },
-        perFilter: {},
+        policies: {},
         rateLimits: [],
-        origins: [`Ingress ${this.#namespace}/${this.#ingress.metadata.name ?? ''}`],
+        origins: [{ ...this.#origin(), path: 'spec' }],
       });
     }
     const secrets = [...parts.values()].flatMap(({ secure }) => secure?.tls?.secret ?? []);
@@ -160,12 +161,12 @@ class IngressTranslation {
           );
       for (const host of hosts) {
         found.set(host.toLowerCase(), {
-          secret: secretResource(secret),
+          secret: certificateOf(secret),
           minimumVersion: least === '1.3' ? '1.3' : tls.minimumProtocolVersion,
           maximumVersion: most === '1.2' ? '1.2' : tls.maximumProtocolVersion,
           clientValidation: undefined,
           requiresClientCertificate: false,
-          forwardedDetails: undefined,
+          forwardedCertificate: undefined,
           fallback: undefined,
         });
       }
@@ -173,9 +174,9 @@ class IngressTranslation {
     return found;
   }
 
-  #routes(host: string, paths: readonly Path[]): RouteEntry[] {
+  #routes(host: string, paths: readonly Path[], at: (index: number) => string): Route[] {
     const headers = wildcardHeader(host);
-    return paths.flatMap(({ path = '/', pathType, backend }) => {
+    return paths.flatMap(({ path = '/', pathType, backend }, index) => {
       const matches = pathMatch(path === '' ? '/' : path, pathType);
       if (!matches.isOk) {
         this.#problems.push(`spec.rules: the path of ${host}, ${notRegex(path, matches.problem)}`);
@@ -183,17 +184,20 @@ class IngressTranslation {
       }
       const match = { path: matches.value, headers, query: [] };
       // Requests for a path that cannot be served must not reach the backend of a shorter one.
-      const answer = (status: number): RouteEntry => ({
+      const origin: Origin = { ...this.#origin(), path: at(index) };
+      const answer = (status: number): Route => ({
         match,
-        value: { ...directResponse(status), ...this.#metadata() },
-        clusters: [],
+        action: { kind: 'answer', status, body: '' },
+        policies: {},
         permitInsecure: true,
+        origin,
       });
-      const entry = this.#forward(backend, path);
-      if (!entry) return [answer(503)];
-      const refused = [...routeViolations({ match, ...entry }), ...entry.clusters.flatMap((each) => each.violations())];
+      const found = this.#forward(backend, path, origin);
+      if (!found) return [answer(503)];
+      const route: Route = { match, ...found, permitInsecure: true, origin };
+      const refused = [...routeViolations(route), ...clustersOf(route).flatMap((each) => clusterViolations(each))];
       const [first] = refused;
-      if (!first) return [{ match, ...entry, permitInsecure: true }];
+      if (!first) return [route];
       this.#problems.push(
         `spec.rules: Envoy would refuse the path ${path} of ${host} (${first.path} ${first.problem}); correct the value that it comes from`,
       );
@@ -201,7 +205,11 @@ class IngressTranslation {
     });
   }
 
-  #forward(backend: Backend, path: string): Pick<RouteEntry, 'value' | 'clusters'> | undefined {
+  #forward(
+    backend: Backend,
+    path: string,
+    origin: Origin,
+  ): Pick<Route, 'action' | 'policies' | 'requestHeaders' | 'responseHeaders'> | undefined {
     const { name = '', port } = backend.service ?? {};
     const service = this.#lookup.service(this.#namespace, name);
     const where = `${this.#namespace}/${name}`;
@@ -225,13 +233,13 @@ class IngressTranslation {
       return undefined;
     }
     const protocol = protocolOf(service, found);
-    const cluster = upstreamResource(
+    const cluster = serviceCluster(
       service,
       found,
       {
         protocol,
         sni: service.externalName ?? '',
-        origins: [`Ingress ${this.#namespace}/${this.#ingress.metadata.name ?? ''}`],
+        origin,
       },
       this.#settings,
     );
@@ -243,38 +251,35 @@ class IngressTranslation {
     if (!timeout.isOk)
       this.#report(`annotation response-timeout: ${timeout.problem}; until then requests have no timeout`);
     const { applyToIngress, requestHeaders, responseHeaders } = this.#settings.policy;
-    const action: Envoy.RouteAction = {
-      cluster: cluster.name,
-      // An invalid timeout switches it off: a default that is too short would break what worked.
+    const action: Forward = {
+      kind: 'forward',
+      destinations: [{ cluster, weight: 1 }],
+      mirrors: [],
+      // An invalid timeout is switched off: a default that is too short would break working requests.
       timeout: timeout.isOk ? timeout.value : '0s',
-      ...this.#retries(),
-      upgrade_configs: websockets.includes(path) ? [{ upgrade_type: 'websocket' }] : undefined,
+      retries: this.#retries(),
+      allowsWebsockets: websockets.includes(path),
+      hashes: [],
+      rateLimits: [],
     };
-    const value: RouteValue = {
-      route: action,
-      ...(applyToIngress &&
-        envoyHeaders(withDefaultHeaders(NO_HEADERS, requestHeaders, { direction: 'request' }), 'request')),
-      ...(applyToIngress &&
-        envoyHeaders(withDefaultHeaders(NO_HEADERS, responseHeaders, { direction: 'response' }), 'response')),
-      ...this.#authorization(),
-      ...this.#metadata(),
+    return {
+      action,
+      ...(applyToIngress && {
+        requestHeaders: headerChanges(withDefaultHeaders(NO_HEADERS, requestHeaders, { direction: 'request' })),
+        responseHeaders: headerChanges(withDefaultHeaders(NO_HEADERS, responseHeaders, { direction: 'response' })),
+      }),
+      // On each route: on the host it would also hold for routes of an HTTPProxy with the same host.
+      policies: globalAuthorizationPolicy(this.#settings),
     };
-    return { value, clusters: [cluster] };
   }
 
-  /** On each route: on the host it would also hold for routes of an HTTPProxy with the same host. */
-  #authorization(): Pick<Envoy.Route, 'typed_per_filter_config'> {
-    const policy = globalAuthorizationPolicy(this.#settings);
-    return Object.keys(policy).length > 0 ? { typed_per_filter_config: policy } : {};
+  #origin(): Omit<Origin, 'path'> {
+    return { kind: 'Ingress', namespace: this.#namespace, name: this.#ingress.metadata.name ?? '' };
   }
 
-  #metadata(): Pick<Envoy.Route, 'metadata'> {
-    return routeMetadata({ kind: 'Ingress', namespace: this.#namespace, name: this.#ingress.metadata.name ?? '' });
-  }
-
-  #retries(): Pick<Envoy.RouteAction, 'retry_policy'> {
+  #retries(): Retries | undefined {
     const retryOn = this.#annotation('retry-on');
-    if (!retryOn) return {};
+    if (!retryOn) return undefined;
     const text = this.#annotation('num-retries') ?? '';
     const count = /^-?\d+$/.test(text) ? Number(text) : 0;
     const perTry = envoyTimeout(this.#annotation('per-try-timeout'));
@@ -285,13 +290,7 @@ class IngressTranslation {
     if (!perTry.isOk)
       this.#report(`annotation per-try-timeout: ${perTry.problem}; until then tries have no timeout of their own`);
     const timeout = perTry.isOk ? perTry.value : undefined;
-    return {
-      retry_policy: {
-        retry_on: retryOn,
-        num_retries: count < 0 ? 0 : Math.max(count, 1),
-        per_try_timeout: timeout,
-      },
-    };
+    return { on: retryOn, count: count < 0 ? 0 : Math.max(count, 1), perTryTimeout: timeout };
   }
 }
 
@@ -299,7 +298,7 @@ class IngressTranslation {
 function pathMatch(path: string, type: string | undefined): Result<PathMatch> {
   if (type === 'Exact') return accept({ kind: 'exact', value: path });
   if (type === 'Prefix') {
-    const trimmed = path.replace(/\/+$/, '');
+    const trimmed = withoutTrailing(path, '/');
     return accept(
       trimmed === '' ? { kind: 'prefix', value: '/' } : { kind: 'prefix', value: trimmed, isSegment: true },
     );

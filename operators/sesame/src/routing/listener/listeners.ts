@@ -1,27 +1,33 @@
 // Listeners: the two for traffic, and those for Envoy's own statistics, readiness and admin pages.
-import { CONFIG_SOURCE, type Envoy, type FragmentChunk, type Struct, typed } from '../../envoy/index.ts';
+import type { FragmentChunk, Struct } from '../../envoy/index.ts';
+import type { NamedSecret } from '../../model/certificate.ts';
+import type { AuthorizationService, DownstreamTls, Listener, Page } from '../../model/listener.ts';
+import type { Origin } from '../../model/origin.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
+import { chainMessage, type FILTER_CHAIN, listenerMessage } from '../envoy/listener-message.ts';
+import { secretResource } from '../envoy/secret-message.ts';
 import type { RoutingSettings, TlsFileSettings } from '../settings.ts';
-import { connectionManager } from './connection-manager.ts';
-import { type ChainFragment, type FILTER_CHAIN, HTTPS_LISTENER } from './filter-chain.ts';
+import { type ChainFragment, HTTPS_LISTENER } from './filter-chain.ts';
+import { accessLog, httpOptions } from './http-options.ts';
 import { HTTP_ROUTES } from './virtual-host.ts';
 
 export const HTTP_LISTENER = 'ingress_http';
 
-export function httpListener(settings: RoutingSettings, authorization: Envoy.Any | undefined): Resource {
+export function httpListener(settings: RoutingSettings, authorization: AuthorizationService | undefined): Resource {
   const { http } = settings.envoy;
-  const manager = connectionManager(
-    { routeName: HTTP_ROUTES, statPrefix: HTTP_LISTENER, accessLogPath: http.accessLog, authorization },
+  const listener = trafficListener(
+    { name: HTTP_LISTENER, ...http, isTls: false, origin: configuredAt('envoy.http') },
     settings,
   );
-  const value: Envoy.Listener = {
-    name: HTTP_LISTENER,
-    ...listenerAddress(http.address, http.port),
-    filter_chains: [{ filters: [manager] }],
-    ...listenerFilters(settings, false),
-    ...listenerOptions(settings, http.address),
-  };
-  return createResource({ type: 'lds', name: HTTP_LISTENER, value });
+  const chain = chainMessage({
+    fqdn: undefined,
+    statPrefix: HTTP_LISTENER,
+    accessLog: accessLog(http.accessLog, settings),
+    traffic: { kind: 'http', routes: HTTP_ROUTES, options: httpOptions(settings), authorization },
+    tls: undefined,
+    origins: [listener.origin],
+  });
+  return createResource({ type: 'lds', name: HTTP_LISTENER, value: listenerMessage(listener, [chain]) });
 }
 
 /** Composed of the chains of all hosts with TLS, in the order of their names. */
@@ -31,7 +37,10 @@ export function httpsListener(
   contentHash: string,
   requires: readonly ResourceKey[],
 ): Resource {
-  const { https } = settings.envoy;
+  const listener = trafficListener(
+    { name: HTTPS_LISTENER, ...settings.envoy.https, isTls: true, origin: configuredAt('envoy.https') },
+    settings,
+  );
   return createResource({
     type: 'lds',
     name: HTTPS_LISTENER,
@@ -43,104 +52,57 @@ export function httpsListener(
         httpsListener(settings, others, hash, requires),
       nameOf: ({ value }: ChainFragment) => value.name ?? '',
     },
-    value: () => ({
-      name: HTTPS_LISTENER,
-      ...listenerAddress(https.address, https.port),
-      filter_chains: chains,
-      ...listenerFilters(settings, true),
-      ...listenerOptions(settings, https.address),
-    }),
+    value: () => listenerMessage(listener, chains),
   });
 }
 
-export function listenerAddress(address: string, port: number): Pick<Envoy.Listener, 'address'> {
-  const isV6Any = address === '::';
-  return { address: { socket_address: { address, port_value: port, ipv4_compat: isV6Any ? true : undefined } } };
+interface ListenerPlan {
+  readonly name: string;
+  readonly address: string;
+  readonly port: number;
+  readonly isTls: boolean;
+  readonly origin: Origin;
 }
 
-export function listenerFilters({ envoy }: RoutingSettings, isTls: boolean): Pick<Envoy.Listener, 'listener_filters'> {
-  const { useProxyProtocol, tls } = envoy.listener;
-  const filters = [
-    ...(useProxyProtocol
-      ? [
-          {
-            name: 'envoy.filters.listener.proxy_protocol',
-            typed_config: typed('envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol'),
-          },
-        ]
-      : []),
-    ...(isTls
-      ? [
-          {
-            name: 'envoy.filters.listener.tls_inspector',
-            typed_config: typed('envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector', {
-              enable_ja3_fingerprinting: tls.fingerprint?.ja3 === true ? true : undefined,
-              enable_ja4_fingerprinting: tls.fingerprint?.ja4 === true ? true : undefined,
-            }),
-          },
-        ]
-      : []),
-  ];
-  return filters.length > 0 ? { listener_filters: filters } : {};
-}
-
-const SOCKET = { keepalive: [1, 9, 1], idle: [6, 4, 45], interval: [6, 5, 5], probes: [6, 6, 9] } as const;
-
-type ListenerOptions = Pick<
-  Envoy.Listener,
-  | 'socket_options'
-  | 'connection_balance_config'
-  | 'per_connection_buffer_limit_bytes'
-  | 'max_connections_to_accept_per_socket_event'
->;
-
-export function listenerOptions({ envoy }: RoutingSettings, address: string): ListenerOptions {
-  const { connectionBalancer, perConnectionBufferLimitBytes, maxConnectionsToAcceptPerSocketEvent, socketOptions } =
-    envoy.listener;
-  const option = (
-    description: string,
-    [level, name, value]: readonly [number, number, number],
-  ): Envoy.SocketOption => ({
-    description,
-    level,
-    name,
-    int_value: value,
-    state: 'STATE_LISTENING',
-  });
-  const options = [
-    option('Enable TCP keep-alive', SOCKET.keepalive),
-    option('TCP keep-alive initial idle time', SOCKET.idle),
-    option('TCP keep-alive time between probes', SOCKET.interval),
-    option('TCP keep-alive probe count', SOCKET.probes),
-    ...(socketOptions?.tos ? [option('Set IPv4 TOS field', [0, 1, socketOptions.tos])] : []),
-    ...(socketOptions?.trafficClass && address.includes(':')
-      ? [option('Set IPv6 IPV6_TCLASS field', [41, 67, socketOptions.trafficClass])]
-      : []),
-  ];
+/** A listener for traffic, as the configuration has all of them. */
+export function trafficListener(
+  { name, address, port, isTls, origin }: ListenerPlan,
+  { envoy }: RoutingSettings,
+): Listener {
+  const { useProxyProtocol, tls, socketOptions, connectionBalancer } = envoy.listener;
+  const fingerprints = (['ja3', 'ja4'] as const).filter((each) => tls.fingerprint?.[each] === true);
   return {
-    socket_options: options,
-    connection_balance_config: connectionBalancer === 'exact' ? { exact_balance: {} } : undefined,
-    per_connection_buffer_limit_bytes: perConnectionBufferLimitBytes,
-    max_connections_to_accept_per_socket_event: maxConnectionsToAcceptPerSocketEvent,
+    name,
+    address,
+    port,
+    hasProxyProtocol: useProxyProtocol,
+    tlsInspection: isTls ? { fingerprints } : undefined,
+    socket: { typeOfService: socketOptions?.tos, trafficClass: socketOptions?.trafficClass },
+    isBalanced: connectionBalancer === 'exact',
+    bufferLimitBytes: envoy.listener.perConnectionBufferLimitBytes,
+    maxConnectionsPerEvent: envoy.listener.maxConnectionsToAcceptPerSocketEvent,
+    origin,
   };
+}
+
+/** The configuration in force, whatever object, file or flag it comes from. */
+export function configuredAt(path: string): Origin {
+  return { kind: 'SesameConfiguration', namespace: '', name: '', path };
 }
 
 const ENFORCED_HEALTH = 'health-om-enforced';
 
-/** Clusters of Envoy's bootstrap. */
-const STATS_CLUSTER = 'envoy-admin';
-
 /** Statistics and readiness for probes and scrapers, and the read-only admin pages on loopback. */
 export function ownListeners(settings: RoutingSettings): Resource[] {
   const { metrics, health, omEnforcedHealth, network } = settings.envoy;
-  const hasTls = (metrics.tls?.certFile ?? '') !== '';
-  const isOne = metrics.address === health.address && metrics.port === health.port && !hasTls;
-  const listeners: Resource[] = hasTls ? metricsSecrets(metrics.tls ?? {}) : [];
-  const add = (name: string, address: string, port: number, paths: readonly Envoy.Route[], transport: Transport = {}) =>
-    listeners.push(ownListener(name, address, port, paths, transport));
+  const tls = (metrics.tls?.certFile ?? '') === '' ? undefined : metrics.tls;
+  const isOne = metrics.address === health.address && metrics.port === health.port && !tls;
+  const listeners: Resource[] = tls ? metricsSecrets(tls).map(secretResource) : [];
+  const add = (name: string, address: string, port: number, pages: readonly Page[], metricsTls?: DownstreamTls) =>
+    listeners.push(ownListener({ name, address, port, path: `envoy.${name}` }, pages, metricsTls));
   if (isOne) add('stats-health', metrics.address, metrics.port, [READY, STATS]);
   else {
-    add('stats', metrics.address, metrics.port, [STATS], hasTls ? metricsTransport(metrics.tls ?? {}) : {});
+    add('stats', metrics.address, metrics.port, [STATS], tls && metricsTermination(tls));
     add('health', health.address, health.port, [READY]);
   }
   if (omEnforcedHealth?.port) add(ENFORCED_HEALTH, omEnforcedHealth.address, omEnforcedHealth.port, [READY]);
@@ -149,16 +111,13 @@ export function ownListeners(settings: RoutingSettings): Resource[] {
       'envoy-admin',
       '127.0.0.1',
       network.adminPort,
-      ADMIN_PATHS.map((path) => exactPath(path)),
+      ADMIN_PATHS.map((path) => ({ path, method: 'GET' })),
     );
   return listeners;
 }
 
-const READY: Envoy.Route = { match: { path: '/ready' }, route: { cluster: STATS_CLUSTER } };
-const STATS: Envoy.Route = {
-  match: { path: '/stats' },
-  route: { cluster: STATS_CLUSTER, prefix_rewrite: '/stats/prometheus' },
-};
+const READY: Page = { path: '/ready' };
+const STATS: Page = { path: '/stats', rewrite: '/stats/prometheus' };
 const ADMIN_PATHS = [
   '/certs',
   '/clusters',
@@ -173,74 +132,61 @@ const ADMIN_PATHS = [
   '/stats/recentlookups',
 ];
 
-function exactPath(path: string): Envoy.Route {
-  return {
-    match: { path, headers: [{ name: ':method', string_match: { exact: 'GET' } }] },
-    route: { cluster: STATS_CLUSTER },
-  };
-}
-
-type Transport = Pick<Envoy.FilterChain, 'transport_socket'>;
-
 function ownListener(
-  name: string,
-  address: string,
-  port: number,
-  routes: readonly Envoy.Route[],
-  transport: Transport,
+  { name, address, port, path }: Pick<Listener, 'name' | 'address' | 'port'> & { readonly path: string },
+  pages: readonly Page[],
+  tls: DownstreamTls | undefined,
 ): Resource {
-  const manager = typed('envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
-    stat_prefix: name,
-    route_config: { name, virtual_hosts: [{ name: 'backend', domains: ['*'], routes }] },
-    http_filters: [{ name: 'router', typed_config: typed('envoy.extensions.filters.http.router.v3.Router') }],
-    normalize_path: true,
-  });
-  const value: Envoy.Listener = {
+  const origin = configuredAt(path);
+  const listener: Listener = {
     name,
-    ...listenerAddress(address, port),
-    filter_chains: [
-      { filters: [{ name: 'envoy.filters.network.http_connection_manager', typed_config: manager }], ...transport },
-    ],
-    socket_options: [],
+    address,
+    port,
+    hasProxyProtocol: false,
+    tlsInspection: undefined,
+    socket: undefined,
     // Probes and scrapers are served at the limit too. The one that enforces it is the exception.
-    ignore_global_conn_limit: name !== ENFORCED_HEALTH ? true : undefined,
+    ignoresConnectionLimit: name !== ENFORCED_HEALTH,
+    origin,
   };
-  return createResource({ type: 'lds', name, value });
+  const chain = chainMessage({
+    fqdn: undefined,
+    statPrefix: name,
+    traffic: { kind: 'pages', pages },
+    tls,
+    origins: [origin],
+  });
+  return createResource({ type: 'lds', name, value: listenerMessage(listener, [chain]) });
 }
 
 const METRICS_CERTIFICATE = 'metrics-tls-certificate';
 const METRICS_CA = 'metrics-ca-certificate';
 
 /** Certificates for statistics are files of Envoy's own pod. */
-function metricsSecrets({ caFile = '', certFile = '', keyFile = '' }: TlsFileSettings): Resource[] {
-  const secret = (name: string, value: Envoy.Secret) =>
-    createResource({ type: 'sds', name, value: { name, ...value } });
-  const certificate = { certificate_chain: { filename: certFile }, private_key: { filename: keyFile } };
-  return [
-    secret(METRICS_CERTIFICATE, { tls_certificate: certificate }),
-    ...(caFile === '' ? [] : [secret(METRICS_CA, { validation_context: { trusted_ca: { filename: caFile } } })]),
-  ];
+function metricsSecrets({ caFile = '', certFile = '', keyFile = '' }: TlsFileSettings): NamedSecret[] {
+  const origin = configuredAt('envoy.metrics.tls');
+  const certificate: NamedSecret = {
+    kind: 'certificate',
+    name: METRICS_CERTIFICATE,
+    chain: { file: certFile },
+    key: { file: keyFile },
+    origin,
+  };
+  if (caFile === '') return [certificate];
+  return [certificate, { kind: 'authorities', name: METRICS_CA, certificates: { file: caFile }, origin }];
 }
 
-function metricsTransport({ caFile = '' }: TlsFileSettings): Transport {
-  const source = (name: string) => ({ name, sds_config: CONFIG_SOURCE });
-  const context: Envoy.DownstreamTlsContext = {
-    common_tls_context: {
-      tls_params: { tls_minimum_protocol_version: 'TLSv1_3' },
-      tls_certificate_sds_secret_configs: [source(METRICS_CERTIFICATE)],
-      validation_context_sds_secret_config: caFile !== '' ? source(METRICS_CA) : undefined,
-    },
-    require_client_certificate: caFile !== '' ? true : undefined,
-  };
+function metricsTermination({ caFile = '' }: TlsFileSettings): DownstreamTls {
   return {
-    transport_socket: {
-      name: 'envoy.transport_sockets.tls',
-      typed_config: typed('envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext', context),
-    },
+    certificates: [METRICS_CERTIFICATE],
+    minimumVersion: '1.3',
+    maximumVersion: undefined,
+    clientValidation: caFile === '' ? undefined : { caSecret: METRICS_CA, acceptsUntrusted: false },
+    requiresClientCertificate: true,
   };
 }
 
-/** The runtime layer: limits of regular expressions and what the configuration adds. */
+/** The runtime layer: limits of regular expressions and the additions of the configuration. */
 export function runtimeResource(settings: RoutingSettings): Resource {
   const { maxRequestsPerIOCycle, maxConnectionsPerListener } = settings.envoy.listener;
   const layer: { [key: string]: Struct[string] } = {

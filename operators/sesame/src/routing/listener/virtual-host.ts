@@ -1,24 +1,19 @@
 // Virtual hosts and route configurations, from the parts that objects add to a host.
-import {
-  type Envoy,
-  type Fragment,
-  type FragmentChunk,
-  hasFields,
-  type PerFilter,
-  RenamedFragment,
-} from '../../envoy/index.ts';
+import { type Envoy, type Fragment, type FragmentChunk, RenamedFragment } from '../../envoy/index.ts';
+import type { Route } from '../../model/route.ts';
+import type { VirtualHost } from '../../model/virtual-host.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
-import { authorizationDisabled } from '../policy/authorization.ts';
-import { FILTER } from '../policy/filter-names.ts';
-import type { HostContribution } from '../proxy/translate-root.ts';
-import { directResponse, envoyRoutes, type RouteEntry } from '../route-entry.ts';
-import { hashName } from '../upstream/envoy-names.ts';
+import { clusterKey, originTexts } from '../envoy/cluster-message.ts';
+import { policiesMessage, rateLimitsMessage } from '../envoy/policy-message.ts';
+import { clustersOf, routeMessage } from '../envoy/route-message.ts';
+import { inOrder } from '../route-order.ts';
+import { hashName } from '../upstream/upstream.ts';
 
 export const VIRTUAL_HOST = 'envoy.config.route.v3.VirtualHost';
 export const HTTP_ROUTES = 'ingress_http';
 export const FALLBACK_ROUTES = 'ingress_fallbackcert';
 
-/** What every route configuration has in common. */
+/** The common part of every route configuration. */
 const COMMON: Pick<Envoy.RouteConfiguration, 'request_headers_to_add' | 'ignore_port_in_host_matching'> = {
   request_headers_to_add: [
     { header: { key: 'x-request-start', value: 't=%START_TIME(%s.%3f)%' }, append_action: 'APPEND_IF_EXISTS_OR_ADD' },
@@ -26,38 +21,31 @@ const COMMON: Pick<Envoy.RouteConfiguration, 'request_headers_to_add' | 'ignore_
   ignore_port_in_host_matching: true,
 };
 
-export interface VirtualHostContent {
-  readonly fqdn: string;
-  readonly routes: readonly RouteEntry[];
-  readonly perFilter: PerFilter;
-  readonly rateLimits: readonly Envoy.RouteRateLimit[];
-}
-
-export function virtualHost({ fqdn, routes, perFilter, rateLimits }: VirtualHostContent): Envoy.VirtualHost {
+export function virtualHostMessage({ fqdn, routes, policies, rateLimits }: VirtualHost): Envoy.VirtualHost {
   return {
     name: hashName(fqdn),
     domains: [fqdn],
-    routes: envoyRoutes(routes),
-    typed_per_filter_config: hasFields(perFilter) ? perFilter : undefined,
-    rate_limits: rateLimits.length > 0 ? rateLimits : undefined,
+    routes: inOrder(routes).map((route) => routeMessage(route)),
+    typed_per_filter_config: policiesMessage(policies),
+    rate_limits: rateLimitsMessage(rateLimits),
   };
 }
 
-export function clusterKeys(routes: readonly RouteEntry[]): ResourceKey[] {
-  return [...new Set(routes.flatMap(({ clusters }) => clusters.map(({ key }) => key)))];
+export function clusterKeys(routes: readonly Route[]): ResourceKey[] {
+  return [...new Set(routes.flatMap((route) => clustersOf(route).map((cluster) => clusterKey(cluster))))];
 }
 
-/** A part of a shared route configuration, and the same as a resource of its own for delta clients. */
 /** A virtual host in a route configuration. */
 export type HostFragment = Fragment<typeof VIRTUAL_HOST>;
 
+/** A part of a shared route configuration, and the same as a resource of its own for delta clients. */
 export interface SharedHost {
   readonly fragment: HostFragment;
   readonly resource: Resource;
 }
 
-export function sharedHost(routesName: string, parts: VirtualHostContent, origins: readonly string[]): SharedHost {
-  const host = virtualHost(parts);
+export function sharedHost(routesName: string, parts: VirtualHost): SharedHost {
+  const host = virtualHostMessage(parts);
   // Envoy finds the virtual hosts of a configuration by this prefix.
   const name = `${routesName}/${parts.fqdn}`;
   const resource = createResource({
@@ -65,7 +53,7 @@ export function sharedHost(routesName: string, parts: VirtualHostContent, origin
     name,
     value: { ...host, name },
     requires: clusterKeys(parts.routes),
-    origins,
+    origins: originTexts(parts.origins),
   });
   const fragment = new RenamedFragment(VIRTUAL_HOST, hashName(parts.fqdn), resource.bytes('grpc', 'whole'));
   return { fragment, resource };
@@ -107,28 +95,29 @@ export function secureRoutesName(fqdn: string): string {
 }
 
 /**
- * Of a host with TLS. A request for another host arrives here when a client reuses a connection whose certificate covers both;
+ * The routes of a host with TLS. A request for another host arrives here when a client reuses a connection whose certificate covers both;
  * it is answered with 421, and the client connects again.
  */
-export function secureRoutes(part: HostContribution, routes: readonly RouteEntry[]): Resource {
-  const name = secureRoutesName(part.fqdn);
+export function secureRoutes(host: VirtualHost): Resource {
+  const { fqdn, routes, origins } = host;
+  const name = secureRoutesName(fqdn);
   const misdirected: Envoy.VirtualHost = {
     name: 'misdirected',
     domains: ['*'],
     routes: [
       {
         match: { prefix: '/' },
-        ...directResponse(421),
-        typed_per_filter_config: { [FILTER.authorization]: authorizationDisabled() },
+        direct_response: { status: 421 },
+        typed_per_filter_config: policiesMessage({ authorization: { kind: 'disabled' } }),
       },
     ],
   };
-  const host = virtualHost({ fqdn: part.fqdn, routes, perFilter: part.perFilter, rateLimits: part.rateLimits });
+  const own = virtualHostMessage(host);
   return createResource({
     type: 'rds',
     name,
-    value: { name, virtual_hosts: part.fqdn === '*' ? [host] : [host, misdirected], ...COMMON },
+    value: { name, virtual_hosts: fqdn === '*' ? [own] : [own, misdirected], ...COMMON },
     requires: clusterKeys(routes),
-    origins: part.origins,
+    origins: originTexts(origins),
   });
 }

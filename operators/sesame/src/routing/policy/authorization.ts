@@ -1,28 +1,27 @@
-// External authorization: the filter of a host, and what routes say about it.
-import { type Choice, type Envoy, type PerFilter, typed } from '../../envoy/index.ts';
+// External authorization: the filter of a host, and the settings of its routes.
 import type { ExtensionService } from '../../kinds/extension-service.ts';
 import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
-import { stringMatcher } from '../conditions.ts';
+import type { AuthorizationService, HttpAuthorization } from '../../model/listener.ts';
+import type { TextMatch } from '../../model/match.ts';
+import type { Policies } from '../../model/policy.ts';
 import type { Lookup } from '../lookup.ts';
 import type { Reporter } from '../problems.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { envoyTimeout } from '../timeouts.ts';
-import { FILTER } from './filter-names.ts';
 
 export type AuthorizationSpec = NonNullable<ProxyVirtualHost['authorization']>;
 
-const TYPE = 'envoy.extensions.filters.http.ext_authz.v3';
 const OWN = 'spec.virtualhost.authorization';
 export const GLOBAL = 'globalExtAuth of the SesameConfiguration';
 
-/** The filter; undefined after an error was reported. `at` names the settings in messages. */
-export function authorizationFilter(
+/** Undefined after an error was reported. `at` names the settings in messages. */
+export function authorizationService(
   spec: AuthorizationSpec,
   namespace: string,
   lookup: Lookup,
   reporter: Reporter,
   at: string = OWN,
-): { filter: Envoy.Any; cluster: string } | undefined {
+): AuthorizationService | undefined {
   const ref = spec.extensionRef ?? {};
   const where = `${ref.namespace ?? namespace}/${ref.name ?? ''}`;
   if (ref.apiVersion && !/^project(sesame|contour)\.io\/v1alpha1$/.test(ref.apiVersion)) {
@@ -67,36 +66,34 @@ export function authorizationFilter(
     );
     return undefined;
   }
-  const service = isHttp
-    ? httpService(spec, cluster, timeout.value, reporter, at)
-    : grpcService(cluster, timeout.value, extension.spec.validation?.subjectName);
-  if (!service) return undefined;
-  const body = spec.withRequestBody;
-  const filter = typed(`${TYPE}.ExtAuthz`, {
-    ...service,
-    transport_api_version: 'V3',
-    failure_mode_allow: spec.failOpen ?? false,
-    status_on_error: { code: 'Forbidden' },
-    clear_route_cache: true,
-    include_peer_certificate: true,
-    with_request_body: body
-      ? {
-          max_request_bytes: body.maxRequestBytes ?? 1024,
-          allow_partial_message: body.allowPartialMessage ?? false,
-          pack_as_bytes: body.packAsBytes ?? false,
-        }
-      : undefined,
-  });
-  return { filter, cluster };
+  const protocol = isHttp
+    ? httpAuthorization(spec, reporter, at)
+    : { kind: 'grpc' as const, authority: extension.spec.validation?.subjectName ?? cluster.replaceAll('/', '.') };
+  if (!protocol) return undefined;
+  const { withRequestBody: body } = spec;
+  return {
+    cluster,
+    protocol,
+    timeout: timeout.value,
+    failOpen: spec.failOpen ?? false,
+    body: body && {
+      maxBytes: body.maxRequestBytes ?? 1024,
+      allowsPartial: body.allowPartialMessage ?? false,
+      isSentAsBytes: body.packAsBytes ?? false,
+    },
+  };
 }
 
 /**
- * The authorization of every plain host; undefined where none is configured. A service that does not exist is asked all the same:
- * Envoy cannot reach it and refuses, which is what was asked for.
+ * The authorization of every plain host; undefined where none is configured. A service that does not exist is called all the same: Envoy
+ * cannot reach it and refuses, as configured.
  */
-export function globalAuthorization({ globalExtAuth }: RoutingSettings, lookup: Lookup): Envoy.Any | undefined {
+export function globalAuthorization(
+  { globalExtAuth }: RoutingSettings,
+  lookup: Lookup,
+): AuthorizationService | undefined {
   if (globalExtAuth?.extensionRef === undefined) return undefined;
-  return authorizationFilter(globalExtAuth, '', askedAllTheSame(lookup), SILENT)?.filter;
+  return authorizationService(globalExtAuth, '', askedAllTheSame(lookup), SILENT);
 }
 
 /** Finds every ExtensionService. Envoy cannot reach one that does not exist, and refuses. */
@@ -110,7 +107,7 @@ function askedAllTheSame(lookup: Lookup): Lookup {
 /** How the routes of an HTTPProxy's host are authorized. */
 export interface HostAuthorization {
   /** Undefined: no service is asked where TLS ends here. */
-  readonly filter: Envoy.Any | undefined;
+  readonly service: AuthorizationService | undefined;
   /** Default for routes that have no `authPolicy`. */
   readonly isDisabled: boolean;
   readonly context: Readonly<Record<string, string>>;
@@ -118,8 +115,8 @@ export interface HostAuthorization {
 
 /**
  * Combines the host's own `authorization` with `globalExtAuth`. A host that names a service of its own inherits nothing: a global
- * `failOpen`, timeout or `disabled` would weaken what the host asks for. A host that names none has the global settings whole and only
- * decides about its own routes (`authPolicy`). Undefined after an error was reported.
+ * `failOpen`, timeout or `disabled` would weaken the host's setting. A host that names none has the global settings whole and only decides
+ * about its own routes (`authPolicy`). Undefined after an error was reported.
  */
 export function hostAuthorization(
   own: AuthorizationSpec | undefined,
@@ -141,8 +138,8 @@ export function hostAuthorization(
       );
       return undefined;
     }
-    const found = authorizationFilter(own, namespace, isDisabled ? askedAllTheSame(lookup) : lookup, reporter);
-    return found && { filter: found.filter, ...decided };
+    const service = authorizationService(own, namespace, isDisabled ? askedAllTheSame(lookup) : lookup, reporter);
+    return service && { service, ...decided };
   }
   if (own && !isDisabled && !shared) {
     reporter.error(
@@ -159,18 +156,18 @@ export function hostAuthorization(
         'IgnoredField',
         `${OWN}.${field}: it is ignored, because the host has no extensionRef and ${shared ? `is authorized by ${GLOBAL}` : 'is not authorized'}; add extensionRef, or remove it`,
       );
-  if (!isSecure || !shared) return { filter: undefined, ...decided };
+  if (!isSecure || !shared) return { service: undefined, ...decided };
   // A host that opted out does not depend on the global service.
-  if (isDisabled) return { filter: globalAuthorization(settings, lookup), ...decided };
-  const found = authorizationFilter(shared, namespace, lookup, reporter, GLOBAL);
-  return found && { filter: found.filter, ...decided };
+  if (isDisabled) return { service: globalAuthorization(settings, lookup), ...decided };
+  const service = authorizationService(shared, namespace, lookup, reporter, GLOBAL);
+  return service && { service, ...decided };
 }
 
-/** What hosts of objects that have no policy of their own say about it: they cannot turn on what is off for all. */
-export function globalAuthorizationPolicy({ globalExtAuth }: RoutingSettings): PerFilter {
+/** The policy of hosts whose objects have none of their own: they cannot turn on an authorization that is off for all. */
+export function globalAuthorizationPolicy({ globalExtAuth }: RoutingSettings): Policies {
   const { disabled = false, context } = globalExtAuth?.authPolicy ?? {};
-  if (disabled) return { [FILTER.authorization]: authorizationDisabled() };
-  return context ? { [FILTER.authorization]: authorizationContext(context) } : {};
+  if (disabled) return { authorization: { kind: 'disabled' } };
+  return context ? { authorization: { kind: 'context', context } } : {};
 }
 
 const ABSENT = { metadata: {}, spec: { services: [] } } as unknown as ExtensionService;
@@ -180,37 +177,13 @@ export function extensionClusterName(namespace: string, name: string): string {
   return `extension/${namespace}/${name}`;
 }
 
-export function authorizationDisabled(): Envoy.Any {
-  return typed(`${TYPE}.ExtAuthzPerRoute`, { disabled: true });
-}
-
-export function authorizationContext(context: Readonly<Record<string, string>>): Envoy.Any {
-  return typed(`${TYPE}.ExtAuthzPerRoute`, { check_settings: { context_extensions: context } });
-}
-
-/** The service that decides, and what is sent to it. */
-type AskedService = Choice<Envoy.ExtAuthz, 'grpc_service' | 'http_service'> & Pick<Envoy.ExtAuthz, 'allowed_headers'>;
-
-function grpcService(cluster: string, timeout: string | undefined, sni: string | undefined): AskedService {
-  return {
-    grpc_service: {
-      envoy_grpc: { cluster_name: cluster, authority: sni ?? cluster.replaceAll('/', '.') },
-      timeout,
-    },
-  };
-}
-
-function httpService(
+function httpAuthorization(
   { httpSettings }: AuthorizationSpec,
-  cluster: string,
-  timeout: string | undefined,
   reporter: Reporter,
   at: string,
-): AskedService | undefined {
-  const patterns = (
-    field: 'allowedUpstreamHeaders' | 'allowedAuthorizationHeaders',
-  ): Envoy.StringMatcher[] | undefined => {
-    const found: Envoy.StringMatcher[] = [];
+): HttpAuthorization | undefined {
+  const patterns = (field: 'allowedUpstreamHeaders' | 'allowedAuthorizationHeaders'): TextMatch[] | undefined => {
+    const found: TextMatch[] = [];
     for (const [index, each] of (httpSettings?.[field] ?? []).entries()) {
       const { exact, prefix, suffix, contains, ignoreCase } = each;
       const kinds = { exact, prefix, suffix, contains };
@@ -224,7 +197,7 @@ function httpService(
         );
         return undefined;
       }
-      found.push(stringMatcher(only, kinds[only] ?? '', ignoreCase === true));
+      found.push({ kind: only, value: kinds[only] ?? '', ignoreCase: ignoreCase === true });
     }
     return found;
   };
@@ -237,15 +210,7 @@ function httpService(
     );
     return undefined;
   }
-  const upstream = patterns('allowedUpstreamHeaders');
-  const request = patterns('allowedAuthorizationHeaders');
-  if (!upstream || !request) return undefined;
-  return {
-    http_service: {
-      server_uri: { uri: `http://${cluster.replaceAll('/', '.')}/`, cluster, timeout: timeout ?? '0.2s' },
-      path_prefix: pathPrefix !== '' ? pathPrefix : undefined,
-      authorization_response: upstream.length > 0 ? { allowed_upstream_headers: { patterns: upstream } } : undefined,
-    },
-    allowed_headers: request.length > 0 ? { patterns: request } : undefined,
-  };
+  const upstreamHeaders = patterns('allowedUpstreamHeaders');
+  const requestHeaders = patterns('allowedAuthorizationHeaders');
+  return upstreamHeaders && requestHeaders && { kind: 'http', pathPrefix, upstreamHeaders, requestHeaders };
 }

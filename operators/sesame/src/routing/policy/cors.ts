@@ -1,21 +1,23 @@
-import { type Envoy, regexProblem, typed } from '../../envoy/index.ts';
+import { regexProblem } from '../../envoy/index.ts';
 import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
+import type { TextMatch } from '../../model/match.ts';
+import type { CorsPolicy } from '../../model/policy.ts';
 import { accept, type Result, refuse } from '../../result.ts';
 import { durationMs } from '../timeouts.ts';
 
-/** The policy for Envoy, or what is wrong with it. */
-export function corsPolicy(spec: NonNullable<ProxyVirtualHost['corsPolicy']>): Result<Envoy.Any> {
-  const origins: Envoy.StringMatcher[] = [];
+/** Returns the policy, or its problem. */
+export function corsPolicy(spec: NonNullable<ProxyVirtualHost['corsPolicy']>): Result<CorsPolicy> {
+  const origins: TextMatch[] = [];
   for (const [index, origin] of spec.allowOrigin.entries()) {
-    if (origin === '*') origins.push({ safe_regex: { regex: '.*' } });
-    else if (isExactOrigin(origin)) origins.push({ exact: origin, ignore_case: true });
+    if (origin === '*') origins.push({ kind: 'regex', value: '.*' });
+    else if (isExactOrigin(origin)) origins.push({ kind: 'exact', value: origin, ignoreCase: true });
     else {
       const problem = regexProblem(origin);
       if (problem !== undefined)
         return refuse(
           `allowOrigin[${index}]: ${JSON.stringify(origin)} is neither an origin such as https://shop.example.com nor a regular expression of RE2 (${problem}); correct it`,
         );
-      origins.push({ safe_regex: { regex: origin } });
+      origins.push({ kind: 'regex', value: origin });
     }
   }
   let maxAge: string | undefined;
@@ -32,16 +34,15 @@ export function corsPolicy(spec: NonNullable<ProxyVirtualHost['corsPolicy']>): R
         return refuse(
           `${field}[${index}]: ${JSON.stringify(value)} is no ${field === 'allowMethods' ? 'method' : 'header name'}; use letters, digits and "-", or "*"`,
         );
-  const policy = typed('envoy.extensions.filters.http.cors.v3.CorsPolicy', {
-    allow_origin_string_match: origins,
-    allow_credentials: spec.allowCredentials ?? false,
-    allow_private_network_access: spec.allowPrivateNetwork ?? false,
-    allow_methods: spec.allowMethods.join(','),
-    allow_headers: spec.allowHeaders ? spec.allowHeaders.join(',') : undefined,
-    expose_headers: spec.exposeHeaders ? spec.exposeHeaders.join(',') : undefined,
-    max_age: maxAge,
+  return accept({
+    allowOrigins: origins,
+    allowCredentials: spec.allowCredentials ?? false,
+    allowPrivateNetwork: spec.allowPrivateNetwork ?? false,
+    allowMethods: spec.allowMethods.join(','),
+    allowHeaders: spec.allowHeaders?.join(','),
+    exposeHeaders: spec.exposeHeaders?.join(','),
+    maxAge,
   });
-  return accept(policy);
 }
 
 /** They become part of a header of the answer: a line break would end it. */

@@ -1,15 +1,15 @@
-// Policies that set and remove headers, with what Envoy substitutes in values.
-import type { Envoy } from '../../envoy/index.ts';
+// Policies that set and remove headers, with Envoy's substitutions in values.
 import type { HeaderPolicySpec } from '../../kinds/http-proxy.ts';
+import type { HeaderChanges } from '../../model/policy.ts';
 import { accept, type Result, refuse } from '../../result.ts';
 import type { HeaderSettings } from '../settings.ts';
 
 export interface HeaderPolicy {
   readonly set: ReadonlyMap<string, string>;
   readonly remove: readonly string[];
-  /** Of requests: what the service sees as the host. */
+  /** The host that the service sees in requests. */
   readonly hostRewrite: string | undefined;
-  /** Of requests: the header that has the host. */
+  /** The header of requests that has the host. */
   readonly hostRewriteHeader: string | undefined;
 }
 
@@ -17,7 +17,7 @@ export interface HeaderContext {
   readonly direction: 'request' | 'response';
   /** The value of Host may be taken from a header; only for routes. */
   readonly allowsHostHeader?: boolean;
-  /** What %SESAME_…% stand for. */
+  /** The values of %SESAME_…%. */
   readonly variables?: Readonly<Record<string, string>>;
 }
 
@@ -28,7 +28,7 @@ export const NO_HEADERS: HeaderPolicy = {
   hostRewriteHeader: undefined,
 };
 
-/** The policy, or what is wrong with it. */
+/** Returns the policy, or its problem. */
 export function headerPolicy(spec: HeaderPolicySpec | undefined, context: HeaderContext): Result<HeaderPolicy> {
   if (spec === undefined) return accept(NO_HEADERS);
   const set = new Map<string, string>();
@@ -87,37 +87,10 @@ export function withDefaultHeaders(
   return { ...policy, set, hostRewrite, remove: [...new Set([...policy.remove, ...added])].sort() };
 }
 
-/** The fields of a route, a virtual host or a weighted cluster. */
-export function envoyHeaders(policy: HeaderPolicy, direction: 'request' | 'response'): HeaderFields {
-  const added = [...policy.set].map(
-    ([key, value]): Envoy.HeaderValueOption => ({
-      header: { key, value },
-      append_action: 'OVERWRITE_IF_EXISTS_OR_ADD',
-    }),
-  );
-  return headerFields(direction, added, policy.remove);
-}
-
-/** Fields that routes, virtual hosts and weighted clusters have in common. */
-export type HeaderFields = Pick<
-  Envoy.Route,
-  'request_headers_to_add' | 'request_headers_to_remove' | 'response_headers_to_add' | 'response_headers_to_remove'
->;
-
-export function headerFields(
-  direction: 'request' | 'response',
-  added: readonly Envoy.HeaderValueOption[],
-  removed: readonly string[],
-): HeaderFields {
-  const add = added.length > 0 ? added : undefined;
-  const remove = removed.length > 0 ? removed : undefined;
-  return direction === 'request'
-    ? { request_headers_to_add: add, request_headers_to_remove: remove }
-    : { response_headers_to_add: add, response_headers_to_remove: remove };
-}
-
-export function hasHeaders(policy: HeaderPolicy): boolean {
-  return policy.set.size > 0 || policy.remove.length > 0;
+/** Undefined when nothing changes. */
+export function headerChanges({ set, remove }: HeaderPolicy): HeaderChanges | undefined {
+  if (set.size === 0 && remove.length === 0) return undefined;
+  return { set: [...set].map(([name, value]) => ({ name, value })), remove };
 }
 
 /** Go's canonical form: Content-Type. Names that are no header names stay as they are. */
@@ -130,7 +103,7 @@ export function isHeaderName(name: string): boolean {
   return /^[-A-Za-z0-9]+$/.test(name);
 }
 
-/** What Envoy substitutes; any other percent sign is a percent sign. */
+/** The names that Envoy substitutes; any other percent sign is literal. */
 const OPERATORS = [
   'DOWNSTREAM_REMOTE_ADDRESS',
   'DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT',

@@ -1,5 +1,5 @@
-import type { Envoy } from '../../envoy/index.ts';
 import type { ProxyRoute, ProxySpec } from '../../kinds/http-proxy.ts';
+import type { HealthCheck } from '../../model/cluster.ts';
 
 type HttpSpec = NonNullable<ProxyRoute['healthCheckPolicy']>;
 type TcpSpec = NonNullable<NonNullable<ProxySpec['tcpproxy']>['healthCheckPolicy']>;
@@ -16,40 +16,32 @@ export function healthCheckProblem({ path, expectedStatuses = [] }: HttpSpec): s
   return undefined;
 }
 
-export function httpHealthCheck(spec: HttpSpec): Envoy.HealthCheck {
+export function httpHealthCheck(spec: HttpSpec): HealthCheck {
   return {
-    ...common(spec),
-    http_health_check: {
+    http: {
       path: spec.path === '' ? '/' : spec.path,
       host: spec.host ? spec.host : HOST,
-      expected_statuses: spec.expectedStatuses,
+      expectedStatuses: spec.expectedStatuses,
     },
+    ...timing(spec),
   };
 }
 
-export function tcpHealthCheck(spec: TcpSpec): Envoy.HealthCheck {
-  return { ...common(spec), tcp_health_check: {} };
+export function tcpHealthCheck(spec: TcpSpec): HealthCheck {
+  return { http: undefined, ...timing(spec) };
 }
 
-type Timing = Pick<
-  Envoy.HealthCheck,
-  'timeout' | 'interval' | 'no_traffic_interval' | 'unhealthy_threshold' | 'healthy_threshold'
->;
-
-function common({
+function timing({
   intervalSeconds,
   timeoutSeconds,
   unhealthyThresholdCount,
   healthyThresholdCount,
-}: TcpSpec | HttpSpec): Timing {
-  const interval = `${positive(intervalSeconds) ?? 10}s`;
+}: TcpSpec | HttpSpec): Omit<HealthCheck, 'http'> {
   return {
     timeout: `${positive(timeoutSeconds) ?? 2}s`,
-    interval,
-    // Envoy's own is a minute: an endpoint that fails its first check, before the first request, would be out for as long.
-    no_traffic_interval: interval,
-    unhealthy_threshold: positive(unhealthyThresholdCount) ?? 3,
-    healthy_threshold: positive(healthyThresholdCount) ?? 2,
+    interval: `${positive(intervalSeconds) ?? 10}s`,
+    unhealthyThreshold: positive(unhealthyThresholdCount) ?? 3,
+    healthyThreshold: positive(healthyThresholdCount) ?? 2,
   };
 }
 

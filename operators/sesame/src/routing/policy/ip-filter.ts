@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import { type Envoy, typed } from '../../envoy/index.ts';
 import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
+import type { AddressPolicy, AddressRange } from '../../model/policy.ts';
 import { accept, type Result, refuse } from '../../result.ts';
 
 type Rules = ProxyVirtualHost['ipAllowPolicy'];
@@ -11,7 +11,7 @@ export interface IpFilterProblem {
 }
 
 /** Undefined when there are no rules. */
-export function ipFilter(allow: Rules, deny: Rules): Result<Envoy.Any, IpFilterProblem> | undefined {
+export function ipFilter(allow: Rules, deny: Rules): Result<AddressPolicy, IpFilterProblem> | undefined {
   const hasAllow = (allow?.length ?? 0) > 0;
   const hasDeny = (deny?.length ?? 0) > 0;
   if (!hasAllow && !hasDeny) return undefined;
@@ -20,7 +20,7 @@ export function ipFilter(allow: Rules, deny: Rules): Result<Envoy.Any, IpFilterP
       reason: 'IncompatibleIPAddressFilters',
       problem: 'ipAllowPolicy: there is also an ipDenyPolicy; keep one of them',
     });
-  const principals: Envoy.Principal[] = [];
+  const ranges: AddressRange[] = [];
   for (const [index, { source, cidr }] of ((hasAllow ? allow : deny) ?? []).entries()) {
     const at = `${hasAllow ? 'ipAllowPolicy' : 'ipDenyPolicy'}[${index}]`;
     const range = cidrRange(cidr);
@@ -29,26 +29,21 @@ export function ipFilter(allow: Rules, deny: Rules): Result<Envoy.Any, IpFilterP
         reason: 'InvalidCIDR',
         problem: `${at}.cidr: ${JSON.stringify(cidr)} is neither an address nor a CIDR; write one such as 10.0.0.0/8`,
       });
-    if (source === 'Peer') principals.push({ direct_remote_ip: range });
-    else if (source === 'Remote') principals.push({ remote_ip: range });
-    else
+    if (source !== 'Peer' && source !== 'Remote')
       return refuse({
         reason: 'IPFilterPolicyNotValid',
         problem: `${at}.source: ${JSON.stringify(source)} is not known; use Peer or Remote`,
       });
+    ranges.push({ source, ...range });
   }
-  const policy = { permissions: [{ any: true }], principals };
-  const filter = typed('envoy.extensions.filters.http.rbac.v3.RBACPerRoute', {
-    rbac: { rules: { action: hasAllow ? 'ALLOW' : 'DENY', policies: { 'ip-rules': policy } } },
-  });
-  return accept(filter);
+  return accept({ action: hasAllow ? 'allow' : 'deny', ranges });
 }
 
-function cidrRange(text: string): Envoy.CidrRange | undefined {
+function cidrRange(text: string): Pick<AddressRange, 'address' | 'prefixLength'> | undefined {
   const [address = '', length] = text.split('/');
   const family = isIP(address);
   if (family === 0) return undefined;
   const most = family === 4 ? 32 : 128;
   const bits = length === undefined ? most : /^\d+$/.test(length) ? Number(length) : -1;
-  return bits < 0 || bits > most ? undefined : { address_prefix: address, prefix_len: bits };
+  return bits < 0 || bits > most ? undefined : { address, prefixLength: bits };
 }

@@ -1,36 +1,36 @@
 // Verification of JSON web tokens: providers of a host, and the requirement of a route.
-import { type Choice, type Envoy, hexHash, typed } from '../../envoy/index.ts';
+import { hexHash } from '../../envoy/index.ts';
 import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
-import { createResource, type Resource } from '../../xds/index.ts';
+import type { Cluster, UpstreamValidation } from '../../model/cluster.ts';
+import type { TokenProvider, TokenVerification } from '../../model/listener.ts';
+import type { Origin } from '../../model/origin.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
 import type { Reporter } from '../problems.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { durationMs, seconds } from '../timeouts.ts';
 import { CA_CERT, caSecretProblem, NO_SECRET } from '../upstream/tls-secret.ts';
-import { dnsFamily, transport, type UpstreamValidation } from '../upstream/upstream.ts';
+import { dnsFamily, upstreamTls } from '../upstream/upstream.ts';
 
 type Provider = NonNullable<ProxyVirtualHost['jwtProviders']>[number];
 
-export interface JwtFilter {
-  readonly filter: Envoy.Any;
-  readonly clusters: readonly Resource[];
+export interface HostTokens {
+  readonly verification: TokenVerification;
+  readonly clusters: readonly Cluster[];
   readonly names: ReadonlySet<string>;
   readonly defaultProvider: string | undefined;
 }
 
-const TYPE = 'envoy.extensions.filters.http.jwt_authn.v3';
-
 /** Undefined after an error was reported. */
-export function jwtFilter(
+export function hostTokens(
   providers: readonly Provider[],
-  namespace: string,
+  owner: Omit<Origin, 'path'>,
   lookup: Lookup,
   settings: RoutingSettings,
   reporter: Reporter,
-): JwtFilter | undefined {
+): HostTokens | undefined {
   const names = new Set<string>();
-  const clusters: Resource[] = [];
-  const entries: Record<string, Envoy.JwtProvider> = {};
+  const clusters: Cluster[] = [];
+  const verified: TokenProvider[] = [];
   let defaultProvider: string | undefined;
   const fail = (reason: string, message: string): undefined => {
     reporter.error('JWTVerificationError', reason, message);
@@ -55,35 +55,21 @@ export function jwtFilter(
     }
     if (provider.remoteJWKS && provider.localJWKS)
       return fail('JWKSSourceConflict', `${at}: it has both remoteJWKS and localJWKS; keep one of them`);
-    const source = provider.remoteJWKS
-      ? remoteKeys(provider.remoteJWKS, namespace, lookup, settings, fail, `${at}.remoteJWKS`)
+    const keys = provider.remoteJWKS
+      ? remoteKeys(provider.remoteJWKS, owner, lookup, settings, fail, `${at}.remoteJWKS`)
       : provider.localJWKS
-        ? localKeys(provider.localJWKS, namespace, lookup, fail, `${at}.localJWKS`)
+        ? localKeys(provider.localJWKS, owner.namespace, lookup, fail, `${at}.localJWKS`)
         : fail('JWKSSourceMissing', `${at}: it has neither remoteJWKS nor localJWKS; set one of them`);
-    if (!source) return undefined;
-    if (source.cluster) clusters.push(source.cluster);
-    entries[name] = {
-      issuer: provider.issuer,
-      audiences: provider.audiences,
-      forward: provider.forwardJWT ?? false,
-      ...source.value,
-    };
+    if (!keys) return undefined;
+    if (keys.kind === 'remote') clusters.push(keys.cluster);
+    const { issuer, audiences, forwardJWT: forwardsToken = false } = provider;
+    verified.push({ name, issuer, audiences, forwardsToken, keys });
   }
-  const filter = typed(`${TYPE}.JwtAuthentication`, {
-    providers: entries,
-    requirement_map: Object.fromEntries([...names].map((name) => [name, { provider_name: name }])),
-  });
-  return { filter, clusters, names, defaultProvider };
+  return { verification: { providers: verified }, clusters, names, defaultProvider };
 }
 
-export function jwtRequirement(name: string): Envoy.Any {
-  return typed(`${TYPE}.PerRouteConfig`, { requirement_name: name });
-}
-
-/** The keys of a provider: in Envoy's configuration, or where Envoy fetches them. */
-type JwtKeys = Choice<Envoy.JwtProvider, 'local_jwks' | 'remote_jwks'>;
 type Fail = (reason: string, message: string) => undefined;
-type Keys = { readonly value: JwtKeys; readonly cluster?: Resource } | undefined;
+type Keys = TokenProvider['keys'] | undefined;
 
 function localKeys(
   spec: NonNullable<Provider['localJWKS']>,
@@ -114,17 +100,18 @@ function localKeys(
       `${at}.key: ${JSON.stringify(key)} of Secret ${where} is not a JSON web key set; put one there, {"keys": [...]}`,
     );
   }
-  return { value: { local_jwks: { inline_string: content.toString('utf8') } } };
+  return { kind: 'inline', keySet: content.toString('utf8') };
 }
 
 function remoteKeys(
   spec: NonNullable<Provider['remoteJWKS']>,
-  namespace: string,
+  owner: Omit<Origin, 'path'>,
   lookup: Lookup,
   settings: RoutingSettings,
   fail: Fail,
   at: string,
 ): Keys {
+  const { namespace } = owner;
   let url: URL;
   try {
     url = new URL(spec.uri);
@@ -198,32 +185,21 @@ function remoteKeys(
       ? `/${hexHash(JSON.stringify([validation?.caName, validation?.subjectNames, family]), 5)}`
       : '';
   const name = `dnsname/${url.protocol.slice(0, -1)}/${hostname}${isStandard ? '' : `/${port}`}${own}`;
-  const cluster = createResource({
-    type: 'cds',
+  const cluster: Cluster = {
     name,
-    value: {
-      name,
-      type: family === 'all' ? 'LOGICAL_DNS' : 'STRICT_DNS',
-      dns_lookup_family: dnsFamily(family),
-      connect_timeout: '2s',
-      load_assignment: {
-        cluster_name: name,
-        endpoints: [
-          {
-            lb_endpoints: [{ endpoint: { address: { socket_address: { address: hostname, port_value: port } } } }],
-          },
-        ],
-      },
-      ...transport({ protocol: isTls ? 'tls' : '', validation, sni: hostname }, settings),
-    },
-  });
-  return {
-    value: {
-      remote_jwks: {
-        http_uri: { uri: spec.uri, cluster: name, timeout: seconds(timeout) },
-        cache_duration: seconds(cache),
-      },
-    },
-    cluster,
+    statName: undefined,
+    service: undefined,
+    endpoints: { kind: 'dns', host: hostname, port, family: dnsFamily(family) },
+    connectTimeout: '2s',
+    balancing: undefined,
+    health: undefined,
+    circuitBreakers: undefined,
+    bufferLimitBytes: undefined,
+    protocol: isTls ? 'tls' : '',
+    idleTimeout: undefined,
+    maxRequestsPerConnection: undefined,
+    tls: upstreamTls({ protocol: isTls ? 'tls' : '', validation, sni: hostname }, settings),
+    origin: { ...owner, path: at },
   };
+  return { kind: 'remote', uri: spec.uri, cluster, timeout: seconds(timeout), cacheDuration: seconds(cache) };
 }

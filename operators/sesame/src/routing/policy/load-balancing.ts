@@ -1,42 +1,39 @@
-import type { Envoy } from '../../envoy/index.ts';
 import type { ProxyRoute } from '../../kinds/http-proxy.ts';
+import type { BalancingStrategy } from '../../model/cluster.ts';
+import type { HashSource } from '../../model/route.ts';
 import type { Reporter } from '../problems.ts';
 import { isHeaderName } from './header-policy.ts';
 
 export type LoadBalancerSpec = ProxyRoute['loadBalancerPolicy'];
 
 export interface LoadBalancing {
-  /** Of the cluster. */
-  readonly lbPolicy: Envoy.ClusterLbPolicy;
-  /** Of the route. */
-  readonly hashPolicy: readonly Envoy.RouteActionHashPolicy[];
+  /** The strategy of the cluster. */
+  readonly strategy: BalancingStrategy;
+  /** The hash policy of the route. */
+  readonly hashes: readonly HashSource[];
 }
 
 const COOKIE = 'X-Sesame-Session-Affinity';
-const STRATEGIES: Readonly<Record<string, Envoy.ClusterLbPolicy>> = {
-  RoundRobin: 'ROUND_ROBIN',
-  WeightedLeastRequest: 'LEAST_REQUEST',
-  Random: 'RANDOM',
-};
+const STRATEGIES: readonly BalancingStrategy[] = ['RoundRobin', 'WeightedLeastRequest', 'Random'];
 
 /** Without a usable hash policy RequestHash falls back to round robin, with a warning. */
 export function loadBalancing(spec: LoadBalancerSpec, reporter: Reporter, at = 'spec'): LoadBalancing {
-  if (!spec?.strategy) return { lbPolicy: 'ROUND_ROBIN', hashPolicy: [] };
+  if (!spec?.strategy) return { strategy: 'RoundRobin', hashes: [] };
   if (spec.strategy === 'Cookie')
-    return { lbPolicy: 'RING_HASH', hashPolicy: [{ cookie: { name: COOKIE, ttl: '0s', path: '/' } }] };
+    return { strategy: 'Hash', hashes: [{ kind: 'cookie', name: COOKIE, ttl: '0s', path: '/' }] };
   if (spec.strategy === 'RequestHash') return requestHash(spec, reporter, `${at}.loadBalancerPolicy`);
-  const lbPolicy = STRATEGIES[spec.strategy];
-  if (lbPolicy === undefined)
+  const strategy = STRATEGIES.find((each) => each === spec.strategy);
+  if (strategy === undefined)
     reporter.warn(
       'SpecError',
       'IgnoredField',
       `${at}.loadBalancerPolicy.strategy: ${JSON.stringify(spec.strategy)} is not known, RoundRobin is used; use RoundRobin, WeightedLeastRequest, Random, Cookie or RequestHash`,
     );
-  return { lbPolicy: lbPolicy ?? 'ROUND_ROBIN', hashPolicy: [] };
+  return { strategy: strategy ?? 'RoundRobin', hashes: [] };
 }
 
 function requestHash(spec: NonNullable<LoadBalancerSpec>, reporter: Reporter, at: string): LoadBalancing {
-  const hashPolicy: Envoy.RouteActionHashPolicy[] = [];
+  const hashes: HashSource[] = [];
   const seen = new Set<string>();
   for (const [index, policySpec] of (spec.requestHashPolicies ?? []).entries()) {
     const { terminal, headerHashOptions, queryParameterHashOptions, hashSourceIP } = policySpec;
@@ -51,9 +48,9 @@ function requestHash(spec: NonNullable<LoadBalancerSpec>, reporter: Reporter, at
       );
       continue;
     }
-    const end = { terminal: terminal === true };
+    const isTerminal = terminal === true;
     let id = 'ip';
-    let policy: Envoy.RouteActionHashPolicy = { connection_properties: { source_ip: true }, ...end };
+    let source: HashSource = { kind: 'address', isTerminal };
     if (headerHashOptions) {
       const name = headerHashOptions.headerName ?? '';
       if (!isHeaderName(name)) {
@@ -61,7 +58,7 @@ function requestHash(spec: NonNullable<LoadBalancerSpec>, reporter: Reporter, at
         continue;
       }
       id = `header ${name.toLowerCase()}`;
-      policy = { header: { header_name: name }, ...end };
+      source = { kind: 'header', name, isTerminal };
     } else if (queryParameterHashOptions) {
       const name = queryParameterHashOptions.parameterName ?? '';
       if (name === '') {
@@ -69,20 +66,20 @@ function requestHash(spec: NonNullable<LoadBalancerSpec>, reporter: Reporter, at
         continue;
       }
       id = `query ${name.toLowerCase()}`;
-      policy = { query_parameter: { name }, ...end };
+      source = { kind: 'query', name, isTerminal };
     }
     if (seen.has(id)) {
       ignore(`: an earlier policy hashes the same (${id})`);
       continue;
     }
     seen.add(id);
-    hashPolicy.push(policy);
+    hashes.push(source);
   }
-  if (hashPolicy.length > 0) return { lbPolicy: 'RING_HASH', hashPolicy };
+  if (hashes.length > 0) return { strategy: 'Hash', hashes };
   reporter.warn(
     'SpecError',
     'IgnoredField',
     `${at}.requestHashPolicies: none can be used, and RoundRobin is used instead; add one with headerHashOptions, queryParameterHashOptions or hashSourceIP`,
   );
-  return { lbPolicy: 'ROUND_ROBIN', hashPolicy: [] };
+  return { strategy: 'RoundRobin', hashes: [] };
 }

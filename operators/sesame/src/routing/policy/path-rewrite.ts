@@ -1,7 +1,8 @@
 // Prefix replacement: which rule applies to a route, and the routes that it is expanded into so that slashes stay consistent.
+import { withoutTrailing } from '@capstan/kube';
 import type { ProxyRoute } from '../../kinds/http-proxy.ts';
+import type { RouteMatch } from '../../model/match.ts';
 import { accept, type Result, refuse } from '../../result.ts';
-import type { RouteMatch } from '../conditions.ts';
 
 export interface PrefixReplacement {
   readonly prefix: string;
@@ -67,11 +68,11 @@ export function expandReplacement(
 ): { prefix: string; rewrite: string }[] {
   const target = replacement === '' ? '/' : replacement;
   if (prefix === '/') return [{ prefix, rewrite: target }];
-  const withoutSlash = prefix.replace(/\/+$/, '');
+  const withoutSlash = withoutTrailing(prefix, '/');
   const withSlash = `${withoutSlash}/`;
   const other = prefix.endsWith('/') ? withoutSlash : withSlash;
   if (siblings.has(other)) return [{ prefix, rewrite: target }];
-  const bare = target.replace(/\/+$/, '');
+  const bare = withoutTrailing(target, '/');
   return [
     { prefix: withSlash, rewrite: `${bare}/` },
     { prefix: withoutSlash, rewrite: bare === '' ? '/' : bare },

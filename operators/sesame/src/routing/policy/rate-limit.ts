@@ -1,58 +1,50 @@
-import { type Envoy, type PerFilter, statusCode, typed } from '../../envoy/index.ts';
+import { statusCode } from '../../envoy/index.ts';
 import type { ProxyRoute } from '../../kinds/http-proxy.ts';
+import type { HeaderValue, LocalRateLimit, Policies, RateLimitDescriptor, RateLimitEntry } from '../../model/policy.ts';
 import { accept, type Result, refuse } from '../../result.ts';
-import { envoyHeaderMatch, mergeHeaders } from '../conditions.ts';
-import { FILTER } from './filter-names.ts';
+import { mergeHeaders } from '../conditions.ts';
 import { canonicalHeader, isHeaderName } from './header-policy.ts';
 
 export type RateLimitSpec = NonNullable<ProxyRoute['rateLimitPolicy']>;
 
 export interface RateLimit {
-  /** By the name of the filter. */
-  readonly perFilter: PerFilter;
-  /** `rate_limits` of a virtual host or route. */
-  readonly rateLimits: readonly Envoy.RouteRateLimit[];
+  readonly policies: Pick<Policies, 'localRateLimit' | 'ignoresHostRateLimits'>;
+  /** The descriptors of the host or route, for the service that counts requests. */
+  readonly descriptors: readonly RateLimitDescriptor[];
 }
 
 const UNITS: Readonly<Record<string, string>> = { second: '1s', minute: '60s', hour: '3600s' };
 
-/** The limits, or what is wrong with them: `.FIELD: …` or `: …`. `statPrefix` names the statistics. */
-export function rateLimit(spec: RateLimitSpec | undefined, statPrefix: string): Result<RateLimit> {
-  if (!spec) return accept({ perFilter: {}, rateLimits: [] });
-  if (spec.local === undefined && spec.global === undefined)
-    return refuse(': it has neither local nor global; set one of them, or remove the policy');
+/** Returns the limits, or their problem: `.FIELD: …` or `: …`. `statPrefix` names the statistics. */
+export function rateLimit(spec: RateLimitSpec, statPrefix: string): Result<RateLimit> {
   const local = spec.local && localRateLimit(spec.local, statPrefix);
   if (local && !local.isOk) return refuse(`.local${local.problem}`);
-  const descriptors = spec.global?.descriptors ?? [];
-  const rateLimits: Envoy.RouteRateLimit[] = [];
-  for (const [index, { entries = [] }] of descriptors.entries()) {
-    const actions: Envoy.RateLimitAction[] = [];
+  const descriptors: RateLimitDescriptor[] = [];
+  for (const [index, { entries = [] }] of (spec.global?.descriptors ?? []).entries()) {
+    const found: RateLimitEntry[] = [];
     const at = `.global.descriptors[${index}].entries`;
     for (const [number, entry] of entries.entries()) {
-      const action = descriptorAction(entry);
-      if (!action.isOk) return refuse(`${at}[${number}]${action.problem}`);
-      actions.push(action.value);
+      const one = descriptorEntry(entry);
+      if (!one.isOk) return refuse(`${at}[${number}]${one.problem}`);
+      found.push(one.value);
     }
-    if (actions.length === 0) return refuse(`${at}: it is empty; add an entry, or remove the descriptor`);
-    rateLimits.push({ actions });
+    if (found.length === 0) return refuse(`${at}: it is empty; add an entry, or remove the descriptor`);
+    descriptors.push(found);
   }
-  const perFilter: Record<string, Envoy.Any> = {};
-  if (local) perFilter[FILTER.localRateLimit] = local.value;
   const isDisabled = spec.global?.disabled === true;
-  if (isDisabled)
-    perFilter[FILTER.rateLimit] = typed('envoy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute', {
-      vh_rate_limits: 'IGNORE',
-    });
-  return accept({ perFilter, rateLimits: isDisabled ? [] : rateLimits });
+  return accept({
+    policies: { ...(local && { localRateLimit: local.value }), ...(isDisabled && { ignoresHostRateLimits: true }) },
+    descriptors: isDisabled ? [] : descriptors,
+  });
 }
 
-function localRateLimit(spec: NonNullable<RateLimitSpec['local']>, statPrefix: string): Result<Envoy.Any> {
+function localRateLimit(spec: NonNullable<RateLimitSpec['local']>, statPrefix: string): Result<LocalRateLimit> {
   if (spec.requests <= 0)
     return refuse(`.requests: ${spec.requests} is not above zero; write how many requests may pass`);
   const interval = UNITS[spec.unit];
   if (interval === undefined)
     return refuse(`.unit: ${JSON.stringify(spec.unit)} is not known; use second, minute or hour`);
-  const headers: Envoy.HeaderValueOption[] = [];
+  const headers: HeaderValue[] = [];
   const seen = new Set<string>();
   for (const [index, { name, value }] of (spec.responseHeadersToAdd ?? []).entries()) {
     const key = canonicalHeader(name);
@@ -62,31 +54,24 @@ function localRateLimit(spec: NonNullable<RateLimitSpec['local']>, statPrefix: s
       return refuse(`${at}: ${JSON.stringify(key)} is no header name; use letters, digits and "-"`);
     if (key === 'Host') return refuse(`${at}: "Host" is no header of responses; remove it`);
     seen.add(key);
-    headers.push({ header: { key, value: value.replaceAll('%', '%%') }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' });
+    headers.push({ name: key, value: value.replaceAll('%', '%%') });
   }
   const { responseStatusCode: code } = spec;
-  const status = code === undefined ? undefined : statusCode(code);
-  if (code !== undefined && status === undefined)
+  if (code !== undefined && statusCode(code) === undefined)
     return refuse(`.responseStatusCode: ${code} is no status that Envoy answers with; use a common one such as 429`);
-  const always: Envoy.RuntimeFractionalPercent = { default_value: { numerator: 100, denominator: 'HUNDRED' } };
-  const filter = typed('envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit', {
-    stat_prefix: statPrefix,
-    token_bucket: {
-      max_tokens: spec.requests + (spec.burst ?? 0),
-      tokens_per_fill: spec.requests,
-      fill_interval: interval,
-    },
-    filter_enabled: always,
-    filter_enforced: always,
-    status: status === undefined ? undefined : { code: status },
-    response_headers_to_add: headers.length > 0 ? headers : undefined,
+  return accept({
+    statPrefix,
+    requests: spec.requests,
+    burst: spec.burst ?? 0,
+    interval,
+    status: code,
+    responseHeaders: headers,
   });
-  return accept(filter);
 }
 
 type Entry = NonNullable<NonNullable<NonNullable<RateLimitSpec['global']>['descriptors']>[number]['entries']>[number];
 
-function descriptorAction(entry: Entry): Result<Envoy.RateLimitAction> {
+function descriptorEntry(entry: Entry): Result<RateLimitEntry> {
   const { genericKey, requestHeader, requestHeaderValueMatch, remoteAddress } = entry;
   const given = [genericKey, requestHeader, requestHeaderValueMatch, remoteAddress].filter(
     (each) => each !== undefined,
@@ -95,22 +80,18 @@ function descriptorAction(entry: Entry): Result<Envoy.RateLimitAction> {
     return refuse(
       `: it has ${given.length} of genericKey, requestHeader, requestHeaderValueMatch and remoteAddress; set exactly one of them`,
     );
-  if (genericKey)
-    return accept({ generic_key: { descriptor_value: genericKey.value, descriptor_key: genericKey.key } });
+  if (genericKey) return accept({ kind: 'generic', key: genericKey.key, value: genericKey.value });
   if (requestHeader)
-    return accept({
-      request_headers: { header_name: requestHeader.headerName, descriptor_key: requestHeader.descriptorKey },
-    });
+    return accept({ kind: 'header', header: requestHeader.headerName, key: requestHeader.descriptorKey });
   if (requestHeaderValueMatch) {
     const headers = mergeHeaders((requestHeaderValueMatch.headers ?? []).map((header) => ({ header })));
     if (headers.length === 0) return refuse('.requestHeaderValueMatch.headers: there is no condition; add one');
     return accept({
-      header_value_match: {
-        descriptor_value: requestHeaderValueMatch.value,
-        expect_match: requestHeaderValueMatch.expectMatch ?? true,
-        headers: headers.map(envoyHeaderMatch),
-      },
+      kind: 'headerMatch',
+      headers,
+      expectMatch: requestHeaderValueMatch.expectMatch ?? true,
+      value: requestHeaderValueMatch.value,
     });
   }
-  return accept({ remote_address: {} });
+  return accept({ kind: 'address' });
 }

@@ -1,7 +1,16 @@
 // The routes of a root: its own, and those of the proxies that it includes, along the tree of includes.
 import type { HTTPProxy, MatchCondition } from '../../kinds/http-proxy.ts';
-import { conditionId, mergeHeaders, mergePath, mergeQuery, pathProblem, wildcardHeader } from '../conditions.ts';
-import { directResponse, type RouteEntry, routeMetadata } from '../route-entry.ts';
+import type { Route } from '../../model/route.ts';
+import {
+  conditionId,
+  headerProblem,
+  mergeHeaders,
+  mergePath,
+  mergeQuery,
+  pathProblem,
+  queryProblem,
+  wildcardHeader,
+} from '../conditions.ts';
 import { namesOf, type RootContext, reporterFor } from './proxy-context.ts';
 import { translateRoute } from './proxy-route.ts';
 
@@ -15,16 +24,17 @@ export function collectRoutes(
   proxy: HTTPProxy,
   inherited: readonly MatchCondition[] = [],
   path: readonly HTTPProxy[] = [],
-): RouteEntry[] {
+  through: readonly string[] = [],
+): Route[] {
   context.log.visit(namesOf(proxy));
   const visited = [...path, proxy];
-  const entries: RouteEntry[] = [];
+  const routes: Route[] = [];
   const seen = new Set<string>();
   for (const [index, include] of (proxy.spec.includes ?? []).entries()) {
     const at = `spec.includes[${index}]`;
     const own = include.conditions ?? [];
     const conditions = [...inherited, ...own];
-    const failed = (): RouteEntry[] => (own.length === 0 ? [] : [badGateway(context, proxy, conditions)]);
+    const failed = (): Route[] => (own.length === 0 ? [] : [badGateway(context, proxy, conditions, at)]);
     const id = conditionId(own);
     // Conditions that every request meets may repeat, as with Contour.
     if (id !== ALWAYS && seen.has(id)) {
@@ -41,12 +51,22 @@ export function collectRoutes(
       reporterFor(context, proxy).error('IncludeError', 'PathMatchConditionsNotValid', `${at}.${problem}`);
       continue;
     }
+    // They are wrong here, not in the HTTPProxies that are included: no request is sent there.
+    const headers = headerProblem(own);
+    const query = queryProblem(own);
+    if (headers !== undefined || query !== undefined) {
+      const reason = headers === undefined ? 'QueryParameterMatchConditionsNotValid' : 'HeaderMatchConditionsNotValid';
+      reporterFor(context, proxy).error('RouteError', reason, `${at}.${headers ?? query ?? ''}`);
+      continue;
+    }
     const child = findInclude(context, proxy, { ...include, at }, visited, 'IncludeError');
-    entries.push(...(child ? collectRoutes(context, child, conditions, visited) : failed()));
+    const { namespace, name } = namesOf(proxy);
+    const way = [...through, `HTTPProxy ${namespace}/${name}, ${at}`];
+    routes.push(...(child ? collectRoutes(context, child, conditions, visited, way) : failed()));
   }
   for (const [index, route] of (proxy.spec.routes ?? []).entries())
-    entries.push(...translateRoute(proxy, route, inherited, context, `spec.routes[${index}]`));
-  return entries;
+    routes.push(...translateRoute(proxy, route, inherited, context, `spec.routes[${index}]`, through));
+  return routes;
 }
 
 /** Undefined after an error was reported on the proxy that includes. */
@@ -97,15 +117,16 @@ export function findInclude(
   return child;
 }
 
-function badGateway(context: RootContext, proxy: HTTPProxy, conditions: readonly MatchCondition[]): RouteEntry {
+function badGateway(context: RootContext, proxy: HTTPProxy, conditions: readonly MatchCondition[], at: string): Route {
   return {
     match: {
       path: mergePath(conditions),
       headers: [...mergeHeaders(conditions), ...wildcardHeader(context.fqdn)],
       query: mergeQuery(conditions),
     },
-    value: { ...directResponse(502), ...routeMetadata({ kind: 'HTTPProxy', ...namesOf(proxy) }) },
-    clusters: [],
+    action: { kind: 'answer', status: 502, body: '' },
+    policies: {},
     permitInsecure: false,
+    origin: { kind: 'HTTPProxy', ...namesOf(proxy), path: at },
   };
 }

@@ -1,8 +1,19 @@
-// One route of an HTTPProxy. What is wrong with it is reported, and requests for it are answered with 502: they must not fall
-// through to a less specific route.
-import { type Choice, type Envoy, hasFields, type PerFilter, typed } from '../../envoy/index.ts';
+// One route of an HTTPProxy. Its problems are reported, and requests for an invalid route are answered with 502: they must not fall through
+// to a less specific route.
 import type { HTTPProxy, MatchCondition, ProxyRoute } from '../../kinds/http-proxy.ts';
-import type { Resource } from '../../xds/index.ts';
+import type { RouteMatch } from '../../model/match.ts';
+import type { Origin } from '../../model/origin.ts';
+import type { AuthorizationPolicy, Policies, RateLimitDescriptor } from '../../model/policy.ts';
+import type {
+  Answer,
+  Forward,
+  HostRewrite,
+  Redirect,
+  RedirectStatus,
+  Retries,
+  Route,
+  RouteAction,
+} from '../../model/route.ts';
 import {
   emptyHeaders,
   headerProblem,
@@ -11,40 +22,31 @@ import {
   mergeQuery,
   pathProblem,
   queryProblem,
-  type RouteMatch,
   wildcardHeader,
 } from '../conditions.ts';
-import { authorizationContext, authorizationDisabled } from '../policy/authorization.ts';
-import { cookieProblem, cookieRewriteFilter } from '../policy/cookie-rewrite.ts';
-import { FILTER } from '../policy/filter-names.ts';
-import { envoyHeaders, type HeaderFields, type HeaderPolicy, headerPolicy } from '../policy/header-policy.ts';
+import { cookieProblem } from '../envoy/cookie-rewrite.ts';
+import { routeViolations } from '../envoy/route-message.ts';
+import { type HeaderPolicy, headerChanges, headerPolicy } from '../policy/header-policy.ts';
 import { healthCheckProblem, httpHealthCheck } from '../policy/health-check.ts';
 import { ipFilter } from '../policy/ip-filter.ts';
-import { jwtRequirement } from '../policy/jwt.ts';
-import { loadBalancing } from '../policy/load-balancing.ts';
+import { type LoadBalancing, loadBalancing } from '../policy/load-balancing.ts';
 import { expandReplacement, prefixReplacement } from '../policy/path-rewrite.ts';
 import { rateLimit } from '../policy/rate-limit.ts';
+import { regexRewrite } from '../policy/regex-rewrite.ts';
 import type { Reporter } from '../problems.ts';
-import {
-  clusterAction,
-  directResponse,
-  type RouteEntry,
-  type RouteValue,
-  routeMetadata,
-  routeViolations,
-} from '../route-entry.ts';
 import { envoyTimeout } from '../timeouts.ts';
 import { namesOf, type RootContext, reporterFor } from './proxy-context.ts';
 import { resolveServices } from './proxy-services.ts';
 
-/** `inherited` are the conditions of the includes on the way here, `at` the path of the route in its object. */
+/** `inherited` are the conditions of the includes on the way here, `through` their places, `at` the path of the route in its object. */
 export function translateRoute(
   proxy: HTTPProxy,
   route: ProxyRoute,
   inherited: readonly MatchCondition[],
   context: RootContext,
   at: string,
-): RouteEntry[] {
+  through: readonly string[] = [],
+): Route[] {
   const reporter = reporterFor(context, proxy);
   const own = route.conditions ?? [];
   const problem = pathProblem(own, false);
@@ -69,12 +71,14 @@ export function translateRoute(
     query: mergeQuery(conditions),
   };
   const permitInsecure = route.permitInsecure === true && !context.settings.httpproxy.disablePermitInsecure;
-  const entries = new RouteTranslation(proxy, route, inherited, match, context, reporter, at).entries();
-  const failed = { match, value: { ...directResponse(502), ...metadata(proxy) }, clusters: [], permitInsecure };
-  if (entries === undefined) return [failed];
-  const refused = entries.flatMap((entry) => routeViolations(entry));
+  const origin: Origin = { kind: 'HTTPProxy', ...namesOf(proxy), path: at, ...(through.length > 0 && { through }) };
+  const failed: Route = { match, action: answer(502), policies: {}, permitInsecure, origin };
+  const translated = new RouteTranslation(proxy, route, inherited, match, context, reporter, at).routes();
+  if (translated === undefined) return [failed];
+  const routes = translated.map((each): Route => ({ ...each, permitInsecure, origin }));
+  const refused = routes.flatMap((each) => routeViolations(each));
   const [first] = refused;
-  if (!first) return entries.map((entry) => ({ ...entry, permitInsecure }));
+  if (!first) return routes;
   reporter.error(
     'RouteError',
     'RefusedByEnvoy',
@@ -84,12 +88,15 @@ export function translateRoute(
   return refused.some(({ path }) => path.startsWith('match')) ? [] : [failed];
 }
 
-function metadata(proxy: HTTPProxy): Pick<Envoy.Route, 'metadata'> {
-  return routeMetadata({ kind: 'HTTPProxy', ...namesOf(proxy) });
-}
+/** The decisions of the object as a whole are added to each of its routes. */
+type OwnRoute = Omit<Route, 'permitInsecure' | 'origin'>;
 
 /** Fields that a route has whatever it does with requests. */
-type CommonFields = HeaderFields & Pick<Envoy.Route, 'typed_per_filter_config' | 'metadata'>;
+type CommonFields = Pick<Route, 'requestHeaders' | 'responseHeaders' | 'policies'>;
+
+function answer(status: number, body = ''): Answer {
+  return { kind: 'answer', status, body };
+}
 
 class RouteTranslation {
   readonly #proxy: HTTPProxy;
@@ -119,7 +126,7 @@ class RouteTranslation {
   }
 
   /** Undefined after an error was reported. */
-  entries(): Omit<RouteEntry, 'permitInsecure'>[] | undefined {
+  routes(): OwnRoute[] | undefined {
     const route = this.#route;
     for (const ignored of emptyHeaders(route.conditions ?? [])) this.#warn(ignored);
     const request = headerPolicy(route.requestHeadersPolicy, {
@@ -133,7 +140,7 @@ class RouteTranslation {
       variables: { NAMESPACE: this.#proxy.metadata.namespace ?? '' },
     });
     if (!response.isOk) return this.#fail('ResponseHeaderPolicyInvalid', `responseHeadersPolicy.${response.problem}`);
-    const cookies = cookieProblem(route.cookieRewritePolicies ?? []);
+    const cookies = route.cookieRewritePolicies && cookieProblem(route.cookieRewritePolicies);
     if (cookies !== undefined) return this.#fail('CookieRewritePoliciesInvalid', cookies);
     const actions = [
       route.services?.length ? route.services : undefined,
@@ -147,16 +154,14 @@ class RouteTranslation {
         `${count === 0 ? 'it has none' : `it has ${count}`} of services, requestRedirectPolicy and directResponsePolicy; set exactly one of them`,
       );
 
-    const filters = this.#filters();
-    if (!filters) return undefined;
-    const limits = rateLimit(route.rateLimitPolicy, `vhost.${this.#context.fqdn}`);
-    if (!limits.isOk) return this.#fail('RateLimitPolicyNotValid', `rateLimitPolicy${limits.problem}`);
-    const perFilter = { ...filters, ...limits.value.perFilter };
+    const policies = this.#policies();
+    if (!policies) return undefined;
+    const limits = route.rateLimitPolicy && rateLimit(route.rateLimitPolicy, `vhost.${this.#context.fqdn}`);
+    if (limits && !limits.isOk) return this.#fail('RateLimitPolicyNotValid', `rateLimitPolicy${limits.problem}`);
     const common: CommonFields = {
-      ...envoyHeaders(request.value, 'request'),
-      ...envoyHeaders(response.value, 'response'),
-      typed_per_filter_config: hasFields(perFilter) ? perFilter : undefined,
-      ...metadata(this.#proxy),
+      requestHeaders: headerChanges(request.value),
+      responseHeaders: headerChanges(response.value),
+      policies: { ...policies, ...limits?.value.policies },
     };
     if (route.directResponsePolicy) {
       const { statusCode, body } = route.directResponsePolicy;
@@ -171,10 +176,10 @@ class RouteTranslation {
         this.#warn(
           `directResponsePolicy.body: it is not sent, because answers with ${statusCode} have no body; remove it`,
         );
-      return [this.#entry({ ...directResponse(statusCode, isBodiless ? '' : body), ...common })];
+      return [this.#own(answer(statusCode, isBodiless ? '' : body), common)];
     }
     if (route.requestRedirectPolicy) return this.#redirect(common);
-    return this.#forward(request.value, common, limits.value.rateLimits);
+    return this.#forward(request.value, common, limits?.value.descriptors ?? []);
   }
 
   #warn(message: string): void {
@@ -191,24 +196,20 @@ class RouteTranslation {
     return /^[a-zA-Z.[\]0-9]+: /.test(message) ? `${this.#at}.${message}` : `${this.#at}: ${message}`;
   }
 
-  #entry(
-    value: RouteValue,
-    clusters: readonly Resource[] = [],
-    match = this.#match,
-  ): Omit<RouteEntry, 'permitInsecure'> {
-    return { match, value, clusters };
+  #own(action: RouteAction, common: CommonFields, match = this.#match): OwnRoute {
+    return { match, action, ...common };
   }
 
-  #filters(): PerFilter | undefined {
+  #policies(): Policies | undefined {
     const route = this.#route;
     const { jwt, hasAuthorization, isAuthorizationDisabled } = this.#context;
-    const filters: Record<string, Envoy.Any> = {};
+    let authorization: AuthorizationPolicy | undefined;
     if (hasAuthorization) {
       // A route with a policy of its own decides by it alone, as with Contour.
       const isDisabled = route.authPolicy ? (route.authPolicy.disabled ?? false) : isAuthorizationDisabled;
       const merged = { ...this.#context.authorizationContext, ...route.authPolicy?.context };
-      if (isDisabled) filters[FILTER.authorization] = authorizationDisabled();
-      else if (Object.keys(merged).length > 0) filters[FILTER.authorization] = authorizationContext(merged);
+      if (isDisabled) authorization = { kind: 'disabled' };
+      else if (Object.keys(merged).length > 0) authorization = { kind: 'context', context: merged };
     }
     const policy = route.jwtVerificationPolicy;
     if (policy?.disabled === true && policy.require) {
@@ -230,44 +231,46 @@ class RouteTranslation {
       return undefined;
     }
     const provider = policy?.disabled === true ? undefined : (policy?.require ?? jwt?.defaultProvider);
-    if (provider) filters[FILTER.jwt] = jwtRequirement(provider);
-    const addresses = ipFilter(route.ipAllowPolicy, route.ipDenyPolicy);
+    const addresses =
+      route.ipAllowPolicy || route.ipDenyPolicy ? ipFilter(route.ipAllowPolicy, route.ipDenyPolicy) : undefined;
     if (addresses && !addresses.isOk) {
       this.#reporter.error('IPFilterError', addresses.problem.reason, `${this.#at}.${addresses.problem.problem}`);
       return undefined;
     }
-    if (addresses) filters[FILTER.rbac] = addresses.value;
-    if (route.cookieRewritePolicies?.length) filters[FILTER.lua] = cookieRewriteFilter(route.cookieRewritePolicies);
-    return filters;
+    return {
+      ...(authorization && { authorization }),
+      ...(provider && { jwtProvider: provider }),
+      ...(addresses && { addresses: addresses.value }),
+      ...(route.cookieRewritePolicies?.length && { cookies: route.cookieRewritePolicies }),
+    };
   }
 
-  #redirect(common: CommonFields): Omit<RouteEntry, 'permitInsecure'>[] | undefined {
+  #redirect(common: CommonFields): OwnRoute[] | undefined {
     const policy = this.#route.requestRedirectPolicy ?? {};
     if (policy.path && policy.prefix)
       return this.#fail(
         'RequestRedirectPolicy',
         'requestRedirectPolicy: it has both path and prefix; keep one of them',
       );
-    const code = REDIRECT_CODES[policy.statusCode ?? 302];
-    if (code === undefined)
+    const status = REDIRECT_STATUSES.find((each) => each === (policy.statusCode ?? 302));
+    if (status === undefined)
       return this.#fail(
         'RequestRedirectPolicy',
         `requestRedirectPolicy.statusCode: ${policy.statusCode ?? ''} is no redirect; use 301, 302, 303, 307 or 308`,
       );
     const problem = redirectProblem(policy);
     if (problem !== undefined) return this.#fail('RequestRedirectPolicy', `requestRedirectPolicy.${problem}`);
-    const { match: path } = { match: this.#match.path };
-    const redirect = (target: Choice<Envoy.RedirectAction, 'path_redirect' | 'prefix_rewrite'>): RouteValue => ({
-      redirect: {
-        scheme_redirect: policy.scheme || undefined,
-        host_redirect: policy.hostname,
-        port_redirect: policy.port,
-        ...target,
-        response_code: code,
-      },
-      ...common,
+    const { path } = this.#match;
+    const redirect = (target: Redirect['path']): Redirect => ({
+      kind: 'redirect',
+      scheme: policy.scheme || undefined,
+      host: policy.hostname,
+      port: policy.port,
+      path: target,
+      status,
     });
-    if (!policy.prefix) return [this.#entry(redirect({ path_redirect: policy.path || undefined }))];
+    if (!policy.prefix)
+      return [this.#own(redirect(policy.path ? { kind: 'full', value: policy.path } : undefined), common)];
     if (path.kind !== 'prefix')
       return this.#fail(
         'RequestRedirectPolicy',
@@ -275,7 +278,7 @@ class RouteTranslation {
       );
     return expandReplacement({ prefix: path.value, replacement: policy.prefix }, this.#siblings()).map(
       ({ prefix, rewrite }) =>
-        this.#entry(redirect({ prefix_rewrite: rewrite }), [], {
+        this.#own(redirect({ kind: 'prefix', value: rewrite }), common, {
           ...this.#match,
           path: { kind: 'prefix', value: prefix },
         }),
@@ -285,8 +288,8 @@ class RouteTranslation {
   #forward(
     request: HeaderPolicy,
     common: CommonFields,
-    rateLimits: readonly Envoy.RouteRateLimit[],
-  ): Omit<RouteEntry, 'permitInsecure'>[] | undefined {
+    rateLimits: readonly RateLimitDescriptor[],
+  ): OwnRoute[] | undefined {
     const route = this.#route;
     const timeouts = this.#timeouts();
     if (!timeouts) return undefined;
@@ -294,12 +297,14 @@ class RouteTranslation {
       const problem = healthCheckProblem(route.healthCheckPolicy);
       if (problem !== undefined) return this.#fail('HealthCheckPolicyInvalid', `healthCheckPolicy.${problem}`);
     }
-    const { lbPolicy, hashPolicy } = loadBalancing(route.loadBalancerPolicy, this.#reporter, this.#at);
+    const { strategy, hashes }: LoadBalancing = route.loadBalancerPolicy
+      ? loadBalancing(route.loadBalancerPolicy, this.#reporter, this.#at)
+      : { strategy: 'RoundRobin', hashes: [] };
     const resolved = resolveServices(
       this.#proxy,
       route.services ?? [],
       {
-        lbPolicy,
+        strategy,
         healthCheck: route.healthCheckPolicy && httpHealthCheck(route.healthCheckPolicy),
         idleTimeout: timeouts.idleConnection,
         routeHost: request.hostRewrite,
@@ -310,12 +315,7 @@ class RouteTranslation {
       this.#context,
     );
     if (resolved.isBroken) return undefined;
-    const target = clusterAction(resolved.upstreams);
-    if (!target) return [this.#entry({ ...directResponse(503), ...common })];
-    const clusters = [
-      ...resolved.upstreams.map(({ cluster }) => cluster),
-      ...(resolved.mirror ? [resolved.mirror.cluster] : []),
-    ];
+    if (resolved.destinations.every(({ weight }) => weight === 0)) return [this.#own(answer(503), common)];
     const perTry = envoyTimeout(route.retryPolicy?.perTryTimeout);
     if (!perTry.isOk)
       this.#warn(`retryPolicy.perTryTimeout: ${perTry.problem}; until then tries have no timeout of their own`);
@@ -326,37 +326,49 @@ class RouteTranslation {
         );
     const { allowCrossSchemeRedirect: cross = 'Never', redirectResponseCodes = [] } =
       route.internalRedirectPolicy ?? {};
-    const other = redirectResponseCodes.findIndex((code) => REDIRECT_CODES[code] === undefined);
+    const other = redirectResponseCodes.findIndex((code) => !REDIRECT_STATUSES.some((each) => each === code));
     if (other >= 0)
       return this.#fail(
         'InternalRedirectPolicyNotValid',
         `internalRedirectPolicy.redirectResponseCodes[${other}]: ${redirectResponseCodes[other] ?? ''} is no redirect; use 301, 302, 303, 307 or 308`,
       );
-    if (!CROSS_SCHEME.has(cross))
+    if (cross !== 'Always' && cross !== 'Never' && cross !== 'SafeOnly')
       return this.#fail(
         'InternalRedirectPolicyNotValid',
         `internalRedirectPolicy.allowCrossSchemeRedirect: ${JSON.stringify(cross)} is not known; use Always, Never or SafeOnly`,
       );
-    const host: Choice<Envoy.RouteAction, 'host_rewrite_literal' | 'host_rewrite_header'> =
-      request.hostRewriteHeader === undefined
-        ? { host_rewrite_literal: request.hostRewrite }
-        : { host_rewrite_header: request.hostRewriteHeader };
-    const action: Envoy.RouteAction = {
-      ...target,
+    const action: Forward = {
+      kind: 'forward',
+      destinations: resolved.destinations,
+      mirrors: resolved.mirror ? [resolved.mirror] : [],
       timeout: timeouts.response,
-      idle_timeout: timeouts.idle,
-      retry_policy: route.retryPolicy ? retryPolicy(route.retryPolicy) : undefined,
-      ...host,
-      upgrade_configs: route.enableWebsockets === true ? [{ upgrade_type: 'websocket' }] : undefined,
-      hash_policy: hashPolicy.length > 0 ? hashPolicy : undefined,
-      rate_limits: rateLimits.length > 0 ? rateLimits : undefined,
-      request_mirror_policies: resolved.mirror ? [mirrorPolicy(resolved.mirror)] : undefined,
-      internal_redirect_policy: route.internalRedirectPolicy
-        ? internalRedirect(route.internalRedirectPolicy)
-        : undefined,
+      idleTimeout: timeouts.idle,
+      retries: route.retryPolicy && retries(route.retryPolicy),
+      hostRewrite: hostRewrite(request),
+      allowsWebsockets: route.enableWebsockets === true,
+      hashes,
+      rateLimits,
+      internalRedirects: route.internalRedirectPolicy && {
+        max: route.internalRedirectPolicy.maxInternalRedirects || undefined,
+        statuses: redirectResponseCodes.length > 0 ? redirectResponseCodes : undefined,
+        crossScheme: cross,
+        deniesRepeatedRoutes: route.internalRedirectPolicy.denyRepeatedRouteRedirect === true,
+      },
     };
-    const replacement = prefixReplacement(route.pathRewritePolicy?.replacePrefix ?? [], this.#match);
-    if (!replacement) return [this.#entry({ route: action, ...common }, clusters)];
+    const { replacePrefix: rules, replaceRegex } = route.pathRewritePolicy ?? {};
+    if (replaceRegex) {
+      if (rules?.length)
+        return this.#fail(
+          'PathRewritePolicyNotValid',
+          'pathRewritePolicy: it has both replacePrefix and replaceRegex; keep one of them',
+        );
+      const rewrite = regexRewrite(replaceRegex);
+      if (!rewrite.isOk)
+        return this.#fail('PathRewritePolicyNotValid', `pathRewritePolicy.replaceRegex.${rewrite.problem}`);
+      return [this.#own({ ...action, pathRewrite: rewrite.value }, common)];
+    }
+    const replacement = rules && prefixReplacement(rules, this.#match);
+    if (!replacement) return [this.#own(action, common)];
     if (!replacement.isOk) {
       this.#reporter.error(
         'PrefixReplaceError',
@@ -366,7 +378,7 @@ class RouteTranslation {
       return undefined;
     }
     return expandReplacement(replacement.value, this.#siblings()).map(({ prefix, rewrite }) =>
-      this.#entry({ route: { ...action, prefix_rewrite: rewrite }, ...common }, clusters, {
+      this.#own({ ...action, pathRewrite: { kind: 'prefix', value: rewrite } }, common, {
         ...this.#match,
         path: { kind: 'prefix', value: prefix },
       }),
@@ -394,23 +406,15 @@ class RouteTranslation {
   }
 }
 
-/** Of the answer that a route has itself; Envoy refuses the whole host for a longer one. */
+/** The limit of a route's own answer; Envoy refuses the whole host for a longer one. */
 const MAX_BODY_BYTES = 4_096;
 
-const REDIRECT_CODES: Readonly<Record<number, Envoy.RedirectActionRedirectResponseCode>> = {
-  301: 'MOVED_PERMANENTLY',
-  302: 'FOUND',
-  303: 'SEE_OTHER',
-  307: 'TEMPORARY_REDIRECT',
-  308: 'PERMANENT_REDIRECT',
-};
+const REDIRECT_STATUSES: readonly RedirectStatus[] = [301, 302, 303, 307, 308];
 
 /** Answers that HTTP sends without a body: one would be read as the start of the next answer. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
-const CROSS_SCHEME: ReadonlySet<string> = new Set(['Always', 'Never', 'SafeOnly']);
-
-/** What Envoy retries on; it ignores anything else. */
+/** The conditions on which Envoy retries; it ignores any other. */
 const RETRY_CONDITIONS: ReadonlySet<string> = new Set([
   '5xx',
   'gateway-error',
@@ -431,36 +435,27 @@ const RETRY_CONDITIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** Without conditions to retry on: 5xx. A count of -1 switches retries off, 0 or none is one. */
-export function retryPolicy({
+function retries({
   count = 0,
   perTryTimeout,
   retryOn,
   retriableStatusCodes,
-}: NonNullable<ProxyRoute['retryPolicy']>): Envoy.RouteRetryPolicy {
+}: NonNullable<ProxyRoute['retryPolicy']>): Retries {
   const timeout = envoyTimeout(perTryTimeout);
-  const perTry = timeout.isOk ? timeout.value : undefined;
   return {
-    retry_on: retryOn?.length ? retryOn.join(',') : '5xx',
-    num_retries: count < 0 ? 0 : Math.max(count, 1),
-    per_try_timeout: perTry,
-    retriable_status_codes: retriableStatusCodes?.length ? retriableStatusCodes : undefined,
+    on: retryOn?.length ? retryOn.join(',') : '5xx',
+    count: count < 0 ? 0 : Math.max(count, 1),
+    perTryTimeout: timeout.isOk ? timeout.value : undefined,
+    statusCodes: retriableStatusCodes,
   };
 }
 
-function mirrorPolicy({
-  cluster,
-  percent,
-}: {
-  cluster: Resource;
-  percent: number;
-}): Envoy.RouteActionRequestMirrorPolicy {
-  return {
-    cluster: cluster.name,
-    runtime_fraction: percent < 100 ? { default_value: { numerator: percent, denominator: 'HUNDRED' } } : undefined,
-  };
+function hostRewrite({ hostRewrite: value, hostRewriteHeader: name }: HeaderPolicy): HostRewrite | undefined {
+  if (name !== undefined) return { kind: 'header', name };
+  return value === undefined ? undefined : { kind: 'literal', value };
 }
 
-/** What no client could follow. */
+/** Returns the problem of a redirect that no client could follow. */
 function redirectProblem({
   scheme,
   hostname,
@@ -478,23 +473,3 @@ function redirectProblem({
 }
 
 const HOST_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/i;
-
-function internalRedirect(policy: NonNullable<ProxyRoute['internalRedirectPolicy']>): Envoy.InternalRedirectPolicy {
-  const cross = policy.allowCrossSchemeRedirect ?? 'Never';
-  const previous = 'envoy.extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig';
-  const safe = 'envoy.extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig';
-  const predicates = [
-    ...(cross === 'SafeOnly'
-      ? [{ name: 'envoy.internal_redirect_predicates.safe_cross_scheme', typed_config: typed(safe) }]
-      : []),
-    ...(policy.denyRepeatedRouteRedirect === true
-      ? [{ name: 'envoy.internal_redirect_predicates.previous_routes', typed_config: typed(previous) }]
-      : []),
-  ];
-  return {
-    max_internal_redirects: policy.maxInternalRedirects ? policy.maxInternalRedirects : undefined,
-    redirect_response_codes: policy.redirectResponseCodes?.length ? policy.redirectResponseCodes : undefined,
-    predicates: predicates.length > 0 ? predicates : undefined,
-    allow_cross_scheme_redirect: cross !== 'Never',
-  };
-}

@@ -1,20 +1,22 @@
-// Services of a route: resolved to clusters, one by one; what is wrong with one is reported and the others are used.
-import { interned } from '@capstan/kube';
-import type { Envoy } from '../../envoy/index.ts';
+// Services of a route: resolved to clusters, one by one. The problem of one is reported, and the others are used.
 import type { HTTPProxy, ProxyService } from '../../kinds/http-proxy.ts';
+import type {
+  BalancingStrategy,
+  Cluster,
+  HealthCheck,
+  SlowStart,
+  UpstreamProtocol,
+  UpstreamValidation,
+} from '../../model/cluster.ts';
+import type { CookieRewrite } from '../../model/policy.ts';
+import type { Destination, Mirror } from '../../model/route.ts';
 import { accept, type Result, refuse } from '../../result.ts';
-import type { Resource } from '../../xds/index.ts';
+import { clusterViolations } from '../envoy/cluster-message.ts';
+import { cookieProblem, mergeCookieRewrites } from '../envoy/cookie-rewrite.ts';
 import { isDelegated, type Lookup, type ServicePortView, type ServiceView, secretReference } from '../lookup.ts';
-import {
-  type CookieRewrite,
-  cookieProblem,
-  cookieRewriteFilter,
-  mergeCookieRewrites,
-} from '../policy/cookie-rewrite.ts';
-import { FILTER } from '../policy/filter-names.ts';
-import { envoyHeaders, hasHeaders, headerPolicy, withDefaultHeaders } from '../policy/header-policy.ts';
+import { headerChanges, headerPolicy, withDefaultHeaders } from '../policy/header-policy.ts';
 import type { Reporter } from '../problems.ts';
-import type { WeightedUpstream } from '../route-entry.ts';
+import { compareBytes } from '../route-order.ts';
 import { durationMs, seconds } from '../timeouts.ts';
 import { CA_CERT, caSecretProblem } from '../upstream/tls-secret.ts';
 import {
@@ -22,18 +24,15 @@ import {
   externalNameProblem,
   findPort,
   protocolOf,
-  type SlowStart,
+  serviceCluster,
   type UpstreamOptions,
-  type UpstreamProtocol,
-  type UpstreamValidation,
   upstreamName,
-  upstreamResource,
 } from '../upstream/upstream.ts';
 import { type CheckedCluster, namesOf, type RootContext, reporterFor } from './proxy-context.ts';
 
 export interface ServiceOptions {
-  readonly lbPolicy: Envoy.ClusterLbPolicy;
-  readonly healthCheck: Envoy.HealthCheck | undefined;
+  readonly strategy: BalancingStrategy;
+  readonly healthCheck: HealthCheck | undefined;
   readonly idleTimeout: string | undefined;
   /** Host rewrite of the route, which is the SNI of services without their own. */
   readonly routeHost: string | undefined;
@@ -43,9 +42,13 @@ export interface ServiceOptions {
   readonly at: string;
 }
 
+/** A Service that requests or connections are sent to. */
+export type ServiceDestination = Destination & { readonly cluster: Cluster };
+
 export interface ResolvedServices {
-  readonly upstreams: readonly WeightedUpstream[];
-  readonly mirror: { readonly cluster: Resource; readonly percent: number } | undefined;
+  /** In the order of their names. */
+  readonly destinations: readonly ServiceDestination[];
+  readonly mirror: Mirror | undefined;
   /** Errors that make the route as a whole unusable. */
   readonly isBroken: boolean;
 }
@@ -71,27 +74,34 @@ export function resolveServices(
       'OnlyOneMirror',
       `${options.at}.services: ${mirrors.length} services are mirrors; a route can have one`,
     );
-    return { upstreams: [], mirror: undefined, isBroken: true };
+    return BROKEN;
   }
   const weights = effectiveWeights(forwarded);
   const at = (service: ProxyService) => `${options.at}.services[${services.indexOf(service)}]`;
-  const upstreams: WeightedUpstream[] = [];
+  const destinations: ServiceDestination[] = [];
   for (const [index, service] of forwarded.entries()) {
-    const upstream = resolveService(proxy, service, weights[index] ?? 0, options, context, reporter, at(service));
-    if (upstream === 'broken') return { upstreams: [], mirror: undefined, isBroken: true };
-    if (upstream) upstreams.push(upstream);
+    const found = resolveService(proxy, service, weights[index] ?? 0, options, context, reporter, at(service));
+    if (!found.isOk) return BROKEN;
+    if (found.value) destinations.push(found.value);
   }
   const [mirrored] = mirrors;
   const copy = mirrored && resolveService(proxy, mirrored, 1, options, context, reporter, at(mirrored));
   const percent = mirrored?.weight ? Math.min(mirrored.weight, 100) : 100;
   return {
-    upstreams,
-    mirror: copy && copy !== 'broken' ? { cluster: copy.cluster, percent } : undefined,
+    destinations: destinations.sort(
+      (left, right) => compareBytes(left.cluster.name, right.cluster.name) || left.weight - right.weight,
+    ),
+    mirror:
+      copy?.isOk && copy.value
+        ? { cluster: copy.value.cluster, share: percent < 100 ? { parts: percent, of: 100 } : undefined }
+        : undefined,
     isBroken: false,
   };
 }
 
-/** Undefined when the Service is not there, which is reported; 'broken' when its configuration is wrong. */
+const BROKEN: ResolvedServices = { destinations: [], mirror: undefined, isBroken: true };
+
+/** Undefined when the Service is not there, which is reported; refused when its configuration is wrong, which is reported too. */
 function resolveService(
   proxy: HTTPProxy,
   spec: ProxyService,
@@ -100,12 +110,12 @@ function resolveService(
   context: RootContext,
   reporter: Reporter,
   at: string,
-): WeightedUpstream | 'broken' | undefined {
+): Result<ServiceDestination | undefined, undefined> {
   const { lookup, settings } = context;
   const { namespace } = namesOf(proxy);
-  const fail = (reason: string, message: string): 'broken' => {
+  const fail = (reason: string, message: string) => {
     reporter.error('ServiceError', reason, `${at}${message}`);
-    return 'broken';
+    return refuse(undefined);
   };
   if (spec.port < 1 || spec.port > 65_535)
     return fail('ServicePortInvalid', `.port: ${spec.port} is no port; use a number from 1 to 65535`);
@@ -116,7 +126,7 @@ function resolveService(
   const port = service && findPort(service, spec.port);
   if (!service || !port || problem !== undefined) {
     reporter.error(options.problemType, 'ServiceUnresolvedReference', `${at}${problem ?? ''}`);
-    return undefined;
+    return accept(undefined);
   }
   for (const [annotation, value] of circuitBreakerMistakes(service))
     reporter.warn(
@@ -146,35 +156,35 @@ function resolveService(
   });
 
   const cookies = spec.cookieRewritePolicies ?? [];
-  const cookieError = cookieProblem(cookies);
+  const cookieError = cookies.length > 0 ? cookieProblem(cookies) : undefined;
   if (cookieError !== undefined) {
     reporter.error('RouteError', 'CookieRewritePoliciesInvalid', `${at}.${cookieError}`);
-    return 'broken';
+    return refuse(undefined);
   }
   const slowStart = spec.slowStartPolicy && readSlowStart(spec.slowStartPolicy);
   if (slowStart && !slowStart.isOk) return fail('SlowStartInvalid', `.slowStartPolicy.${slowStart.problem}`);
-  if (slowStart && !['ROUND_ROBIN', 'LEAST_REQUEST'].includes(options.lbPolicy))
+  if (slowStart && !['RoundRobin', 'WeightedLeastRequest'].includes(options.strategy))
     return fail(
       'SlowStartInvalid',
       '.slowStartPolicy: it needs the strategy RoundRobin or WeightedLeastRequest; change loadBalancerPolicy.strategy of the route, or remove it',
     );
   const validation = spec.validation && upstreamValidation(spec.validation, namespace, protocol, lookup, reporter, at);
-  if (validation === 'broken') return 'broken';
+  if (validation && !validation.isOk) return refuse(undefined);
 
   const { cluster, refused } = checkedCluster(
     service,
     port,
     {
       protocol,
-      lbPolicy: options.lbPolicy,
-      ...(options.healthCheck && { healthCheck: options.healthCheck }),
+      strategy: options.strategy,
+      healthCheck: options.healthCheck,
       healthPort: spec.healthPort,
-      validation: validation ?? undefined,
+      validation: validation?.value,
       clientCertificate: context.clientCertificate,
       sni: requestHeaders.hostRewrite ?? options.routeHost ?? service.externalName ?? '',
       idleTimeout: options.idleTimeout,
       slowStart: slowStart?.value,
-      origins: originsOf(proxy),
+      origin: { kind: 'HTTPProxy', ...namesOf(proxy), path: at },
     },
     context,
   );
@@ -183,19 +193,14 @@ function resolveService(
       'RefusedByEnvoy',
       `: Envoy would refuse its cluster (${refused.path} ${refused.problem}); correct the value that it comes from`,
     );
-  const ownCookies =
-    cookies.length > 0
-      ? {
-          typed_per_filter_config: { [FILTER.lua]: cookieRewriteFilter(mergeCookieRewrites(cookies, options.cookies)) },
-        }
-      : {};
-  const more = {
-    ...(hasHeaders(requestHeaders) && envoyHeaders(requestHeaders, 'request')),
-    ...(hasHeaders(responseHeaders) && envoyHeaders(responseHeaders, 'response')),
-    host_rewrite_literal: requestHeaders.hostRewrite,
-    ...ownCookies,
-  };
-  return { cluster, weight, more };
+  return accept({
+    cluster,
+    weight,
+    requestHeaders: headerChanges(requestHeaders),
+    responseHeaders: headerChanges(responseHeaders),
+    hostRewrite: requestHeaders.hostRewrite,
+    cookies: cookies.length > 0 ? mergeCookieRewrites(cookies, options.cookies) : undefined,
+  });
 }
 
 function checkedCluster(
@@ -204,11 +209,12 @@ function checkedCluster(
   options: UpstreamOptions,
   { clusters, settings }: RootContext,
 ): CheckedCluster {
-  const id = `${upstreamName(service, port, options)} ${options.origins?.[0] ?? ''}`;
+  const { namespace, name } = options.origin;
+  const id = `${upstreamName(service, port, options)} ${namespace}/${name}`;
   let checked = clusters.get(id);
   if (!checked) {
-    const cluster = upstreamResource(service, port, options, settings);
-    checked = { cluster, refused: cluster.violations()[0] };
+    const cluster = serviceCluster(service, port, options, settings);
+    checked = { cluster, refused: clusterViolations(cluster)[0] };
     clusters.set(id, checked);
   }
   return checked;
@@ -248,8 +254,8 @@ export function upstreamValidation(
   lookup: Lookup,
   reporter: Reporter,
   at: string,
-): UpstreamValidation | 'broken' | undefined {
-  if (protocol !== 'tls' && protocol !== 'h2') return undefined;
+): Result<UpstreamValidation | undefined, undefined> {
+  if (protocol !== 'tls' && protocol !== 'h2') return accept(undefined);
   const ref = secretReference(spec.caSecret, namespace);
   const where = `${ref.namespace}/${ref.name}`;
   if (!isDelegated(lookup, ref, namespace)) {
@@ -258,11 +264,11 @@ export function upstreamValidation(
       'CACertificateNotDelegated',
       `${at}.validation.caSecret: Secret ${where} is not delegated to the namespace ${namespace}; add a TLSCertificateDelegation there`,
     );
-    return 'broken';
+    return refuse(undefined);
   }
-  const fail = (message: string): 'broken' => {
+  const fail = (message: string) => {
     reporter.error('ServiceError', 'TLSUpstreamValidation', `${at}.validation.${message}`);
-    return 'broken';
+    return refuse(undefined);
   };
   const secret = lookup.secret(ref.namespace, ref.name);
   if (!secret) return fail(`caSecret: Secret ${where} does not exist; create it or correct the name`);
@@ -275,17 +281,5 @@ export function upstreamValidation(
     return fail(
       `subjectNames[0]: ${JSON.stringify(subjectNames[0] ?? '')} is not subjectName (${JSON.stringify(spec.subjectName)}); set them to the same value`,
     );
-  return { caName: where, ca: secret.data[CA_CERT] ?? Buffer.alloc(0), subjectNames };
-}
-
-const origins = new WeakMap<HTTPProxy, readonly string[]>();
-
-/** What a problem with its resources is reported on: one list for all of them. */
-export function originsOf(proxy: HTTPProxy): readonly string[] {
-  let found = origins.get(proxy);
-  if (!found) {
-    found = [interned(`HTTPProxy ${proxy.metadata.namespace ?? ''}/${proxy.metadata.name ?? ''}`)];
-    origins.set(proxy, found);
-  }
-  return found;
+  return accept({ caName: where, ca: secret.data[CA_CERT] ?? Buffer.alloc(0), subjectNames });
 }

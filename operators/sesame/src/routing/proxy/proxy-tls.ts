@@ -1,7 +1,8 @@
 // TLS of a root: its certificate, and how clients are verified.
-import type { Envoy } from '../../envoy/index.ts';
+
 import type { HTTPProxy, ProxyVirtualHost } from '../../kinds/http-proxy.ts';
-import type { Resource } from '../../xds/index.ts';
+import type { Certificate } from '../../model/certificate.ts';
+import type { ClientValidation, DownstreamTls, ForwardedCertificate } from '../../model/listener.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
 import type { Reporter } from '../problems.ts';
 import type { RoutingSettings } from '../settings.ts';
@@ -9,24 +10,20 @@ import {
   CA_CERT,
   CRL,
   caSecretProblem,
+  certificateOf,
   crlSecretProblem,
   NO_SECRET,
-  secretResource,
   tlsSecretProblem,
 } from '../upstream/tls-secret.ts';
 import { namesOf } from './proxy-context.ts';
 
 type TlsSpec = NonNullable<ProxyVirtualHost['tls']>;
 
-export interface TlsTermination {
-  readonly secret: Resource;
-  readonly minimumVersion: string;
+export interface TlsTermination extends Omit<DownstreamTls, 'certificates' | 'maximumVersion'> {
+  readonly secret: Certificate;
   readonly maximumVersion: string;
-  readonly clientValidation: Envoy.CertificateValidationContext | undefined;
-  readonly requiresClientCertificate: boolean;
-  /** `forward_client_cert_details` of the connection manager. */
-  readonly forwardedDetails: Envoy.HttpConnectionManagerSetCurrentClientCertDetails | undefined;
-  readonly fallback: Resource | undefined;
+  readonly forwardedCertificate: ForwardedCertificate | undefined;
+  readonly fallback: Certificate | undefined;
 }
 
 /** Undefined after an error was reported. */
@@ -54,7 +51,7 @@ export function tlsTermination(
   if (!secret || problem !== undefined)
     return fail('SecretNotValid', `spec.virtualhost.tls.secretName: Secret ${where} cannot be used: ${problem ?? ''}`);
 
-  let fallback: Resource | undefined;
+  let fallback: Certificate | undefined;
   if (tls.enableFallbackCertificate === true) {
     const found = fallbackCertificate(root, tls, lookup, settings, fail);
     if (!found) return undefined;
@@ -71,15 +68,16 @@ export function tlsTermination(
         `spec.virtualhost.tls.${field}: ${JSON.stringify(tls[field])} is not known, and ${versions[field]} of the SesameConfiguration is used; use 1.2 or 1.3`,
       );
   return {
-    secret: secretResource(secret),
-    // A host may only narrow what the configuration allows.
+    secret: certificateOf(secret),
+    // A host may only narrow the setting of the configuration.
     minimumVersion: maxVersion(versions.minimumProtocolVersion, tls.minimumProtocolVersion),
     maximumVersion: minVersion(versions.maximumProtocolVersion, tls.maximumProtocolVersion),
-    clientValidation: clients?.context,
+    clientValidation: clients,
     requiresClientCertificate:
       tls.clientValidation !== undefined && tls.clientValidation.optionalClientCertificate !== true,
-    forwardedDetails:
-      tls.clientValidation?.forwardClientCertificate && forwardedDetails(tls.clientValidation.forwardClientCertificate),
+    forwardedCertificate:
+      tls.clientValidation?.forwardClientCertificate &&
+      forwardedCertificate(tls.clientValidation.forwardClientCertificate),
     fallback,
   };
 }
@@ -92,7 +90,7 @@ function fallbackCertificate(
   lookup: Lookup,
   settings: RoutingSettings,
   fail: Fail,
-): Resource | undefined {
+): Certificate | undefined {
   if (tls.clientValidation)
     return fail(
       'TLSIncompatibleFeatures',
@@ -116,7 +114,7 @@ function fallbackCertificate(
       'FallbackNotValid',
       `spec.virtualhost.tls.enableFallbackCertificate: Secret ${namespace}/${name} cannot be used: ${problem ?? ''}`,
     );
-  return secretResource(secret);
+  return certificateOf(secret);
 }
 
 function clientValidation(
@@ -124,8 +122,8 @@ function clientValidation(
   namespace: string,
   lookup: Lookup,
   fail: Fail,
-): { context: Envoy.CertificateValidationContext } | undefined {
-  let context: Envoy.CertificateValidationContext = {};
+): ClientValidation | undefined {
+  let validation: ClientValidation = { acceptsUntrusted: spec.skipClientCertValidation === true };
   if (spec.caSecret) {
     const ref = secretReference(spec.caSecret, namespace);
     const where = `${ref.namespace}/${ref.name}`;
@@ -141,13 +139,12 @@ function clientValidation(
         'ClientValidationInvalid',
         `spec.virtualhost.tls.clientValidation.caSecret: Secret ${where} cannot be used: ${problem ?? ''}`,
       );
-    context = { trusted_ca: { inline_bytes: secret.data[CA_CERT] ?? Buffer.alloc(0) } };
+    validation = { ...validation, ca: secret.data[CA_CERT] ?? Buffer.alloc(0) };
   } else if (spec.skipClientCertValidation !== true)
     return fail(
       'ClientValidationInvalid',
       'spec.virtualhost.tls.clientValidation.caSecret: it is empty; name a Secret with ca.crt, or set skipClientCertValidation',
     );
-  if (spec.skipClientCertValidation === true) context = { ...context, trust_chain_verification: 'ACCEPT_UNTRUSTED' };
   if (spec.crlSecret) {
     const ref = secretReference(spec.crlSecret, namespace);
     const where = `${ref.namespace}/${ref.name}`;
@@ -163,20 +160,19 @@ function clientValidation(
         'ClientValidationInvalid',
         `spec.virtualhost.tls.clientValidation.crlSecret: Secret ${where} cannot be used: ${problem ?? ''}`,
       );
-    context = {
-      ...context,
-      crl: { inline_bytes: secret.data[CRL] ?? Buffer.alloc(0) },
-      only_verify_leaf_cert_crl: spec.crlOnlyVerifyLeafCert === true,
+    validation = {
+      ...validation,
+      revocations: { list: secret.data[CRL] ?? Buffer.alloc(0), isForLeafOnly: spec.crlOnlyVerifyLeafCert === true },
     };
   }
-  return { context };
+  return validation;
 }
 
-function forwardedDetails(
+function forwardedCertificate(
   spec: NonNullable<NonNullable<TlsSpec['clientValidation']>['forwardClientCertificate']>,
-): Envoy.HttpConnectionManagerSetCurrentClientCertDetails {
+): ForwardedCertificate {
   return {
-    subject: spec.subject === true ? true : undefined,
+    subject: spec.subject === true,
     cert: spec.cert === true,
     chain: spec.chain === true,
     dns: spec.dns === true,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Envoy } from '../../envoy/index.ts';
 import type { HTTPProxy } from '../../kinds/http-proxy.ts';
 import { testSettings } from '../default-settings.ts';
+import { routeMessage } from '../envoy/route-message.ts';
 import type { Lookup, ServiceView } from '../lookup.ts';
-import { jwtFilter } from '../policy/jwt.ts';
+import { hostTokens } from '../policy/jwt.ts';
 import { translateRoot } from './translate-root.ts';
 
 type Spec = HTTPProxy['spec'];
@@ -39,7 +39,7 @@ function lookup(others: readonly HTTPProxy[] = []): Lookup {
   };
 }
 
-/** What is reported on the root, as `Type/Reason`. */
+/** Returns the problems that are reported on the root, as `Type/Reason`. */
 function problems(spec: Spec, others: readonly HTTPProxy[] = [], olderRoot?: string): string[] {
   const { findings } = translateRoot(proxy('root', spec), lookup(others), testSettings(), { olderRoot });
   const { errors = [], warnings = [] } = findings.get('default/root') ?? {};
@@ -208,7 +208,7 @@ const cases: [what: string, spec: Spec, expected: string[], others?: HTTPProxy[]
     withRoute({ rateLimitPolicy: { local: { requests: 1, unit: 'day' } } }),
     ['RouteError/RateLimitPolicyNotValid'],
   ],
-  ['a limit of nothing', withRoute({ rateLimitPolicy: {} }), ['RouteError/RateLimitPolicyNotValid']],
+  ['a limit of nothing', withRoute({ rateLimitPolicy: {} }), []],
   [
     'a descriptor entry with two kinds',
     withRoute({
@@ -459,10 +459,7 @@ suite('problems of a root HTTPProxy', () => {
     const root = proxy('root', { virtualhost: host, includes: [{ name: 'b', conditions: [{ prefix: '/api' }] }] });
     const { part } = translateRoot(root, lookup([b]), testSettings());
     assert.deepEqual(
-      part?.plain.map(({ match, value }) => [
-        match.path.value,
-        (value['route'] as object & { prefix_rewrite?: string }).prefix_rewrite,
-      ]),
+      part?.plain.map((route) => [route.match.path.value, routeMessage(route).route?.prefix_rewrite]),
       [
         ['/api/foo/', undefined],
         ['/api/foo', '/bar'],
@@ -477,10 +474,13 @@ suite('problems of a root HTTPProxy', () => {
       { name: 'b', ...keys({}) },
       { name: 'c', ...keys({ dnsLookupFamily: 'v6' }) },
     ];
-    const { filter, clusters } =
-      jwtFilter(jwtProviders, 'default', lookup(), testSettings(), { error: assert.fail, warn: assert.fail }) ?? {};
-    const { providers = {} } = filter as Envoy.JwtAuthentication;
-    const named = Object.values(providers).map(({ remote_jwks: keySet }) => keySet?.http_uri?.cluster);
+    const { verification, clusters } =
+      hostTokens(jwtProviders, { kind: 'HTTPProxy', namespace: 'default', name: 'root' }, lookup(), testSettings(), {
+        error: assert.fail,
+        warn: assert.fail,
+      }) ?? {};
+    const named =
+      verification?.providers.map(({ keys: found }) => (found.kind === 'remote' ? found.cluster.name : '')) ?? [];
     assert.equal(named[0], 'dnsname/https/issuer.test');
     assert.deepEqual([named[0] === named[1], named[0] === named[2]], [true, false]);
     assert.deepEqual(new Set(clusters?.map(({ name }) => name)), new Set(named));

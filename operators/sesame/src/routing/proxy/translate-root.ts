@@ -1,50 +1,56 @@
-// A root HTTPProxy with everything that it includes, to what its host serves.
-import { type Envoy, type PerFilter, type Violation, validateAny } from '../../envoy/index.ts';
+// A root HTTPProxy with everything that it includes, to the model of its host.
+import { type Violation, validateAny } from '../../envoy/index.ts';
 import type { HTTPProxy, ProxySpec, ProxyVirtualHost } from '../../kinds/http-proxy.ts';
-import type { Resource } from '../../xds/index.ts';
+import type { Certificate } from '../../model/certificate.ts';
+import type { AuthorizationService } from '../../model/listener.ts';
+import type { Origin } from '../../model/origin.ts';
+import type { CorsPolicy, Policies, RateLimitDescriptor } from '../../model/policy.ts';
+import type { Route } from '../../model/route.ts';
+import { accept, type Result, refuse } from '../../result.ts';
+import { authorizationMessage, tokensMessage } from '../envoy/access-message.ts';
+import { clusterViolations } from '../envoy/cluster-message.ts';
 import type { Lookup } from '../lookup.ts';
 import { type HostAuthorization, hostAuthorization } from '../policy/authorization.ts';
 import { corsPolicy } from '../policy/cors.ts';
-import { FILTER } from '../policy/filter-names.ts';
 import { tcpHealthCheck } from '../policy/health-check.ts';
 import { ipFilter } from '../policy/ip-filter.ts';
-import { type JwtFilter, jwtFilter } from '../policy/jwt.ts';
+import { type HostTokens, hostTokens } from '../policy/jwt.ts';
 import { loadBalancing } from '../policy/load-balancing.ts';
 import { type RateLimitSpec, rateLimit } from '../policy/rate-limit.ts';
 import { type Findings, ProblemLog, type Reporter, reporterOf } from '../problems.ts';
-import { type RouteEntry, upgradeToHttps, type WeightedUpstream } from '../route-entry.ts';
+import { upgradeToHttps } from '../route-order.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { clientCertificate } from '../upstream/client-certificate.ts';
 import { namesOf, type RootContext } from './proxy-context.ts';
 import { collectRoutes, findInclude } from './proxy-includes.ts';
-import { originsOf, resolveServices } from './proxy-services.ts';
+import { resolveServices, type ServiceDestination } from './proxy-services.ts';
 import { type TlsTermination, tlsTermination } from './proxy-tls.ts';
 
-/** What one object adds to a host. */
+/** The contribution of one object to a host. */
 export interface HostContribution {
   readonly fqdn: string;
   /** Over plain HTTP. */
-  readonly plain: readonly RouteEntry[];
+  readonly plain: readonly Route[];
   readonly secure: SecureContribution | undefined;
-  /** Policies of the virtual host as a whole: `typed_per_filter_config` and `rate_limits`. */
-  readonly perFilter: PerFilter;
-  readonly rateLimits: readonly Envoy.RouteRateLimit[];
-  readonly origins: readonly string[];
+  /** The policies of the virtual host as a whole. */
+  readonly policies: Policies;
+  readonly rateLimits: readonly RateLimitDescriptor[];
+  readonly origins: readonly Origin[];
 }
 
 export interface SecureContribution {
-  readonly routes: readonly RouteEntry[];
+  readonly routes: readonly Route[];
   /** Undefined: TLS is passed through. */
   readonly tls: TlsTermination | undefined;
-  readonly tcp: readonly WeightedUpstream[] | undefined;
-  readonly jwt: JwtFilter | undefined;
-  readonly authorization: { readonly filter: Envoy.Any } | undefined;
+  readonly tcp: readonly ServiceDestination[] | undefined;
+  readonly jwt: HostTokens | undefined;
+  readonly authorization: AuthorizationService | undefined;
 }
 
 export interface TranslatedRoot {
   /** Undefined when the root as a whole is not valid. */
   readonly part: HostContribution | undefined;
-  readonly secrets: readonly Resource[];
+  readonly secrets: readonly Certificate[];
   /** By `namespace/name`, of the root and of all that it includes. */
   readonly findings: ReadonlyMap<string, Findings>;
 }
@@ -75,7 +81,7 @@ class RootTranslation {
   readonly #settings: RoutingSettings;
   readonly #log: ProblemLog;
   readonly #reporter: Reporter;
-  #clientCertificate: Resource | undefined;
+  #clientCertificate: Certificate | undefined;
 
   constructor(root: HTTPProxy, lookup: Lookup, settings: RoutingSettings, log: ProblemLog, reporter: Reporter) {
     this.#root = root;
@@ -135,7 +141,7 @@ class RootTranslation {
   }
 
   /** Secrets that the host uses: its certificate, the fallback, the one that Envoy shows to services. */
-  secrets(part: HostContribution | undefined): Resource[] {
+  secrets(part: HostContribution | undefined): Certificate[] {
     const tls = part?.secure?.tls;
     return [tls?.secret, tls?.fallback, part ? this.#clientCertificate : undefined].filter(
       (each) => each !== undefined,
@@ -156,12 +162,13 @@ class RootTranslation {
     }
     const isSecure = termination !== undefined;
     const jwt = this.#jwt(isSecure);
-    if (jwt === 'broken') return undefined;
+    if (!jwt.isOk) return undefined;
     const authorization = this.#authorization(isSecure);
     if (!authorization) return undefined;
     const vhost = this.#hostPolicies(fqdn);
     if (!vhost) return undefined;
-    this.#clientCertificate = clientCertificate(this.#settings, this.#lookup, this.#reporter);
+    if (this.#settings.envoy.clientCertificate)
+      this.#clientCertificate = clientCertificate(this.#settings, this.#lookup, this.#reporter);
     const context: RootContext = {
       root: this.#root,
       fqdn,
@@ -169,14 +176,14 @@ class RootTranslation {
       settings: this.#settings,
       log: this.#log,
       isSecure,
-      jwt,
-      hasAuthorization: authorization.filter !== undefined || this.#settings.globalExtAuth !== undefined,
+      jwt: jwt.value,
+      hasAuthorization: authorization.service !== undefined || this.#settings.globalExtAuth !== undefined,
       authorizationContext: authorization.context,
       isAuthorizationDisabled: authorization.isDisabled,
       clientCertificate: this.#clientCertificate?.name,
       clusters: new Map(),
     };
-    let tcp: WeightedUpstream[] | undefined;
+    let tcp: readonly ServiceDestination[] | undefined;
     if (spec.tcpproxy) {
       if (!tls) {
         this.#reporter.error(
@@ -199,12 +206,12 @@ class RootTranslation {
               routes: tcp ? [] : routes,
               tls: termination,
               tcp,
-              jwt,
-              authorization: authorization.filter && { filter: authorization.filter },
+              jwt: jwt.value,
+              authorization: authorization.service,
             }
           : undefined,
       ...vhost,
-      origins: originsOf(this.#root),
+      origins: [{ kind: 'HTTPProxy', ...namesOf(this.#root), path: 'spec.virtualhost' }],
     };
   }
 
@@ -231,16 +238,16 @@ class RootTranslation {
     return true;
   }
 
-  #jwt(isSecure: boolean): JwtFilter | 'broken' | undefined {
+  #jwt(isSecure: boolean): Result<HostTokens | undefined, void> {
     const providers = this.#host.jwtProviders ?? [];
-    if (providers.length === 0) return undefined;
+    if (providers.length === 0) return accept(undefined);
     if (!isSecure) {
       this.#reporter.error(
         'JWTVerificationError',
         'JWTVerificationNotPermitted',
         'spec.virtualhost.jwtProviders: tokens are only verified where TLS ends here; set spec.virtualhost.tls.secretName',
       );
-      return 'broken';
+      return refuse(undefined);
     }
     if (this.#host.tls?.enableFallbackCertificate === true) {
       this.#reporter.error(
@@ -248,23 +255,28 @@ class RootTranslation {
         'TLSIncompatibleFeatures',
         'spec.virtualhost.tls.enableFallbackCertificate: it cannot be combined with jwtProviders; remove one of them',
       );
-      return 'broken';
+      return refuse(undefined);
     }
-    const { namespace } = namesOf(this.#root);
-    const found = jwtFilter(providers, namespace, this.#lookup, this.#settings, this.#reporter);
-    if (!found) return 'broken';
-    const [refused] = [...filterViolations(found.filter), ...found.clusters.flatMap((cluster) => cluster.violations())];
-    if (!refused) return found;
+    const owner = { kind: 'HTTPProxy', ...namesOf(this.#root) };
+    const found = hostTokens(providers, owner, this.#lookup, this.#settings, this.#reporter);
+    if (!found) return refuse(undefined);
+    // Envoy would refuse the listener of all hosts.
+    const [refused] = [
+      ...validateAny(tokensMessage(found.verification)),
+      ...found.clusters.flatMap((cluster) => clusterViolations(cluster)),
+    ];
+    if (!refused) return accept(found);
     this.#reporter.error(
       'JWTVerificationError',
       'RefusedByEnvoy',
       `spec.virtualhost.jwtProviders: ${refusal(refused)}`,
     );
-    return 'broken';
+    return refuse(undefined);
   }
 
   #authorization(isSecure: boolean): HostAuthorization | undefined {
     const { authorization: own, tls } = this.#host;
+    if (!own && !this.#settings.globalExtAuth) return { service: undefined, isDisabled: false, context: {} };
     if (own && isSecure && tls?.enableFallbackCertificate === true) {
       this.#reporter.error(
         'TLSError',
@@ -275,24 +287,25 @@ class RootTranslation {
     }
     const { namespace } = namesOf(this.#root);
     const found = hostAuthorization(own, { isSecure, namespace }, this.#settings, this.#lookup, this.#reporter);
-    const [refused] = found?.filter ? filterViolations(found.filter) : [];
+    const [refused] = found?.service ? validateAny(authorizationMessage(found.service)) : [];
     if (!refused) return found;
     this.#reporter.error('AuthError', 'RefusedByEnvoy', `spec.virtualhost.authorization: ${refusal(refused)}`);
     return undefined;
   }
 
-  #hostPolicies(fqdn: string): Pick<HostContribution, 'perFilter' | 'rateLimits'> | undefined {
-    const perFilter: Record<string, Envoy.Any> = {};
+  #hostPolicies(fqdn: string): Pick<HostContribution, 'policies' | 'rateLimits'> | undefined {
+    let cors: CorsPolicy | undefined;
     if (this.#host.corsPolicy) {
-      const cors = corsPolicy(this.#host.corsPolicy);
-      if (!cors.isOk) {
-        this.#reporter.error('CORSError', 'PolicyDidNotParse', `spec.virtualhost.corsPolicy.${cors.problem}`);
+      const found = corsPolicy(this.#host.corsPolicy);
+      if (!found.isOk) {
+        this.#reporter.error('CORSError', 'PolicyDidNotParse', `spec.virtualhost.corsPolicy.${found.problem}`);
         return undefined;
       }
-      perFilter[FILTER.cors] = cors.value;
+      cors = found.value;
     }
-    const limits = rateLimit(this.#rateLimits(), `vhost.${fqdn}`);
-    if (!limits.isOk) {
+    const spec = this.#rateLimits();
+    const limits = spec && rateLimit(spec, `vhost.${fqdn}`);
+    if (limits && !limits.isOk) {
       this.#reporter.error(
         'VirtualHostError',
         'RateLimitPolicyNotValid',
@@ -300,14 +313,16 @@ class RootTranslation {
       );
       return undefined;
     }
-    Object.assign(perFilter, limits.value.perFilter);
-    const addresses = ipFilter(this.#host.ipAllowPolicy, this.#host.ipDenyPolicy);
+    const { ipAllowPolicy, ipDenyPolicy } = this.#host;
+    const addresses = ipAllowPolicy || ipDenyPolicy ? ipFilter(ipAllowPolicy, ipDenyPolicy) : undefined;
     if (addresses && !addresses.isOk) {
       this.#reporter.error('IPFilterError', addresses.problem.reason, `spec.virtualhost.${addresses.problem.problem}`);
       return undefined;
     }
-    if (addresses) perFilter[FILTER.rbac] = addresses.value;
-    return { perFilter, rateLimits: limits.value.rateLimits };
+    return {
+      policies: { ...(cors && { cors }), ...limits?.value.policies, ...(addresses && { addresses: addresses.value }) },
+      rateLimits: limits?.value.descriptors ?? [],
+    };
   }
 
   /** The global limits of all hosts hold for a host that has none of its own and did not disable them; local limits are added. */
@@ -323,7 +338,7 @@ class RootTranslation {
     proxy: HTTPProxy,
     spec: NonNullable<ProxySpec['tcpproxy']>,
     path: readonly HTTPProxy[],
-  ): WeightedUpstream[] | undefined {
+  ): readonly ServiceDestination[] | undefined {
     this.#log.visit(namesOf(proxy));
     const reporter = reporterOf(this.#log, namesOf(proxy));
     const visited = [...path, proxy];
@@ -377,7 +392,7 @@ class RootTranslation {
       proxy,
       spec.services,
       {
-        lbPolicy: loadBalancing(usable, reporter, 'spec.tcpproxy').lbPolicy,
+        strategy: loadBalancing(usable, reporter, 'spec.tcpproxy').strategy,
         healthCheck: spec.healthCheckPolicy && tcpHealthCheck(spec.healthCheckPolicy),
         idleTimeout: undefined,
         routeHost: undefined,
@@ -387,13 +402,8 @@ class RootTranslation {
       },
       context,
     );
-    return resolved.isBroken || resolved.upstreams.length === 0 ? undefined : [...resolved.upstreams];
+    return resolved.isBroken || resolved.destinations.length === 0 ? undefined : resolved.destinations;
   }
-}
-
-/** The filters of a host are part of a listener, which Envoy would refuse for all hosts. */
-function filterViolations(filter: Envoy.Any): Violation[] {
-  return validateAny(filter);
 }
 
 function refusal({ path, problem }: Violation): string {

@@ -1,8 +1,8 @@
-import type { Resource } from '../../xds/index.ts';
+import type { Certificate } from '../../model/certificate.ts';
 import type { Lookup } from '../lookup.ts';
 import type { Reporter } from '../problems.ts';
 import type { RoutingSettings } from '../settings.ts';
-import { NO_SECRET, secretResource, tlsSecretProblem } from './tls-secret.ts';
+import { certificateOf, NO_SECRET, tlsSecretProblem } from './tls-secret.ts';
 
 /**
  * Returns the certificate that Envoy shows to services and ExtensionServices over TLS. A problem with it is reported, and TLS goes on
@@ -12,12 +12,12 @@ export function clientCertificate(
   { envoy }: RoutingSettings,
   lookup: Lookup,
   reporter: Reporter,
-): Resource | undefined {
+): Certificate | undefined {
   const { name, namespace } = envoy.clientCertificate ?? {};
   if (!name || !namespace) return undefined;
   const secret = lookup.secret(namespace, name);
   const problem = secret ? tlsSecretProblem(secret) : NO_SECRET;
-  if (secret && problem === undefined) return secretResource(secret);
+  if (secret && problem === undefined) return certificateOf(secret);
   reporter.warn(
     'TLSError',
     'SecretNotValid',

@@ -1,7 +1,5 @@
-// EndpointSlices of a Service to one assignment a port.
-import { interned } from '@capstan/kube';
-import type { Envoy } from '../../envoy/index.ts';
-import { createResource, type Resource } from '../../xds/index.ts';
+// EndpointSlices of a Service to one set of endpoints a port.
+import type { Endpoint, EndpointSet } from '../../model/endpoints.ts';
 import { endpointsName } from './upstream.ts';
 
 export interface SliceView {
@@ -30,7 +28,7 @@ interface SliceObject {
 
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 
-/** A projection: what else is in a slice (node names, zones, hints) changes nothing. */
+/** A projection: other fields of a slice (node names, zones, hints) change nothing. */
 export function sliceView({ addressType, ports, endpoints }: SliceObject): SliceView {
   return {
     ports: (ports ?? []).map(({ name = '', port, protocol = 'TCP' }) => ({ name, port, protocol })),
@@ -43,32 +41,30 @@ export function sliceView({ addressType, ports, endpoints }: SliceObject): Slice
   };
 }
 
+/** The endpoints of one port of a Service, in order, each once. */
+export function readyEndpoints(portName: string, slices: readonly SliceView[]): Endpoint[] {
+  const endpoints = new Map<string, Endpoint>();
+  for (const slice of slices) {
+    const port = slice.ports.find((each) => each.name === portName && each.protocol === 'TCP')?.port;
+    if (port === undefined) continue;
+    for (const address of slice.addresses) endpoints.set(`${address} ${port}`, { address, port });
+  }
+  return [...endpoints].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, endpoint]) => endpoint);
+}
+
 /** One for each port of the Service, empty where there are no endpoints: a cluster would wait for them otherwise. */
-export function endpointResources(
+export function endpointSets(
   service: { namespace: string; name: string },
   portNames: readonly string[],
   slices: readonly SliceView[],
-): Resource[] {
+): EndpointSet[] {
+  const origin = { kind: 'Service', ...service, path: 'spec.ports' };
   return portNames.map((portName) => {
-    const name = endpointsName(service, portName);
-    const endpoints = new Map<string, Envoy.LbEndpoint>();
-    for (const slice of slices) {
-      const port = slice.ports.find((each) => each.name === portName && each.protocol === 'TCP')?.port;
-      if (port === undefined) continue;
-      for (const address of slice.addresses)
-        endpoints.set(`${address} ${port}`, {
-          endpoint: { address: { socket_address: { address, port_value: port } } },
-        });
-    }
-    const sorted = [...endpoints].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, endpoint]) => endpoint);
-    return createResource({
-      type: 'eds',
-      name,
-      value: {
-        cluster_name: name,
-        endpoints: sorted.length > 0 ? [{ lb_endpoints: sorted, load_balancing_weight: 1 }] : undefined,
-      },
-      origins: [interned(`Service ${service.namespace}/${service.name}`)],
-    });
+    const endpoints = readyEndpoints(portName, slices);
+    return {
+      name: endpointsName(service, portName),
+      groups: endpoints.length > 0 ? [{ weight: 1, endpoints }] : [],
+      origin,
+    };
   });
 }

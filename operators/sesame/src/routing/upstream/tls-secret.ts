@@ -1,8 +1,7 @@
-// Secrets with certificates: checked here, so that Envoy never gets what it cannot load.
+// Secrets with certificates: checked here, so that Envoy never gets a certificate that it cannot load.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { interned } from '@capstan/kube';
+import type { Certificate } from '../../model/certificate.ts';
 import { accept, type Result, refuse } from '../../result.ts';
-import { createResource, type Resource } from '../../xds/index.ts';
 import type { SecretView } from '../lookup.ts';
 
 export const TLS_CERT = 'tls.crt';
@@ -12,13 +11,13 @@ export const CRL = 'crl.pem';
 /** The problem of a Secret that is not there. */
 export const NO_SECRET = 'it does not exist; create it or correct the name';
 
-// A Secret is checked by every route that uses it; what comes out depends on nothing but the view.
+// A Secret is checked by every route that uses it; the result depends on the view alone.
 const problems = new WeakMap<SecretView, { readonly problem: string | undefined }>();
-const resources = new WeakMap<SecretView, Resource>();
+const certificates = new WeakMap<SecretView, Certificate>();
 /** Parsed to find out when it expires, until the Secret is checked: parsing takes longer than all else about a Secret. */
 const firstCertificates = new WeakMap<SecretView, { readonly text: string; readonly certificate: X509Certificate }>();
 
-/** What is wrong with the Secret as a server's or client's certificate; undefined when nothing is. */
+/** Returns the problem of the Secret as a server's or client's certificate, or undefined. */
 export function tlsSecretProblem(secret: SecretView): string | undefined {
   let known = problems.get(secret);
   if (!known) {
@@ -99,7 +98,7 @@ export function expiryOf(secret: SecretView): number | undefined {
   }
 }
 
-/** Node has no parser for revocation lists: what is cut off or no DER at all is found by its outermost length. */
+/** Node has no parser for revocation lists: the outermost length shows whether a list is complete and DER. */
 function isDerSequence(pem: string): boolean {
   const der = Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64');
   const [tag = 0, first = 0] = der;
@@ -109,31 +108,21 @@ function isDerSequence(pem: string): boolean {
   return size <= 4 && der.length > size + 2 && der.length === der.readUIntBE(2, size) + size + 2;
 }
 
-/** Its name is that of the Secret, so a renewal changes this resource and nothing that refers to it. */
-export function secretResource(secret: SecretView): Resource {
-  let resource = resources.get(secret);
-  if (!resource) {
-    resource = encodeSecret(secret);
-    resources.set(secret, resource);
+/** Its name is that of the Secret, so a renewal changes this certificate and nothing that refers to it. */
+export function certificateOf(secret: SecretView): Certificate {
+  let found = certificates.get(secret);
+  if (!found) {
+    const { namespace, name, data } = secret;
+    found = {
+      kind: 'certificate',
+      name: secretName(secret),
+      chain: data[TLS_CERT] ?? Buffer.alloc(0),
+      key: data[TLS_KEY] ?? Buffer.alloc(0),
+      origin: { kind: 'Secret', namespace, name, path: 'data' },
+    };
+    certificates.set(secret, found);
   }
-  return resource;
-}
-
-function encodeSecret(secret: SecretView): Resource {
-  const name = secretName(secret);
-  const { data } = secret;
-  return createResource({
-    type: 'sds',
-    name,
-    value: {
-      name,
-      tls_certificate: {
-        certificate_chain: { inline_bytes: data[TLS_CERT] ?? Buffer.alloc(0) },
-        private_key: { inline_bytes: data[TLS_KEY] ?? Buffer.alloc(0) },
-      },
-    },
-    origins: [interned(`Secret ${secret.namespace}/${secret.name}`)],
-  });
+  return found;
 }
 
 export function secretName({ namespace, name }: { namespace: string; name: string }): string {
@@ -144,17 +133,17 @@ function readCertificates(
   pem: Buffer,
   known?: { readonly text: string; readonly certificate: X509Certificate },
 ): Result<X509Certificate[]> {
-  const certificates: X509Certificate[] = [];
+  const found: X509Certificate[] = [];
   for (const { label, text } of blocks(pem)) {
     if (label !== 'CERTIFICATE')
       return refuse(`has a PEM block ${JSON.stringify(label)}; leave only certificates there`);
     try {
-      certificates.push(text === known?.text ? known.certificate : new X509Certificate(text));
+      found.push(text === known?.text ? known.certificate : new X509Certificate(text));
     } catch {
       return refuse('has a certificate that cannot be parsed; issue it again');
     }
   }
-  return accept(certificates);
+  return accept(found);
 }
 
 function readKey(pem: Buffer): Result<KeyObject> {

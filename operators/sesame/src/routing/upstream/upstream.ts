@@ -1,18 +1,28 @@
-// From a Service and a port to an Envoy cluster.
+// From a Service and a port to a cluster.
+import { hash } from 'node:crypto';
 import { isIP } from 'node:net';
-import { type Choice, CONFIG_SOURCE, type Envoy, hasFields, typed } from '../../envoy/index.ts';
-import { createResource, type Resource, resourceKey } from '../../xds/index.ts';
+import type {
+  BalancingStrategy,
+  CircuitBreakers,
+  Cluster,
+  DnsFamily,
+  HealthCheck,
+  SlowStart,
+  UpstreamProtocol,
+  UpstreamTls,
+  UpstreamValidation,
+} from '../../model/cluster.ts';
+import type { Origin } from '../../model/origin.ts';
+import { healthCheckMessage, LB_POLICIES } from '../envoy/cluster-message.ts';
 import type { ServicePortView, ServiceView } from '../lookup.ts';
-import type { CircuitBreakers, RoutingSettings } from '../settings.ts';
+import type { RoutingSettings } from '../settings.ts';
 import { settingTimeout } from '../timeouts.ts';
-import { hashName, shortHash } from './envoy-names.ts';
-
-export type UpstreamProtocol = '' | 'h2' | 'h2c' | 'tls';
 
 export interface UpstreamOptions {
   readonly protocol: UpstreamProtocol;
-  readonly lbPolicy?: Envoy.ClusterLbPolicy;
-  readonly healthCheck?: Envoy.HealthCheck;
+  /** Default: RoundRobin. */
+  readonly strategy?: BalancingStrategy;
+  readonly healthCheck?: HealthCheck | undefined;
   readonly healthPort?: number | undefined;
   readonly validation?: UpstreamValidation | undefined;
   /** SDS name of the certificate that Envoy shows. */
@@ -20,27 +30,9 @@ export interface UpstreamOptions {
   readonly sni?: string;
   readonly idleTimeout?: string | undefined;
   readonly slowStart?: SlowStart | undefined;
-  /** Part of the name, for what the other options do not distinguish. */
+  /** A part of the name, for a difference that no other option shows. */
   readonly variant?: string;
-  readonly origins?: readonly string[];
-}
-
-export interface UpstreamValidation {
-  readonly caName: string;
-  /** `system`: the authorities of Envoy's machine. */
-  readonly ca: Buffer | 'system';
-  readonly subjectNames: readonly string[];
-  /** URIs that the certificate may have instead; none by default. */
-  readonly subjectUris?: readonly string[];
-}
-
-/** Where the images of Envoy have the authorities that their distribution trusts. */
-const SYSTEM_CAS = '/etc/ssl/certs/ca-certificates.crt';
-
-export interface SlowStart {
-  readonly window: string;
-  readonly aggression: number;
-  readonly minWeightPercent: number;
+  readonly origin: Origin;
 }
 
 /** The port of a Service by its number; only TCP. */
@@ -88,47 +80,38 @@ export function endpointsName(service: { namespace: string; name: string }, port
   return [service.namespace, service.name, ...(portName === '' ? [] : [portName])].join('/');
 }
 
-export function upstreamResource(
+export function serviceCluster(
   service: ServiceView,
   port: ServicePortView,
   options: UpstreamOptions,
   settings: RoutingSettings,
-): Resource {
-  const name = upstreamName(service, port, options);
-  const edsName = endpointsName(service, port.name);
-  const isExternal = service.externalName !== undefined && service.externalName !== '';
-  const discovery: Discovery = isExternal
-    ? externalDiscovery(name, service.externalName ?? '', port, settings)
-    : { type: 'EDS', eds_cluster_config: { eds_config: CONFIG_SOURCE, service_name: edsName } };
-  const breakers = circuitBreakers(service, settings.envoy.cluster.circuitBreakers);
-  const { perConnectionBufferLimitBytes: buffer } = settings.envoy.cluster;
-  return createResource({
-    type: 'cds',
-    name,
-    value: {
-      name,
-      alt_stat_name: `${service.namespace}_${service.name}_${port.port}`,
-      ...discovery,
-      connect_timeout: settingTimeout(settings.envoy.timeouts.connectTimeout) ?? '2s',
-      lb_policy: options.lbPolicy ?? 'ROUND_ROBIN',
-      common_lb_config: { healthy_panic_threshold: { value: 0 } },
-      circuit_breakers: breakers,
-      health_checks: options.healthCheck ? [options.healthCheck] : undefined,
-      ignore_health_on_host_removal: options.healthCheck ? true : undefined,
-      per_connection_buffer_limit_bytes: buffer,
-      ...slowStartConfig(options),
-      ...protocolOptions(options, settings),
-      ...transport(options, settings),
-    },
-    requires: isExternal ? [] : [resourceKey('eds', edsName)],
-    origins: options.origins ?? [],
-  });
+): Cluster {
+  const { namespace, name, externalName } = service;
+  const { cluster, timeouts } = settings.envoy;
+  return {
+    name: upstreamName(service, port, options),
+    statName: `${namespace}_${name}_${port.port}`,
+    service: { namespace, name, port: port.port },
+    endpoints: externalName
+      ? { kind: 'dns', host: externalName, port: port.port, family: dnsFamily(cluster.dnsLookupFamily) }
+      : { kind: 'service', name: endpointsName(service, port.name) },
+    connectTimeout: settingTimeout(timeouts.connectTimeout) ?? '2s',
+    balancing: { strategy: options.strategy ?? 'RoundRobin', slowStart: options.slowStart },
+    health: { panicPercent: 0, check: options.healthCheck },
+    circuitBreakers: circuitBreakers(service, cluster.circuitBreakers),
+    bufferLimitBytes: cluster.perConnectionBufferLimitBytes,
+    protocol: options.protocol,
+    idleTimeout: options.idleTimeout,
+    maxRequestsPerConnection: cluster.maxRequestsPerConnection,
+    tls: upstreamTls(options, settings),
+    origin: options.origin,
+  };
 }
 
 /** Clusters that differ in nothing that is configured share their name. */
 export function upstreamName(service: ServiceView, port: ServicePortView, options: UpstreamOptions): string {
   const {
-    lbPolicy = '',
+    strategy = 'RoundRobin',
     healthCheck,
     validation,
     protocol,
@@ -139,8 +122,8 @@ export function upstreamName(service: ServiceView, port: ServicePortView, option
     variant = '',
   } = options;
   const parts = [
-    lbPolicy === 'ROUND_ROBIN' ? '' : lbPolicy,
-    healthCheck ? JSON.stringify(healthCheck) : '',
+    strategy === 'RoundRobin' ? '' : LB_POLICIES[strategy],
+    healthCheck ? JSON.stringify(healthCheckMessage(healthCheck, false)) : '',
     validation ? validation.caName + [...validation.subjectNames, ...(validation.subjectUris ?? [])].join(',') : '',
     protocol,
     sni,
@@ -152,28 +135,8 @@ export function upstreamName(service: ServiceView, port: ServicePortView, option
   return hashName(service.namespace, service.name, String(port.port), shortHash(parts.join('')));
 }
 
-const DNS_FAMILIES: Readonly<Record<string, Envoy.ClusterDnsLookupFamily>> = {
-  auto: 'AUTO',
-  v4: 'V4_ONLY',
-  v6: 'V6_ONLY',
-  all: 'ALL',
-};
-
-export function dnsFamily(family: string | undefined): Envoy.ClusterDnsLookupFamily {
-  return DNS_FAMILIES[family ?? 'auto'] ?? 'AUTO';
-}
-
-/** How the addresses of a cluster are found. */
-type Discovery = Pick<Envoy.Cluster, 'type' | 'eds_cluster_config' | 'dns_lookup_family' | 'load_assignment'>;
-
-function externalDiscovery(name: string, host: string, port: ServicePortView, settings: RoutingSettings): Discovery {
-  const family = dnsFamily(settings.envoy.cluster.dnsLookupFamily);
-  const address = { socket_address: { address: host, port_value: port.port } };
-  return {
-    type: family === 'ALL' ? 'LOGICAL_DNS' : 'STRICT_DNS',
-    dns_lookup_family: family,
-    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: { address } }] }] },
-  };
+export function dnsFamily(family: string | undefined): DnsFamily {
+  return family === 'v4' || family === 'v6' || family === 'all' ? family : 'auto';
 }
 
 const BREAKERS = ['max-connections', 'max-pending-requests', 'max-requests', 'max-retries', 'per-host-max-connections'];
@@ -186,127 +149,72 @@ export function circuitBreakerMistakes({ annotations }: ServiceView): (readonly 
   });
 }
 
+/** Annotations of the Service win over the configuration; undefined when there are no limits. */
 export function circuitBreakers(
   service: ServiceView | undefined,
   defaults: CircuitBreakers | undefined,
-): Envoy.CircuitBreakers | undefined {
+): CircuitBreakers | undefined {
   const number = (annotation: string, fallback: number | undefined): number | undefined => {
     const text = service?.annotations[annotation];
     const value = text !== undefined && /^\d+$/.test(text) ? Number(text) : 0;
     return value > 0 ? value : fallback;
   };
-  const threshold = {
-    max_connections: number('max-connections', defaults?.maxConnections),
-    max_pending_requests: number('max-pending-requests', defaults?.maxPendingRequests),
-    max_requests: number('max-requests', defaults?.maxRequests),
-    max_retries: number('max-retries', defaults?.maxRetries),
+  const limits: CircuitBreakers = {
+    maxConnections: number('max-connections', defaults?.maxConnections),
+    maxPendingRequests: number('max-pending-requests', defaults?.maxPendingRequests),
+    maxRequests: number('max-requests', defaults?.maxRequests),
+    maxRetries: number('max-retries', defaults?.maxRetries),
+    perHostMaxConnections: number('per-host-max-connections', defaults?.perHostMaxConnections),
   };
-  const perHost = number('per-host-max-connections', defaults?.perHostMaxConnections);
-  const isSet = Object.values(threshold).some((value) => value !== undefined);
-  if (!isSet && perHost === undefined) return undefined;
-  return {
-    thresholds: isSet ? [{ ...threshold, track_remaining: true }] : undefined,
-    per_host_thresholds: perHost !== undefined ? [{ max_connections: perHost, track_remaining: true }] : undefined,
-  };
+  return Object.values(limits).some((value) => value !== undefined) ? limits : undefined;
 }
 
-function slowStartConfig({
-  slowStart,
-  lbPolicy,
-}: UpstreamOptions): Choice<Envoy.Cluster, 'least_request_lb_config' | 'round_robin_lb_config'> {
-  if (!slowStart) return {};
-  const config: Envoy.ClusterRoundRobinLbConfig & Envoy.ClusterLeastRequestLbConfig = {
-    slow_start_config: {
-      slow_start_window: slowStart.window,
-      aggression: { default_value: slowStart.aggression, runtime_key: 'sesame.slowstart.aggression' },
-      min_weight_percent: { value: slowStart.minWeightPercent },
-    },
-  };
-  return lbPolicy === 'LEAST_REQUEST' ? { least_request_lb_config: config } : { round_robin_lb_config: config };
-}
-
-const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-
-export function protocolOptions(
-  { protocol, idleTimeout }: Pick<UpstreamOptions, 'protocol' | 'idleTimeout'>,
+/** Undefined for a protocol without TLS. */
+export function upstreamTls(
+  { protocol, validation, clientCertificate, sni = '' }: Omit<UpstreamOptions, 'origin'>,
   settings: RoutingSettings,
-): Pick<Envoy.Cluster, 'typed_extension_protocol_options'> {
-  const { maxRequestsPerConnection: max } = settings.envoy.cluster;
-  const common: Envoy.CoreHttpProtocolOptions = {
-    idle_timeout: idleTimeout,
-    max_requests_per_connection: max,
-  };
-  const isHttp2 = protocol === 'h2' || protocol === 'h2c';
-  if (!isHttp2 && !hasFields(common)) return {};
+): UpstreamTls | undefined {
+  if (protocol !== 'h2' && protocol !== 'tls') return undefined;
   return {
-    typed_extension_protocol_options: {
-      [HTTP_OPTIONS]: typed(HTTP_OPTIONS, {
-        common_http_protocol_options: hasFields(common) ? common : undefined,
-        explicit_http_config: isHttp2 ? { http2_protocol_options: {} } : { http_protocol_options: {} },
-      }),
-    },
-  };
-}
-
-export function transport(
-  { protocol, validation, clientCertificate, sni = '' }: UpstreamOptions,
-  settings: RoutingSettings,
-): Pick<Envoy.Cluster, 'transport_socket'> {
-  if (protocol !== 'h2' && protocol !== 'tls') return {};
-  const context: Envoy.UpstreamTlsContext = {
-    common_tls_context: {
-      tls_params: tlsParameters(settings.envoy.cluster.upstreamTLS),
-      alpn_protocols: protocol === 'h2' ? ['h2'] : undefined,
-      tls_certificate_sds_secret_configs:
-        clientCertificate === undefined ? undefined : [{ name: clientCertificate, sds_config: CONFIG_SOURCE }],
-      validation_context: validation ? validationContext(validation) : undefined,
-    },
     sni: sni !== '' ? sni : undefined,
-  };
-  return {
-    transport_socket: {
-      name: 'envoy.transport_sockets.tls',
-      typed_config: typed('envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext', context),
-    },
+    validation,
+    clientCertificate,
+    parameters: settings.envoy.cluster.upstreamTLS,
   };
 }
 
-function validationContext({
-  ca,
-  subjectNames,
-  subjectUris = [],
-}: UpstreamValidation): Envoy.CertificateValidationContext {
-  const names: Envoy.SubjectAltNameMatcher[] = [
-    ...subjectNames.map((exact) => ({ san_type: 'DNS', matcher: { exact } }) as const),
-    ...subjectUris.map((exact) => ({ san_type: 'URI', matcher: { exact } }) as const),
-  ];
-  return {
-    trusted_ca: ca === 'system' ? { filename: SYSTEM_CAS } : { inline_bytes: ca },
-    match_typed_subject_alt_names: names.length > 0 ? names : undefined,
-  };
+/** Names of clusters and virtual hosts are shorter than this, because Envoy's statistics are named by them. */
+const MAX_NAME = 60;
+
+/**
+ * The parts, joined by slashes. Where that is too long, parts are shortened from the last one on, each with a piece of the
+ * hash of the whole, until it fits.
+ */
+export function hashName(...parts: readonly string[]): string {
+  const joined = parts.join('/');
+  if (joined.length < MAX_NAME) return joined;
+  const digest = hash('sha256', joined, 'hex');
+  const shortened = [...parts];
+  for (let index = parts.length - 1; index >= 0; index -= 1) {
+    shortened[index] = truncate(Math.floor(MAX_NAME / parts.length), parts[index] ?? '', digest.slice(0, 6));
+    const result = shortened.join('/');
+    if (result.length < MAX_NAME) return result;
+  }
+  return digest.slice(0, MAX_NAME);
 }
 
-export interface TlsSettings {
-  readonly minimumProtocolVersion: string;
-  readonly maximumProtocolVersion: string;
-  readonly cipherSuites?: readonly string[] | undefined;
-  readonly ecdhCurves?: readonly string[] | undefined;
+function truncate(length: number, text: string, suffix: string): string {
+  if (text.length < length) return text;
+  // Room for nothing but the suffix.
+  if (length <= suffix.length) return suffix.slice(0, length);
+  return `${text.slice(0, length - suffix.length - 1)}-${suffix}`;
 }
 
-export function tlsParameters({
-  minimumProtocolVersion,
-  maximumProtocolVersion,
-  cipherSuites = [],
-  ecdhCurves = [],
-}: TlsSettings): Envoy.TlsParameters {
-  return {
-    tls_minimum_protocol_version: tlsVersion(minimumProtocolVersion),
-    tls_maximum_protocol_version: tlsVersion(maximumProtocolVersion),
-    cipher_suites: cipherSuites.length > 0 ? cipherSuites : undefined,
-    ecdh_curves: ecdhCurves.length > 0 ? ecdhCurves : undefined,
-  };
+/** The first five bytes of the SHA-1, as hexadecimal. */
+export function shortHash(text: string): string {
+  if (text === '') return NOTHING;
+  return hash('sha1', text, 'hex').slice(0, 10);
 }
 
-function tlsVersion(version: string): Envoy.TlsParametersTlsProtocol {
-  return version === '1.3' ? 'TLSv1_3' : version === '1.2' ? 'TLSv1_2' : 'TLS_AUTO';
-}
+/** The digest of a cluster without options: most clusters have none. */
+const NOTHING = hash('sha1', '', 'hex').slice(0, 10);

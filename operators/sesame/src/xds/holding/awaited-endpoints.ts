@@ -7,7 +7,7 @@ import type { SubscriptionIndex } from './subscription-index.ts';
 interface Awaited {
   /** When the client acknowledged the cluster; before that, when the cluster was sent. */
   since: number;
-  /** On the aggregated stream: what is acknowledged must have been sent later than the cluster. */
+  /** On the aggregated stream: the acknowledged response must have been sent later than the cluster. */
   readonly after: number;
   /**
    * On separate streams a client opens one for each cluster, after a while, and does not name the cluster. Several clusters may have
@@ -34,8 +34,8 @@ export class AwaitedEndpoints {
   }
 
   /**
-   * Clusters went out. On an aggregated stream a client does not ask for endpoints that it has already, for another cluster: then
-   * the new one would wait for them until they change. They are sent again. `after` is the order of what is sent now.
+   * Clusters went out. On an aggregated stream a client does not request endpoints that it has already for another cluster: then the new
+   * one would wait for them until they change. They are sent again. `after` is the order of the present response.
    */
   clustersSent(subscription: Subscription, changes: ReadonlyMap<string, SentChange>, after: number): void {
     const { time, resend } = this.#options;
@@ -85,6 +85,11 @@ export class AwaitedEndpoints {
     if (!awaited) return;
     if (stream.delivery !== 'ads') this.#settleAnswered(key, awaited);
     else if (order > awaited.after) this.#settle(key);
+  }
+
+  /** The client refuses the endpoints: they will not be acknowledged. */
+  refused(key: ResourceKey): void {
+    this.#settle(key);
   }
 
   /** A stream of the endpoints has ended: its cluster is gone, or another stream has taken its place. */

@@ -1,8 +1,8 @@
-// Time while something is held back from a client. What is held goes out when what it waits for is acknowledged, refused or gone. Two
-// limits keep a client from waiting for ever for something that it never answers.
+// Time while a change is held back from a client. A held change goes out when its dependency is acknowledged, refused or gone. Two limits
+// keep a client from waiting for ever for a response that it never answers.
 import type { Clock, Timer } from '@capstan/kube';
 
-/** A client that answers nothing at all for so long gets what is held. */
+/** A client that answers nothing at all for so long gets the held changes. */
 const SILENCE_MS = 60_000;
 /**
  * Envoy itself waits 15 s for the first endpoints of a cluster, and then uses the cluster without them. It may begin to wait some time
@@ -16,6 +16,8 @@ export interface HeldTimeOptions {
   isNeeded(): boolean;
   /** Time has gone on: limits may be reached. */
   onTick(): void;
+  /** The work under way has ended, after `soon`. */
+  onSoon(): void;
 }
 
 export class HeldTime {
@@ -23,6 +25,7 @@ export class HeldTime {
   /** When the client last answered a response or asked for something. */
   #heardAt: number;
   #timer: Timer | undefined;
+  #soon: Timer | undefined;
 
   constructor(options: HeldTimeOptions) {
     this.#options = options;
@@ -58,7 +61,17 @@ export class HeldTime {
     });
   }
 
+  soon(): void {
+    const { clock, onSoon } = this.#options;
+    this.#soon ??= clock.after(0, () => {
+      this.#soon = undefined;
+      onSoon();
+    });
+  }
+
   stop(): void {
+    this.#soon?.cancel();
+    this.#soon = undefined;
     this.#timer?.cancel();
     this.#timer = undefined;
   }

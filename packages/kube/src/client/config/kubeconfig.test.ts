@@ -45,7 +45,15 @@ contexts:
   context: {cluster: prod}
 `;
 
-test('a file is read with its paths made absolute', () => {
+test('an alias without an anchor is refused with its place, and nothing of the file is shown', () => {
+  const text = 'users:\n- name: u\n  user: { token: *secret-token }\n';
+  assert.throws(
+    () => parseKubeconfig(text, FILE),
+    (error: unknown) => isConfigError(error) && /alias/.test(error.message) && !error.message.includes('secret-token'),
+  );
+});
+
+test('relative paths in a kubeconfig become absolute', () => {
   const config = parseKubeconfig(full, FILE);
   assert.deepEqual(selectContext(config, undefined), {
     context: 'prod',
@@ -89,7 +97,7 @@ test('a file is read with its paths made absolute', () => {
   assert.deepEqual(selectContext(config, 'anonymous').user, { file: FILE });
 });
 
-test('of several files the first that has an entry wins, and entries are not mixed', () => {
+test('the first of several files with an entry wins, and entries are not merged', () => {
   const first = parseKubeconfig('users: [{name: red, user: {token: one}}]\ncurrent-context: ""', '/a');
   const second = parseKubeconfig(
     'current-context: x\nusers: [{name: red, user: {token: two, as: jane}}, {name: blue, user: {token: three}}]',
@@ -149,7 +157,7 @@ const mistakes: Record<string, { text: string; context?: string; message: RegExp
 };
 
 for (const [name, { text, context, message }] of Object.entries(mistakes)) {
-  test(`a mistake is one clear sentence: ${name}`, () => {
+  test(`a mistake in a kubeconfig is one clear sentence: ${name}`, () => {
     assert.throws(
       () => selectContext(parseKubeconfig(text, FILE), context),
       (error: Error) => {

@@ -1,21 +1,21 @@
-// A YAML file whose values are asked for by path, and which can tell the line of each when one is wrong.
+// A YAML file whose values are read by path. An error for a value names its line.
 import { isMap, isNode, isSeq, LineCounter, parseDocument } from 'yaml';
 import { ConfigErrors } from '../../errors.ts';
 
 export type Path = readonly (string | number)[];
 
 export interface YamlSource {
-  /** For messages. */
+  /** The file name for messages. */
   readonly file: string;
   /** Undefined when absent, null or empty. */
   string(path: Path): string | undefined;
   boolean(path: Path): boolean | undefined;
   strings(path: Path): string[];
-  /** How many entries the list at this path has; 0 when it is absent or null. */
+  /** Returns the number of entries of the list at this path; 0 if it is absent or null. */
   length(path: Path): number;
   has(path: Path): boolean;
   keys(path: Path): string[];
-  /** Whatever is there, as JSON. */
+  /** Returns the value at this path as JSON. */
   value(path: Path): unknown;
   wrong(path: Path, problem: string): Error;
 }
@@ -23,14 +23,14 @@ export interface YamlSource {
 /** Throws a ConfigError with the file and the line when the text is not YAML. */
 export function readYaml(text: string, file: string): YamlSource {
   const lines = new LineCounter();
-  // Pretty errors quote the line at fault, which may hold a token.
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  // Disable pretty errors and warnings: they quote lines and keys, which may hold a token.
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
   const [error] = document.errors;
   if (error !== undefined) throw ConfigErrors.NotYaml(file, lines.linePos(error.pos[0]).line, problemOf(error.message));
 
   const nodeAt = (path: Path): unknown => (path.length === 0 ? document.contents : document.getIn(path, true));
   const lineOf = (path: Path): number | undefined => {
-    // The nearest thing above that exists: what is missing has no line of its own.
+    // Use the nearest parent that exists, because a missing value has no line.
     for (let end = path.length; end >= 0; end--) {
       const node = nodeAt(path.slice(0, end));
       if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
@@ -40,7 +40,13 @@ export function readYaml(text: string, file: string): YamlSource {
   const wrong = (path: Path, problem: string) => ConfigErrors.BadField(file, lineOf(path), textOf(path), problem);
   const value = (path: Path): unknown => {
     const node = nodeAt(path);
-    return isNode(node) ? (node.toJS(document) as unknown) : undefined;
+    if (!isNode(node)) return undefined;
+    try {
+      return node.toJS(document) as unknown;
+    } catch {
+      // The parser notices aliases without an anchor, and too many of them, only here. Its message may quote a secret.
+      throw wrong(path, 'has an alias that cannot be resolved (write the value itself)');
+    }
   };
 
   function scalar(path: Path, type: 'string' | 'boolean', problem: string): unknown {
@@ -86,7 +92,7 @@ export function readYaml(text: string, file: string): YamlSource {
   return source;
 }
 
-// What follows a colon or a quote in the parser's messages is text of the file.
+// Removes the part of the parser's message after a colon or a quote, which is text of the file.
 function problemOf(message: string): string {
   return message.split(/[:"]/)[0]?.trim() || 'it is not YAML';
 }

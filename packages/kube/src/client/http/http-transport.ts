@@ -1,6 +1,7 @@
-// The transport over HTTP. Bodies are read to their end or destroyed, always: a body that is neither blocks its
-// connection for ever. Time-outs run on the injected clock and cover everything from the credentials to the last byte.
+// The transport over HTTP. Bodies are always read to their end or destroyed, because any other body blocks its connection for ever.
+// Time-outs run on the injected clock and cover the whole exchange from the credentials to the last byte.
 import { type Clock, systemClock } from '../../clock.ts';
+import { withoutTrailing } from '../../errors/trailing.ts';
 import { ConfigError, TransportError, type TransportErrorOptions } from '../../errors.ts';
 import { failureOf } from '../failure.ts';
 import { JSON_TYPE } from '../media-types.ts';
@@ -13,32 +14,32 @@ import { exchange as exchangeOver, type Incoming } from './exchange.ts';
 import { createWatchStream } from './watch-stream.ts';
 
 export interface HttpTransportOptions {
-  /** The server's address, with a path where the API is not at the root. User and password in it are dropped. */
+  /** The server's address, with a path if the API is not at the root. User and password in it are dropped. */
   server: string;
-  /** Default: none, and the authorities that this machine trusts. */
+  /** Default: no credentials, and the authorities that this machine trusts. */
   credentials?: Credentials;
-  /** http, https or socks5; may carry user and password. */
+  /** An http, https or socks5 URL, optionally with user and password. */
   proxyUrl?: string;
   /** Default: the system's. */
   clock?: Clock;
-  /** Concurrent requests besides watches, default 64: enough to keep a server busy, few enough not to be turned away. */
+  /** The limit of concurrent requests without watches. Default: 64, enough to keep a server busy and few enough not to be throttled. */
   connections?: number;
-  /** Until a connection is there, default 10,000. */
+  /** The time-out for creating a connection. Default: 10,000. */
   connectTimeoutMs?: number;
-  /** Of one line of a watch, which is one object; default 64 MiB, far above what etcd stores. */
+  /** The limit of one line of a watch, which is one object. Default: 64 MiB, far above the limit of etcd. */
   maxLineBytes?: number;
-  /** Of one answer, default 512 MiB, about the longest string that V8 can hold. */
+  /** The limit of one answer. Default: 512 MiB, about the longest string of V8. */
   maxResponseBytes?: number;
 }
 
 const MIB = 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** A transport to the server at this address; connections are made when they are needed. */
+/** Creates a transport to the server at this address. Connections are opened when they are needed. */
 export function createHttpTransport(options: HttpTransportOptions): Transport {
   const { credentials = fixedCredentials(), clock = systemClock, maxLineBytes = 64 * MIB } = options;
   const url = new URL(options.server);
-  const basePath = url.pathname.replace(/\/+$/, '');
+  const basePath = withoutTrailing(url.pathname, '/');
   const address = `${url.origin}${basePath}`;
   const connections = createConnections({
     origin: url.origin,
@@ -50,13 +51,13 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
   const running = new Set<Deadline>();
   let isClosed = false;
 
-  /** Runs one exchange, and once more after a 401 when there are other credentials: the server has done nothing yet. */
+  /** Runs one exchange. Repeats it once after a 401 if there are other credentials, because the server has not executed it. */
   async function exchange<T>(
     request: ApiRequest,
     purpose: 'request' | 'watch',
     read: (answer: Incoming, deadline: Deadline, sentBytes: number, release: () => void) => Promise<Read<T>>,
   ): Promise<T> {
-    // Outside of the try: a value that is no JSON is the caller's bug, not a failure of the wire.
+    // Stay outside of the try: a value that is not JSON is the caller's bug, not a failure of the wire.
     const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     const deadline = createDeadline(clock, request.timeoutMs ?? DEFAULT_TIMEOUT_MS, request.signal);
     running.add(deadline);
@@ -104,7 +105,7 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
       });
     }
     const viaProxy = options.proxyUrl === undefined ? address : `${address} (through ${hostOf(options.proxyUrl)})`;
-    // The caller did not abort it, so it was the tunnel that the proxy refused.
+    // The caller did not abort the request, so the proxy refused the tunnel.
     if (isProxyRefusal(thrown)) return new TransportError('proxy', viaProxy, { request: line, cause: thrown });
     return failureOf(thrown, viaProxy, request, { whileConnecting: connections.isConnectError(thrown) });
   }
@@ -145,7 +146,7 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
   };
 }
 
-/** What a reader built from an answer, and whether its body stays open. */
+/** The result of a reader, and whether the body stays open. */
 interface Read<T> {
   value: T;
   isOpen?: boolean;
@@ -163,7 +164,7 @@ async function readAnswer(incoming: Incoming, address: string, request: ApiReque
     const parsed: unknown = JSON.parse(text);
     return { ...answer, body: parsed };
   } catch (cause) {
-    // An error stays what it is, however badly it is dressed.
+    // Keep the status of an error even if its body is broken.
     if (status >= 400) return { ...answer, body: text };
     throw new TransportError('malformed', address, {
       request: `${request.method} ${request.path}`,
@@ -174,7 +175,7 @@ async function readAnswer(incoming: Incoming, address: string, request: ApiReque
 }
 
 function queryOf({ query }: ApiRequest): string {
-  // URLSearchParams takes longer than the rest of what a small request needs.
+  // URLSearchParams would take longer than the rest of a small request.
   let text = '';
   for (const name in query)
     text += `${text === '' ? '?' : '&'}${encodeURIComponent(name)}=${encodeURIComponent(query[name] as string)}`;

@@ -27,6 +27,11 @@ interface Attempt {
   matched: number;
 }
 
+/** One by one: a list of a hundred thousand errors is too long for the arguments of a call. */
+function addAll(report: Report, from: Report | undefined): void {
+  for (const error of from?.errors ?? []) report.errors.push(error);
+}
+
 function attempt(check: Check, value: unknown, path: string, report: Report, old: unknown): Attempt {
   const own: Report = { errors: [], prefix: report.prefix };
   return { matched: check(value, path, own, old), report: own };
@@ -40,7 +45,7 @@ function checkAnyOf(branches: Check[], value: unknown, path: string, report: Rep
     if (!best || result.matched > best.matched) best = result;
   }
   reportWithoutField(report, `${goQuote(path)} must validate at least one schema (anyOf)`);
-  report.errors.push(...(best?.report.errors ?? []));
+  addAll(report, best?.report);
   return best?.matched ?? 0;
 }
 
@@ -61,7 +66,7 @@ function checkOneOf(branches: Check[], value: unknown, path: string, report: Rep
   const found = alternatives === 0 ? 'Found none valid' : `Found ${alternatives} valid alternatives`;
   reportWithoutField(report, `${goQuote(path)} must validate one and only one schema (oneOf). ${found}`);
   if (alternatives > 0) return 0;
-  report.errors.push(...(best?.report.errors ?? []));
+  addAll(report, best?.report);
   return best?.matched ?? 0;
 }
 
@@ -71,7 +76,7 @@ function checkAllOf(branches: Check[], value: unknown, path: string, report: Rep
   for (const branch of branches) {
     const result = attempt(branch, value, path, report, old);
     if (result.report.errors.length === 0) valid++;
-    report.errors.push(...result.report.errors);
+    addAll(report, result.report);
     matched += result.matched;
   }
   if (valid < branches.length) {

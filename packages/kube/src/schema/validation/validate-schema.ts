@@ -12,13 +12,13 @@ import { effectiveFormat, numberCheck, stringCheck, stringFormatCheck } from './
 export interface SchemaValidateOptions {
   /** Where the value lies in a larger document; stands before each field's path, not in the details. Default the root. */
   path?: string;
-  /** The value before the update: errors in what did not change are let through. */
+  /** The value before the update. Errors in unchanged parts are accepted. */
   old?: unknown;
 }
 
 export type SchemaValidator = (value: unknown, options?: SchemaValidateOptions) => FieldError[];
 
-/** What is wrong with a value under a schema; empty when nothing is. List types and rules are checked by validateListTypes and validateRules. */
+/** Returns the errors of a value under a schema. List types and rules are checked by validateListTypes and validateRules. */
 export function validateSchema(schema: JsonSchema, value: unknown, options?: SchemaValidateOptions): FieldError[] {
   return compileValidator(schema)(value, options);
 }
@@ -37,6 +37,9 @@ function withoutRepetitions(errors: readonly FieldError[]): FieldError[] {
   return [...new Map(errors.map((error) => [error.message, error])).values()];
 }
 
+/** More errors help no one, and those of fifty thousand wrong values take seconds. */
+const MAX_COLLECTED = 2_000;
+
 function compileCheck(schema: JsonSchema): Check {
   const type = typeCheck(schema);
   const junctors = junctorCheck(schema, compileCheck);
@@ -50,6 +53,7 @@ function compileCheck(schema: JsonSchema): Check {
   const base = 4;
 
   return (value, path, report, old) => {
+    if (report.errors.length >= MAX_COLLECTED) return 0;
     let matched = type ? type(value, path, report, old) : 0;
     if (value === null || value === undefined) {
       oneOfValues?.(value ?? null, path, report, old);

@@ -26,7 +26,7 @@ import { newNode } from '../wave/read-node.ts';
 import type { View } from './overlay.ts';
 import type { Reach } from './reach.ts';
 
-/** What became of a node in the fork. `node` is the main graph's, or a stand-in for one that it does not have. */
+/** The state of a node in the fork. `node` is the main graph's, or a stand-in for one that it does not have. */
 export interface Shadow {
   node: Node;
   isNew: boolean;
@@ -50,8 +50,14 @@ export interface Evaluation {
   reach: Reach;
   shadows: Map<Node, Shadow>;
   created: Map<DerivationState, Map<string, Node>>;
-  /** Shadows that run now, outermost first. */
+  /** Shadows that run now, outermost first; those whose runs were given up for a longer chain stay here until they run again. */
   stack: Shadow[];
+  /** Runs that are under way within each other, each with frames of the stack. */
+  depth: number;
+  /** So many of them may be. */
+  readonly deepest: number;
+  /** The node that has to be evaluated first, when the chain above it is too long: all runs are given up. */
+  first: Node | undefined;
   /** Tables whose reads are remembered. */
   noting: ReadonlySet<TableState>;
   /** The run that may read now. */
@@ -71,41 +77,82 @@ export function forkNode(evaluation: Evaluation, derivation: DerivationState, ke
   return node;
 }
 
-/** What a node comes to in the fork. Must not be asked of a node that is running: see `isRunning`. */
+/** Thrown through computations when a chain is too long for the stack; only `Evaluation.first` counts. */
+export const GIVEN_UP = new Error(
+  'the chain of reads is too long for one run; the engine repeats the runs from its lower end',
+);
+
+/** The outcome of a node in the fork. Must not be asked of a node that is running: see `isRunning`. */
 export function outcomeOf(evaluation: Evaluation, node: Node): Outcome {
   const known = evaluation.shadows.get(node);
   if (known?.outcome !== undefined) return known.outcome;
   const isNew = node.derivation.nodes.get(node.key) !== node;
-  // Of an object whose turn has not come in the main graph.
-  const isWaiting = node.state === FRESH;
-  const suspects = evaluation.reach.suspects.get(node);
-  if (!isNew && !isWaiting && suspects === undefined) return node;
-  const shadow: Shadow = {
-    node,
-    isNew,
-    outcome: undefined,
-    running: true,
-    ran: false,
-    reads: new Set(),
-    dropped: undefined,
-    noted: undefined,
-    cycled: undefined,
-    incomplete: false,
-  };
-  evaluation.shadows.set(node, shadow);
-  evaluation.stack.push(shadow);
-  if (isNew || isWaiting || node.cycle !== undefined || suspects?.some((edge) => hasChanged(evaluation, edge))) {
-    shadow.ran = true;
-    shadow.outcome = settle(shadow, evaluation.run(evaluation, shadow));
-  } else {
-    shadow.outcome = node;
+  // An object may wait for its turn in the main graph.
+  if (!isNew && node.state !== FRESH && !evaluation.reach.suspects.has(node)) return node;
+  if (evaluation.depth >= evaluation.deepest) {
+    evaluation.first = node;
+    throw GIVEN_UP;
+  }
+  const shadow = begin(evaluation, node, isNew);
+  return evaluation.depth > 0 ? run(evaluation, shadow) : runFromBelow(evaluation, shadow);
+}
+
+function begin({ shadows, stack }: Evaluation, node: Node, isNew: boolean): Shadow {
+  const shadow: Shadow = { node, isNew, running: true, outcome: undefined, cycled: undefined, ...noReads() };
+  shadows.set(node, shadow);
+  stack.push(shadow);
+  return shadow;
+}
+
+function noReads(): Pick<Shadow, 'ran' | 'reads' | 'dropped' | 'noted' | 'incomplete'> {
+  return { ran: false, reads: new Set(), dropped: undefined, noted: undefined, incomplete: false };
+}
+
+/** Runs a shadow that no other one reads, and before it the lower parts of chains that are too long for the stack. */
+function runFromBelow(evaluation: Evaluation, outermost: Shadow): Outcome {
+  for (let shadow = outermost; ; ) {
+    try {
+      const outcome = run(evaluation, shadow);
+      if (shadow === outermost) return outcome;
+      shadow = evaluation.stack.at(-1) as Shadow;
+      // It was given up, and reads again; in a cycle it keeps the reads that led there.
+      if (shadow.cycled === undefined) Object.assign(shadow, noReads());
+    } catch (error) {
+      const { first } = evaluation;
+      if (error !== GIVEN_UP || first === undefined) throw error;
+      evaluation.first = undefined;
+      shadow = begin(evaluation, first, first.derivation.nodes.get(first.key) !== first);
+    }
+  }
+}
+
+/** Runs the shadow on top of the stack. */
+function run(evaluation: Evaluation, shadow: Shadow): Outcome {
+  evaluation.depth++;
+  try {
+    shadow.outcome = evaluated(evaluation, shadow);
+  } finally {
+    evaluation.depth--;
   }
   shadow.running = false;
   evaluation.stack.pop();
   return shadow.outcome;
 }
 
-/** Whether what a node came to in the fork lacks something. */
+function evaluated(evaluation: Evaluation, shadow: Shadow): Outcome {
+  const { node, isNew } = shadow;
+  const suspects = evaluation.reach.suspects.get(node);
+  const isCyclic = node.cycle !== undefined || shadow.cycled !== undefined;
+  if (!isNew && node.state !== FRESH && !isCyclic && !suspects?.some((edge) => hasChanged(evaluation, edge)))
+    return node;
+  shadow.ran = true;
+  const result = evaluation.run(evaluation, shadow);
+  // A computation may have caught the error.
+  if (evaluation.first !== undefined) throw GIVEN_UP;
+  return settle(shadow, result);
+}
+
+/** Whether the result of a node in the fork is incomplete. */
 export function isIncompleteIn({ shadows }: Evaluation, node: Node): boolean {
   const shadow = shadows.get(node);
   return shadow?.ran ? shadow.incomplete : (node.flags & INCOMPLETE) !== 0;

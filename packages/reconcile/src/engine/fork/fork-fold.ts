@@ -24,6 +24,7 @@ import {
   closeForkCycle,
   type Evaluation,
   forkNode,
+  GIVEN_UP,
   isIncompleteIn,
   isRunning,
   outcomeOf,
@@ -57,6 +58,7 @@ export function runFoldInFork(evaluation: Evaluation, shadow: Shadow): Outcome {
     shadow.incomplete ||= fold.left.size > 0;
     return fold.outcome;
   } catch (error) {
+    if (error === GIVEN_UP) throw error;
     return { state: HAS_ERROR, value: asError(error) };
   }
 }
@@ -116,7 +118,8 @@ function fillState(
 function foldOnOrAfresh(...parameters: Parameters<typeof foldOn>): Folded {
   try {
     return foldOn(...parameters);
-  } catch {
+  } catch (error) {
+    if (error === GIVEN_UP) throw error;
     const [evaluation, shadow, options, , members] = parameters;
     return foldAfresh(evaluation, shadow, options, members);
   }

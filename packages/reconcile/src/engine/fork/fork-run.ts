@@ -22,6 +22,7 @@ import {
   closeForkCycle,
   type Evaluation,
   forkNode,
+  GIVEN_UP,
   isIncompleteIn,
   isRunning,
   outcomeOf,
@@ -43,6 +44,7 @@ export function runInFork(evaluation: Evaluation, shadow: Shadow): Outcome {
       const value = node.derivation.compute(node.key, run, previousIn(shadow));
       outcome = { state: HAS_VALUE, value: settledResult(nodeName(node), value) };
     } catch (error) {
+      if (error === GIVEN_UP) throw error;
       outcome = { state: HAS_ERROR, value: asError(error) };
     }
     return run.waiting === undefined ? outcome : { state: IS_SUSPENDED, value: run.waiting };
@@ -161,6 +163,7 @@ class ForkRun implements Tracker {
 
   private check(): void {
     if (this.evaluation.active !== this) throw EngineErrors.outsideRun(nodeName(this.shadow.node));
+    if (this.evaluation.first !== undefined) throw GIVEN_UP;
     if (this.shadow.cycled !== undefined) throw this.shadow.cycled.error;
   }
 }

@@ -15,6 +15,7 @@ import {
 } from '../graph/model.ts';
 import { settledOf } from '../graph/settled.ts';
 import { tableState } from '../graph/table.ts';
+import { DEEPEST } from '../wave/read-node.ts';
 import { compareChanges } from '../wave/wave.ts';
 import { type Evaluation, forkNode, outcomeOf, type Shadow } from './evaluation.ts';
 import { runInFork } from './fork-run.ts';
@@ -26,7 +27,7 @@ import { reachOf } from './reach.ts';
  * A preview: the graph as of the last wave, seen through an overlay. It reads the main graph and changes nothing in it,
  * announces no demand and keeps no record; several may live at once, each until the next flush.
  */
-export function createFork(graph: Graph, noted: readonly Table<unknown>[] = []): Fork {
+export function createFork(graph: Graph, noted: readonly Table<unknown>[] = [], deepest = DEEPEST): Fork {
   const noting = new Set(noted.map(tableState));
   const createdAtWave = graph.wave.number;
   const overlay: Overlay = new Map();
@@ -37,7 +38,7 @@ export function createFork(graph: Graph, noted: readonly Table<unknown>[] = []):
   };
   const evaluated = () => {
     check();
-    return (current ??= evaluate(graph, overlay, noting));
+    return (current ??= evaluate(graph, overlay, noting, deepest));
   };
   const change = (table: Parameters<Fork['put']>[0], key: string, value: unknown) => {
     check();
@@ -72,6 +73,13 @@ export function createFork(graph: Graph, noted: readonly Table<unknown>[] = []):
       const node = state.nodes.get(key) ?? evaluation.created.get(state)?.get(key);
       return node === undefined ? [] : notedBelow(evaluation, node);
     },
+    ran(derivation) {
+      const { evaluation, liveness } = evaluated();
+      const state = derivation as unknown as DerivationState;
+      return [...evaluation.shadows.values()].flatMap(({ node, ran }) =>
+        ran && node.derivation === state && isLive(evaluation, liveness, node) ? [node.key] : [],
+      );
+    },
     get unknowns() {
       const { evaluation, liveness } = evaluated();
       const found = new Set<string>();
@@ -84,7 +92,7 @@ export function createFork(graph: Graph, noted: readonly Table<unknown>[] = []):
   };
 }
 
-/** What the node and all that it reads have noted, as far as they ran in the fork. */
+/** Returns the notes of the node and of all nodes that it reads, as far as they ran in the fork. */
 function notedBelow({ shadows }: Evaluation, top: Node): Noted[] {
   const found: Noted[] = [];
   const met = new Set([top]);
@@ -100,7 +108,7 @@ function notedBelow({ shadows }: Evaluation, top: Node): Noted[] {
   return found;
 }
 
-function evaluate(graph: Graph, overlay: Overlay, noting: ReadonlySet<TableState>) {
+function evaluate(graph: Graph, overlay: Overlay, noting: ReadonlySet<TableState>, deepest: number) {
   const view = { overlay, lists: new Map() };
   const evaluation: Evaluation = {
     graph,
@@ -109,32 +117,25 @@ function evaluate(graph: Graph, overlay: Overlay, noting: ReadonlySet<TableState
     shadows: new Map(),
     created: new Map(),
     stack: [],
+    depth: 0,
+    deepest,
+    first: undefined,
     noting,
     active: undefined,
     run: runInFork,
   };
-  evaluateFromBelow(evaluation);
   for (const node of evaluation.reach.suspects.keys()) {
     if (node.holds > 0 || node.derivation.sink) outcomeOf(evaluation, node);
   }
   for (const [{ derivation }, key] of evaluation.reach.entered)
     outcomeOf(evaluation, forkNode(evaluation, derivation, key));
-  // What a failed node keeps alive is not pulled by it, and yet would run.
+  // The nodes that a failed node keeps alive are not pulled by it, and yet would run.
   if (graph.retaining.size > 0 || (graph.retain && [...evaluation.shadows.values()].some(isTroubled))) {
     for (const node of evaluation.reach.suspects.keys()) outcomeOf(evaluation, node);
   }
   const liveness = livenessOf(evaluation);
   return { evaluation, liveness, changes: changesOf(evaluation, liveness) };
 }
-
-/** A node pulls what it reads, which takes the stack: chains too long for it are evaluated from their lower end. */
-function evaluateFromBelow(evaluation: Evaluation): void {
-  const suspects = [...evaluation.reach.suspects.keys()];
-  if (!suspects.some(({ height }) => height > LONG_CHAIN)) return;
-  for (const node of suspects.sort((a, b) => a.height - b.height)) outcomeOf(evaluation, node);
-}
-
-const LONG_CHAIN = 200;
 
 function isTroubled({ outcome, cycled }: Shadow): boolean {
   return cycled !== undefined || outcome?.state !== HAS_VALUE;

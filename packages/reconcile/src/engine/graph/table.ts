@@ -17,7 +17,7 @@ interface TableHandle<V> extends Table<V> {
   readonly state: TableState;
 }
 
-/** What lies behind a table. */
+/** Returns the state behind a table. */
 export function tableState<V>(table: Table<V>): TableState {
   return (table as TableHandle<V>).state;
 }
@@ -62,16 +62,19 @@ export function createTable<V>(graph: Graph, options: TableOptions<V>): Table<V>
     demandedLists: undefined,
   };
   graph.tables.push(state);
+  graph.recorder?.tableCreated(state);
+  graph.replay?.tableCreated(state);
   return tableHandle<V>(graph, state);
 }
 
 function tableHandle<V>(graph: Graph, state: TableState): TableHandle<V> {
   const receive = (key: string, incoming: Incoming) => {
+    if (graph.replay !== undefined) return;
     state.incoming.set(key, incoming);
     requestWave(graph);
   };
   const setSynced = (synced: boolean) => {
-    if (state.incomingSynced === synced) return;
+    if (state.incomingSynced === synced || graph.replay !== undefined) return;
     state.incomingSynced = synced;
     requestWave(graph);
   };
@@ -91,7 +94,7 @@ function tableHandle<V>(graph: Graph, state: TableState): TableHandle<V> {
     synced() {
       if (state.incomingSynced) return;
       setSynced(true);
-      // From here on absence is what the table says anyway; should it be unsynced again, these keys follow it.
+      // From here on the table itself implies absence; if it becomes unsynced again, these keys follow it.
       for (const key of markedAbsent(state)) receive(key, PLAIN);
     },
     unsynced: () => setSynced(false),
@@ -107,7 +110,7 @@ function tableHandle<V>(graph: Graph, state: TableState): TableHandle<V> {
   };
 }
 
-/** No value, and what the table says of keys without one. */
+/** No value, with the table's default for absent keys. */
 const PLAIN: Incoming = { value: undefined, mark: NO_MARK };
 const KNOWN_ABSENT: Incoming = { value: undefined, mark: MARK_ABSENT };
 const KNOWN_UNKNOWN: Incoming = { value: undefined, mark: MARK_UNKNOWN };

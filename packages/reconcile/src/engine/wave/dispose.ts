@@ -1,4 +1,4 @@
-// The end of a wave: nodes that nothing reads or holds go, and with them what only they read.
+// The end of a wave: removes nodes that nothing reads or holds, and with them the nodes that only they read.
 import { depsOf, idleNode, unlink } from '../graph/edge.ts';
 import { pardon } from '../graph/fault.ts';
 import {
@@ -58,6 +58,7 @@ function dispose(graph: Graph, node: Node): void {
   if ((node.flags & INFLUENCES) !== 0) graph.influencers--;
   node.flags = (node.flags & ~(DIRTY | INFLUENCES | RUNNING)) | DISPOSED;
   node.derivation.nodes.delete(node.key);
+  graph.recorder?.disposed(node);
   graph.cyclic.delete(node);
   graph.retaining.delete(node);
   graph.lingering.delete(node);
@@ -88,7 +89,7 @@ function expire(graph: Graph): void {
   }
 }
 
-/** Members of a cycle, and what a failure retains, may keep each other alive; they go when no root is above any of them. */
+/** Members of a cycle, and nodes that a failure retains, may keep each other alive; they go when no root is above any of them. */
 function collectCycles(graph: Graph): void {
   if (!graph.released) return;
   graph.released = false;

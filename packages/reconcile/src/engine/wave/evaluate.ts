@@ -22,7 +22,7 @@ import {
 import { nodesInCycles, setCycle, shortestCycle } from './cycle.ts';
 import { enqueue, mark, takeUp } from './schedule.ts';
 
-/** Runs a node and settles what it came to; false when the run has to be created again later in the wave. */
+/** Runs a node and settles its result; false when the run has to be repeated later in the wave. */
 export function evaluate(graph: Graph, node: Node): boolean {
   takeUp(graph, node);
   if (node.ran === graph.wave.number) {
@@ -50,6 +50,7 @@ export function evaluate(graph: Graph, node: Node): boolean {
   setIncomplete(graph, node, run.incomplete);
   if (cycle === undefined) settle(graph, node, run.resultState, run.result);
   else settleAs(graph, node, cycleOutcome(node.derivation, cycle));
+  graph.recorder?.ran(node);
   return true;
 }
 
@@ -69,11 +70,12 @@ export function settleCycles(graph: Graph): boolean {
     node.cycle = cycle;
     graph.cyclic.add(node);
     settleAs(graph, node, cycleOutcome(node.derivation, cycle));
+    graph.recorder?.ran(node);
   }
   return changed;
 }
 
-/** What a node comes to that takes part in a cycle. */
+/** Returns the result of a node that takes part in a cycle. */
 export function cycleOutcome({ onCycle }: DerivationState, cycle: Cycle): Outcome {
   if (onCycle === undefined) return { state: HAS_ERROR, value: cycle.error };
   try {
@@ -111,7 +113,7 @@ function settle(graph: Graph, node: Node, state: number, result: unknown): void 
   if (node.first !== undefined) wakeReaders(graph, node, beforeState, before);
 }
 
-/** The result with what stays equal shared with the one before; that one itself where all is equal. */
+/** Returns the result with equal parts shared with the former one, or the former one itself if all is equal. */
 export function sharedResult({ name, equals }: DerivationState, before: unknown, result: unknown): unknown {
   if (equals === undefined) return share(before, result);
   return settledResult(`equals of ${name}`, equals(before, result)) ? before : result;

@@ -53,13 +53,14 @@ export function closeIntake(graph: Graph): void {
   }
 }
 
-/** Takes in what is pending for one table; yields often, so that the caller may pause. */
+/** Takes in the pending changes of one table; yields often, so that the caller may pause. */
 export function* intake(graph: Graph, table: TableState): Generator<void> {
   const { entering, synced: wasSynced } = table;
   if (entering === undefined) return;
   const syncing = table.enteringSynced !== wasSynced;
   const suspended = listsToWatch(table, entering, syncing);
   table.synced = table.enteringSynced;
+  if (syncing) graph.recorder?.listed(table, table.synced);
   table.syncing = syncing;
   if (syncing) {
     for (const cell of table.cells.values()) {
@@ -110,6 +111,8 @@ function enter(graph: Graph, table: TableState, key: string, incoming: Incoming,
   const nextMark = plain ? NO_MARK : incoming.mark;
   if (existing === undefined && after === undefined && nextMark === NO_MARK) return;
   const cell = existing ?? cellFor(table, key);
+  if (after !== before || cell.mark !== nextMark)
+    graph.recorder?.entered(table, key, incoming.value, before, after, nextMark);
   const beforePresence = presenceBefore(cell, wasSynced);
   cell.value = after;
   cell.mark = nextMark;
@@ -206,7 +209,7 @@ function moveInBuckets(graph: Graph, event: CellEvent): void {
   }
 }
 
-/** An index began, or ceased, to lack objects: readers of any key may remove what is gone only while it lacks none. */
+/** An index began, or ceased, to lack objects: readers of any key may remove objects only while it lacks none. */
 function wakeIndex(graph: Graph, index: BucketIndex): void {
   for (const { own, queries } of index.buckets.values()) {
     if (own !== undefined) wakeList(graph, own);
@@ -227,7 +230,7 @@ function testQueries(graph: Graph, bucket: Bucket, event: CellEvent, number: num
   }
 }
 
-/** Whether an object is in the bucket says whether it is in its list. An index may name a bucket twice. */
+/** An object is in a bucket's list exactly if it is in the bucket. An index may name a bucket twice. */
 function testOwn(graph: Graph, query: Query, event: CellEvent, number: number, was: boolean, is: boolean): void {
   if (query.seen === number) return;
   query.seen = number;

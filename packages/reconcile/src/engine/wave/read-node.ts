@@ -52,7 +52,7 @@ export function newNode(derivation: DerivationState, key: string): Node {
 const NO_EDGES: readonly Edge[] = [];
 
 /** So many runs may be under way within each other: each takes some frames of the stack, those of its author included. */
-const DEEPEST = 64;
+export const DEEPEST = 64;
 
 /** Settles a node before it is read, if that can be done now. Running nodes are left to `follow`. */
 export function prepare(graph: Graph, child: Node): boolean {
@@ -85,12 +85,12 @@ export function follow(graph: Graph, frame: RunFrame, edge: Edge, child: Node, r
     edge.mode &= ~CYCLIC;
   }
   if (!ready) {
-    // Of a chain too long for the stack, the lower part runs first, by itself.
+    // The lower part of a chain that is too long for the stack runs first, by itself.
     if (child.state === FRESH || (child.flags & DIRTY) !== 0) enqueue(graph, child);
     frame.restart = true;
     throw RESTART;
   }
 }
 
-/** Thrown through computations; the frame's `restart` is what counts. */
+/** Thrown through computations; only the frame's `restart` counts. */
 export const RESTART = new Error('the run read a node that is not settled yet; the engine repeats the run');

@@ -38,13 +38,13 @@ import { cellFor, tableState } from '../graph/table.ts';
 import type { Where } from '../graph/where.ts';
 import { follow, nodeFor, prepare, RESTART } from './read-node.ts';
 
-/** Runs an ordinary computation once and records what it reads. */
-export function attemptRun(graph: Graph, node: Node): RunFrame {
+/** Runs an ordinary computation once and records its reads. */
+export function attemptRun(graph: Graph, node: Node, compute = node.derivation.compute): RunFrame {
   const run = new Run(graph, node);
   graph.active = run;
   node.flags |= RUNNING;
   try {
-    run.result = node.derivation.compute(node.key, run, previousOf(graph, node));
+    run.result = compute(node.key, run, previousOf(graph, node));
     if (isPromise(run.result)) refusePromise(nodeName(node), run.result);
     run.resultState = HAS_VALUE;
   } catch (error) {
@@ -147,7 +147,7 @@ class Run implements Tracker, RunFrame {
   finish(): void {
     const old = this.node.deps;
     if (this.restart) {
-      // The old reads stay: what the next attempt will need is not known yet.
+      // Keep the old reads: the next attempt may need them.
       if (this.collected !== undefined) {
         this.node.deps = [...this.collected, ...(this.dropped ?? []), ...old.slice(this.cursor)];
       }

@@ -1,5 +1,5 @@
-// A wave: close the intake, take in, run by height, dispose, publish. It is a generator that may be paused after every
-// object and every node; what happens in a pause waits for the next wave, so a wave sees one snapshot.
+// A wave: close the intake, take in, run by height, dispose, publish. It is a generator that may be paused after every object and every
+// node. Changes during a pause wait for the next wave, so a wave sees one snapshot.
 import { equal } from '@capstan/kube/cluster';
 import type { Change, Wave } from '../engine-types.ts';
 import { EngineErrors } from '../graph/errors.ts';
@@ -78,6 +78,8 @@ function* runWave(graph: Graph): Generator<void, Wave> {
     const started = graph.clock.now();
     const record = newWaveRecord(graph.wave.number + 1);
     graph.wave = record;
+    graph.onTime?.(started);
+    graph.recorder?.waveBegins(record.number, started);
     closeIntake(graph);
     const { operations } = graph;
     graph.operations = [];
@@ -98,6 +100,7 @@ function* runWave(graph: Graph): Generator<void, Wave> {
     if (graph.retired.size > 0) forgetRetired(graph);
     const changes = yield* publish(graph, record);
     graph.runs += record.runs;
+    graph.recorder?.waveEnded();
     return {
       number: record.number,
       changes,
@@ -107,11 +110,12 @@ function* runWave(graph: Graph): Generator<void, Wave> {
       ms: graph.clock.now() - started,
     };
   } finally {
+    graph.onTime?.(undefined);
     graph.running = false;
   }
 }
 
-/** For so many slices a wave runs what is new while changes wait for the next one. */
+/** The number of slices in which a wave runs new nodes while changes wait for the next one. */
 const NEWCOMERS_SLICES = 2;
 
 /**
@@ -121,10 +125,12 @@ const NEWCOMERS_SLICES = 2;
 function* runNewcomers(graph: Graph, record: WaveRecord): Generator<void, boolean> {
   const { newcomers } = graph;
   record.newcomersUntil ??= graph.clock.now() + NEWCOMERS_SLICES * graph.sliceMs;
+  const allowed = graph.replay?.newcomers();
   let at = 0;
   for (; at < newcomers.length; at++) {
     const hadTurn = at >= graph.leastNewcomers || record.newcomersRan;
-    if (hadTurn && graph.pending && graph.clock.now() >= record.newcomersUntil) break;
+    const isOver = hadTurn && graph.pending && graph.clock.now() >= record.newcomersUntil;
+    if (allowed === undefined ? isOver : at >= allowed) break;
     const { node, event } = newcomers[at] as Newcomer;
     const isHeld = (node.flags & DISPOSED) === 0 && (node.holds > 0 || node.first !== undefined);
     if (node.state !== FRESH || !isHeld) continue;
@@ -134,6 +140,7 @@ function* runNewcomers(graph: Graph, record: WaveRecord): Generator<void, boolea
     yield;
   }
   newcomers.splice(0, at);
+  graph.recorder?.newcomers(at);
   record.newcomersRan = true;
   return at > 0;
 }

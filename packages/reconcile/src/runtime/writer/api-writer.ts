@@ -1,5 +1,5 @@
-// The sink of a reconciler: takes the writes that waves publish, and carries them out key by key while the lease is held.
-// Losing the lease stops it at once; gaining it sends out what is pending as it is.
+// The sink of a reconciler: takes the writes that waves publish, and carries them out key by key while the lease is held. Losing the lease
+// stops it at once; gaining it sends the pending writes as they are.
 import {
   type Clock,
   formatTime,
@@ -12,7 +12,7 @@ import {
   refOf,
 } from '@capstan/kube/cluster';
 import { carryOut, createKeyState, failedAgain, type KeyState, type Target, type Turns } from '../../apply/index.ts';
-import { type ChildWrite, identity, isSettled, type WriteSet } from '../../diff/index.ts';
+import { type ChildWrite, identity, isSettled, NOTHING, reportedIn, type WriteSet } from '../../diff/index.ts';
 import type { Cause, Change, Engine, Inputs, Settled } from '../../engine/index.ts';
 import { RuntimeErrors } from '../../errors.ts';
 import { inventoryOf } from '../../inventory.ts';
@@ -39,7 +39,7 @@ import { type CauseRecord, causeRecord, formatCause, type History, keepInputs } 
 import { atMost } from '../../within.ts';
 import type { Binding } from './binding.ts';
 import { createCauses } from './causes.ts';
-import { causesSinceRestart, childId, netCauses, restOf } from './causes-since-restart.ts';
+import { causesSinceRestart, childId, isResumed, netCauses, restOf } from './causes-since-restart.ts';
 import { createWaiting, waitingText } from './waiting.ts';
 
 export interface ApiWriterOptions {
@@ -48,14 +48,14 @@ export interface ApiWriterOptions {
   clock: Clock;
   logger: Logger;
   history: History;
-  /** Lets the caches take in what was written and evaluates again. */
+  /** Lets the caches take in the written objects and evaluates again. */
   settle(): Promise<void>;
-  /** Resolves when new objects have been evaluated, or after a while: writes make room for what sinks serve. */
+  /** Resolves when new objects have been evaluated, or after a while: serving goes before writing. */
   caughtUp(): Promise<void>;
   notify(owner: KubeObject, event: EventInput): void;
   /** Whether we lead: asked before every step, because the lease may be lost at any moment. */
   mayWrite(): boolean;
-  /** Of all sinks: what several write to one object goes out one after the other. */
+  /** The turns of all sinks: several writes to one object go out one after the other. */
   turns: Turns;
   tracer: Tracer;
   observe?: ApiWriterObserver;
@@ -76,7 +76,7 @@ export const PRUNE_FRESH_MS = 120_000;
 const FIRST_FOREIGN_MS = 2000;
 const FOREIGN_MS = 60_000;
 
-/** How long what is under way may take to finish when the program ends, and how long after its signal was aborted. */
+/** The time for running work to finish when the program ends, and after its signal was aborted. */
 const DRAIN_MS = 10_000;
 const STOP_MS = 5_000;
 
@@ -101,11 +101,11 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
   const waiting = createWaiting(clock, (keys) => {
     for (const key of keys) open?.queue.add(key, RESYNC);
   });
-  /** Whether the wave with the first list of the resource is over: what appears from then on has just been created. */
+  /** Whether the wave with the first list of the resource is over: objects that appear from then on have just been created. */
   let isListed = false;
-  /** Keys whose writes follow from the first evaluation by this process: what was before, only the children tell. */
-  const firstEvaluated = new Set<string>();
-  /** What was written with each write, for the history. */
+  /** Keys whose writes follow from the first evaluation by this process, or after a pause: only the children show the inputs before it. */
+  const compared = new Set<string>();
+  /** The cause of each write, for the history. */
   const recorded = new WeakMap<object, CauseRecord>();
   /** The inputs of the last key that was asked for: all writes of an attempt share them. */
   let known: { key: string; planned: unknown; inputs: Inputs } | undefined;
@@ -118,12 +118,13 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       return;
     }
     suspended.delete(key);
-    if (before === undefined) firstEvaluated.add(key);
+    if (before === undefined || isResumed(valueOf(before as Settled<WriteSet>), valueOf(after as Settled<WriteSet>)))
+      compared.add(key);
     if (after.state === 'suspended') {
       suspended.set(key, after.waitingFor);
       waiting.begin(key);
       unsettled.delete(key);
-      // What made it ask for something that is not known yet is the cause of what follows, not that it became known.
+      // The event that led to the unknown read is the cause of the effects, not its becoming known.
       if (before !== undefined) causes.add(key, change.causes);
       return;
     }
@@ -132,12 +133,15 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     if (!needsWork(after)) {
       unsettled.delete(key);
       causes.delete(key);
-      firstEvaluated.delete(key);
-      // What the server refused is not wanted any more: no later attempt would clear the report.
+      compared.delete(key);
+      // The refused writes are not wanted any more: no later attempt would clear the report.
       binding.report(key, undefined);
       return;
     }
-    // Of a status that is left to write after the children, it is known already what it follows from.
+    // A process that does not write knows refusals from the report of the writing one.
+    if (open === undefined && after.state === 'value')
+      binding.report(key, reportedIn(statusOf(key), `${operator.name}.${reconciler.name}`));
+    // The cause of a status that remains after the children is known already.
     if (!causes.has(key) || changesChildren(after)) causes.add(key, change.causes, valueOf(after as Settled<WriteSet>));
     unsettled.add(key);
     // The first evaluation of everything must not delay fresh changes.
@@ -164,7 +168,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     suspended.delete(key);
     causes.delete(key);
     states.delete(key);
-    firstEvaluated.delete(key);
+    compared.delete(key);
     if (known?.key === key) known = undefined;
     for (const id of met.get(key)?.keys() ?? []) binding.foreign.delete(id);
     met.delete(key);
@@ -199,13 +203,16 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     return found === world ? own : found.targetFor(operator.name);
   }
 
-  /** Of what would be removed, in its world; without a kind the owner, whose absence from a plan removes everything. */
+  /**
+   * Whether the cache of an object to remove is fresh, in its world; without a kind that of the owner, whose absence from a plan removes
+   * everything.
+   */
   function isFresh(kind: Kind | undefined): boolean {
     if (kind !== undefined) return binding.worldFor(kind)?.isFresh([kind], PRUNE_FRESH_MS) ?? false;
     return world.isFresh([reconciler.resource], PRUNE_FRESH_MS);
   }
 
-  /** What is left to do; of a key that has waited for long, to show that it does. */
+  /** Returns the remaining writes; for a key that has waited for long, those that show the wait. */
   function writesOf(key: string): WriteSet | undefined {
     const settled = engine.valueOf(binding.writes, key);
     if (settled?.state !== 'suspended') return valueOf(settled);
@@ -312,7 +319,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     return performed.type === 'done' && met.has(key) ? retryAfter(recheckMs(key)) : performed;
   }
 
-  /** What the reconciler threw, or what was thrown while its writes were computed. */
+  /** The error of the reconciler, or of the computation of its writes. */
   function errorOf(key: string): Error | undefined {
     const planned = engine.valueOf(binding.plans, key);
     if (planned?.state === 'error') return planned.error;
@@ -332,12 +339,12 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
     const inputs = inputsFor(key);
     const seen = causes.of(key, childId(write.kind, write.ref));
     const written = { binding, engine, key, write, inputs, seen };
-    const why = firstEvaluated.has(key) ? causesSinceRestart(written) : netCauses(written);
-    const rest = restOf(valueOf(engine.valueOf(binding.writes, key)), write);
+    const why = compared.has(key) ? causesSinceRestart(written) : netCauses(written);
+    const rest = restOf(valueOf(engine.valueOf(binding.writes, key)) ?? NOTHING, write);
     return { ...record(key, why), ...keepInputs(inputs), ...(rest === '' ? {} : { rest }) };
   }
 
-  /** What the plan was built from, our own children excepted: they follow from it. */
+  /** The inputs of the plan, except for our own children: they follow from it. */
   function inputsFor(key: string): Inputs {
     const planned = engine.valueOf(binding.plans, key);
     if (known?.key !== key || known.planned !== planned) {
@@ -379,7 +386,7 @@ export function createApiWriter(options: ApiWriterOptions): BoundSink {
       const closing = open;
       if (closing === undefined) return;
       open = undefined;
-      // What is under way is finished where that does not take long; then its signals are aborted.
+      // Finish running work where that does not take long; then abort its signals.
       if (drain) await atMost(clock, DRAIN_MS, closing.queue.shutDownWithDrain());
       closing.abort.abort();
       closing.queue.shutDown();

@@ -1,5 +1,5 @@
-// Why a child is written by a process that has just started: it was not there when the inputs changed. The children of an owner
-// carry the inputs of the plans that wrote them, so the newest of those plans shows what changed since.
+// The causes of a write by a process that did not see its inputs change, because it has just started or because the child or its owner was
+// paused. The children of an owner carry the inputs of the plans that wrote them, so the newest of those plans shows the changes since.
 import { hash } from 'node:crypto';
 import { type Kind, keyOf, kindId, type ObjectRef } from '@capstan/kube/cluster';
 import type { ChildWrite, WriteSet } from '../../diff/index.ts';
@@ -35,7 +35,7 @@ export function causesSinceRestart({ binding, engine, key, write, inputs, seen }
   return kept === undefined ? [] : [ofChild(write, [], 'absent')];
 }
 
-/** Of causes that were seen one after the other: those that the last write does not know yet. An edit that was taken back is none. */
+/** Returns those of the successive causes that the last write does not know yet. An edit that was reverted is none. */
 export function netCauses({ binding, engine, key, write, inputs, seen }: Written): readonly Cause[] {
   if (seen.length < 2) return seen;
   const kept = newest(keptCauses(binding, engine, key), childId(write.kind, write.ref));
@@ -47,14 +47,25 @@ export function netCauses({ binding, engine, key, write, inputs, seen }: Written
 
 /** Identifies a child in few characters. */
 export function childId(kind: Kind, ref: ObjectRef): string {
-  return hash('sha256', `${kindId(kind)} ${keyOf(ref)}`, 'hex').slice(0, 6);
+  return shortId(`${kindId(kind)} ${keyOf(ref)}`);
 }
 
-/** The children that are still to be written when this one is. */
-export function restOf(writes: WriteSet | undefined, write: ChildWrite): string {
+function shortId(child: string): string {
+  return hash('sha256', child, 'hex').slice(0, 6);
+}
+
+/** The children that are still to be written when this one is, those that are paused included. */
+export function restOf({ groups, notes }: Pick<WriteSet, 'groups' | 'notes'>, write: ChildWrite): string {
   const own = childId(write.kind, write.ref);
-  const all = (writes?.groups ?? []).flatMap((group) => group.writes.map(({ kind, ref }) => childId(kind, ref)));
-  return [...new Set(all)].filter((id) => id !== own).join(' ');
+  const left = groups.flatMap((group) => group.writes.map(({ kind, ref }) => childId(kind, ref)));
+  const paused = notes.flatMap(({ child }) => (child === undefined ? [] : [shortId(child)]));
+  return [...new Set([...left, ...paused])].filter((id) => id !== own).join(' ');
+}
+
+/** Returns true where a pause ended: of the owner, or of one of its children. */
+export function isResumed(before: WriteSet | undefined, after: WriteSet | undefined): boolean {
+  const paused = new Set(after?.notes.filter(({ about }) => about === 'paused').map(({ message }) => message));
+  return before?.notes.some(({ about, message }) => about === 'paused' && !paused.has(message)) ?? false;
 }
 
 interface ChildCause {
@@ -62,7 +73,7 @@ interface ChildCause {
   readonly cause: CauseRecord & KeptCause;
 }
 
-/** Of the planned children that are there and ours. */
+/** Returns the causes of the planned children that exist and are ours. */
 function keptCauses(binding: Binding, engine: Engine, key: string): readonly ChildCause[] {
   const planned = engine.valueOf(binding.plans, key);
   const owner = binding.table.peek(key);
@@ -97,7 +108,7 @@ function ofChild({ kind, ref }: ChildWrite, paths: readonly string[], after: str
   return { source: { table: kindId(kind), key: keyOf(ref) }, paths, before: '', after, via: [] };
 }
 
-/** What this process has seen of the same input itself is more than digests. */
+/** This process's own observation of the same input is more than digests. */
 function withPaths(cause: Cause, seen: readonly Cause[]): Cause {
   const { table, key } = cause.source;
   const own = seen.find(({ source }) => source.table === table && source.key === key);

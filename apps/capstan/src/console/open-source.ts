@@ -1,0 +1,148 @@
+// Everything that the console shows of a cluster, from a runtime of its own that never leads: it reads with the rights of the client.
+
+import type { ConsoleHealth, ConsoleSource, EventAnswer } from '@capstan/console';
+import {
+  type Client,
+  type Clock,
+  CoreEvent,
+  type Kind,
+  type KubeObject,
+  kindId,
+  type Logger,
+  type Random,
+  SelfSubjectReview,
+} from '@capstan/kube';
+import { findInstances, isPrimary, type Operator, SYSTEM_NAMESPACE, withReports } from '@capstan/reconcile';
+import { warmRuntime } from '../plan/warm-runtime.ts';
+import { healthOf, isInProgress } from '../status/health-of.ts';
+import { statusOperator } from '../status/status-operators.ts';
+import { VERSION } from '../version.ts';
+import { operatorReports } from './operator-reports.ts';
+import { createPlanner } from './planner.ts';
+import { schemaOf } from './schema-of.ts';
+
+export interface OpenSourceOptions {
+  readonly operators: readonly Operator[];
+  readonly client: Client;
+  readonly context: string;
+  /** The namespace of manifests without one. */
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  readonly writes: boolean;
+}
+
+export interface OpenedSource {
+  readonly source: ConsoleSource;
+  stop(): Promise<void>;
+}
+
+const MAX_EVENTS = 50;
+
+export async function openSource(options: OpenSourceOptions): Promise<OpenedSource> {
+  const { operators, client, clock, signal, timeoutMs, namespace, writes } = options;
+  const instances = await findInstances(operators, { client, clock, signal, given: [], timeoutMs });
+  const shown = [operators, instances.operators].map((some) => some.map(withReports));
+  const [own = [], beside = []] = shown;
+  const warm = await warmRuntime({
+    ...options,
+    operators: own,
+    instances: beside,
+    namespace,
+    keyNamespaces: [SYSTEM_NAMESPACE, namespace],
+  });
+  const { runtime, stop } = warm;
+  const silent = new Set(
+    operators.flatMap((one) =>
+      statusOperator(one, isPrimary).kinds.flatMap(({ kind, isSilent }) => (isSilent ? [kindId(kind)] : [])),
+    ),
+  );
+  const user = await userOf(client, signal);
+  const notes = [...instances.notes, ...warm.notes];
+  const planner = createPlanner({ ...options, runtime, notes, unseen: warm.unseen, all: [...own, ...beside] });
+  const reports = operatorReports({
+    runtime,
+    operators: [...own, ...beside],
+    client,
+    clock,
+    timeoutMs,
+    changesOf: planner.changesOf,
+  });
+  const source: ConsoleSource = {
+    runtime,
+    reports: () => reports,
+    operators,
+    writes,
+    session: { context: options.context, version: VERSION, ...(user !== undefined && { user }) },
+    healthOf: (object, kind) => consoleHealth(object, kind, silent),
+    fetch(id, kind, until) {
+      const at = id.world === '' ? client : undefined;
+      const [first = '', name] = id.key.split('/');
+      const ref = name === undefined ? { name: first } : { namespace: first, name };
+      return at === undefined ? Promise.resolve(undefined) : at.find<KubeObject>(kind, ref, { signal: until });
+    },
+    schema: (kind, until) => schemaOf(client, kind, until),
+    events: (object, until) => eventsOf(client, object, until),
+    plan: planner.plan,
+  };
+  return { source, stop };
+}
+
+function consoleHealth(object: KubeObject, kind: Kind, silent: ReadonlySet<string>): ConsoleHealth {
+  const health = healthOf(object, silent.has(kindId(kind)));
+  const { state, reason, message, since } = health;
+  const shown = { reason, message, ...(since !== undefined && { since }) };
+  if (state === 'Ready') return { state: 'ready', ...shown };
+  if (state === 'Paused') return { state: 'paused', ...shown };
+  return { state: isInProgress(health) ? 'progress' : 'broken', ...shown };
+}
+
+/** Returns the name that the server has for the user; undefined where it does not say. */
+async function userOf(client: Client, signal: AbortSignal): Promise<string | undefined> {
+  const body = { apiVersion: SelfSubjectReview.apiVersion, kind: SelfSubjectReview.kind, metadata: { name: '' } };
+  try {
+    const { status } = (await client.create(SelfSubjectReview, body, { signal })) as {
+      status?: { userInfo?: { username?: string } };
+    };
+    return status?.userInfo?.username;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the Events about an object; undefined where they may not be read. */
+async function eventsOf(
+  client: Client,
+  { metadata }: KubeObject,
+  signal: AbortSignal,
+): Promise<readonly EventAnswer[] | undefined> {
+  const { uid, namespace = 'default' } = metadata;
+  try {
+    const { items } = await client.list<KubeObject & EventFields>(CoreEvent, {
+      namespace,
+      fieldSelector: `involvedObject.uid=${uid ?? ''}`,
+      signal,
+    });
+    return items
+      .map(({ type = '', reason = '', message = '', count = 1, lastTimestamp, eventTime, metadata: own }) => {
+        const at = lastTimestamp ?? eventTime ?? own.creationTimestamp ?? '';
+        return { type, reason, message, count, at };
+      })
+      .toSorted((a, b) => (a.at < b.at ? 1 : -1))
+      .slice(0, MAX_EVENTS);
+  } catch {
+    return undefined;
+  }
+}
+
+interface EventFields {
+  readonly type?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly count?: number;
+  readonly lastTimestamp?: string | null;
+  readonly eventTime?: string | null;
+}

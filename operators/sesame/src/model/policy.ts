@@ -1,0 +1,89 @@
+// Policies of routes and virtual hosts, each of which a filter of Envoy applies.
+import type { HeaderMatch, TextMatch } from './match.ts';
+
+/** An unset policy is inherited: by a route from its host, by a host from the listener. */
+export interface Policies {
+  readonly authorization?: AuthorizationPolicy | undefined;
+  /** Name of the provider that must have signed the token. */
+  readonly jwtProvider?: string | undefined;
+  readonly addresses?: AddressPolicy | undefined;
+  readonly cookies?: readonly CookieRewrite[] | undefined;
+  readonly localRateLimit?: LocalRateLimit | undefined;
+  /** The global limits of the host do not hold. */
+  readonly ignoresHostRateLimits?: boolean;
+  readonly cors?: CorsPolicy | undefined;
+}
+
+export type AuthorizationPolicy =
+  | { readonly kind: 'disabled' }
+  /** Sent to the service that decides. */
+  | { readonly kind: 'context'; readonly context: Readonly<Record<string, string>> };
+
+export interface AddressPolicy {
+  readonly action: 'allow' | 'deny';
+  readonly ranges: readonly AddressRange[];
+}
+
+export interface AddressRange {
+  /** `Peer`: of the connection; `Remote`: of the client, as trusted proxies report it. */
+  readonly source: 'Peer' | 'Remote';
+  readonly address: string;
+  readonly prefixLength: number;
+}
+
+export interface CookieRewrite {
+  readonly name: string;
+  readonly pathRewrite?: { readonly value: string } | undefined;
+  readonly domainRewrite?: { readonly value: string } | undefined;
+  readonly secure?: boolean | undefined;
+  readonly sameSite?: string | undefined;
+}
+
+export interface LocalRateLimit {
+  readonly statPrefix: string;
+  readonly requests: number;
+  readonly burst: number;
+  readonly interval: string;
+  /** The status of the answer; undefined: 429. */
+  readonly status: number | undefined;
+  readonly responseHeaders: readonly HeaderValue[];
+}
+
+/** All entries together are one key that requests are counted by. */
+export type RateLimitDescriptor = readonly RateLimitEntry[];
+
+export type RateLimitEntry =
+  | { readonly kind: 'generic'; readonly key: string | undefined; readonly value: string }
+  | { readonly kind: 'header'; readonly header: string; readonly key: string }
+  | {
+      readonly kind: 'headerMatch';
+      readonly headers: readonly HeaderMatch[];
+      readonly expectMatch: boolean;
+      readonly value: string;
+    }
+  | { readonly kind: 'address' };
+
+/** Texts are the values of the headers of the answer. */
+export interface CorsPolicy {
+  readonly allowOrigins: readonly TextMatch[];
+  readonly allowCredentials: boolean;
+  readonly allowPrivateNetwork?: boolean | undefined;
+  /** Whether the service answers preflights of other origins; undefined: it does. */
+  readonly forwardsOtherPreflights?: boolean | undefined;
+  readonly allowMethods: string | undefined;
+  readonly allowHeaders: string | undefined;
+  readonly exposeHeaders: string | undefined;
+  readonly maxAge: string | undefined;
+}
+
+export interface HeaderValue {
+  readonly name: string;
+  /** Percent signs are escaped, except for Envoy's substitutions. */
+  readonly value: string;
+}
+
+export interface HeaderChanges {
+  readonly set: readonly HeaderValue[];
+  readonly add?: readonly HeaderValue[];
+  readonly remove: readonly string[];
+}

@@ -1,0 +1,15 @@
+import type { Origin } from './origin.ts';
+import type { Policies, RateLimitDescriptor } from './policy.ts';
+import type { Route } from './route.ts';
+
+/** The routes of one name, with the policies that hold for all of them. */
+export interface VirtualHost {
+  /** `*`: every name that no other host has. */
+  readonly fqdn: string;
+  /** In any order: the translation sorts them by their matches. */
+  readonly routes: readonly Route[];
+  readonly policies: Policies;
+  readonly rateLimits: readonly RateLimitDescriptor[];
+  /** The objects that it was computed from. */
+  readonly origins: readonly Origin[];
+}

@@ -1,0 +1,112 @@
+// From the model of a listener's TLS, tokens and authorization to Envoy's messages.
+import { type Choice, CONFIG_SOURCE, type Envoy, typed } from '../../envoy/index.ts';
+import type {
+  AuthorizationService,
+  ClientValidation,
+  DownstreamTls,
+  ForwardedCertificate,
+  TokenProvider,
+  TokenVerification,
+} from '../../model/listener.ts';
+import { tlsParameters } from './cluster-message.ts';
+import { textMatcher } from './policy-message.ts';
+
+export function downstreamTls(tls: DownstreamTls): Envoy.TransportSocket {
+  const { clientValidation, protocols = [] } = tls;
+  const context: Envoy.DownstreamTlsContext = {
+    common_tls_context: {
+      tls_params: tlsParameters({
+        minimumProtocolVersion: tls.minimumVersion,
+        maximumProtocolVersion: tls.maximumVersion,
+        cipherSuites: tls.cipherSuites,
+        ecdhCurves: tls.ecdhCurves,
+      }),
+      tls_certificate_sds_secret_configs: tls.certificates.map((name) => ({ name, sds_config: CONFIG_SOURCE })),
+      alpn_protocols: protocols.length > 0 ? protocols : undefined,
+      ...(clientValidation && clientValidationMessage(clientValidation)),
+    },
+    require_client_certificate: clientValidation ? tls.requiresClientCertificate : undefined,
+  };
+  return {
+    name: 'envoy.transport_sockets.tls',
+    typed_config: typed('envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext', context),
+  };
+}
+
+function clientValidationMessage(
+  validation: ClientValidation,
+): Choice<Envoy.CommonTlsContext, 'validation_context' | 'validation_context_sds_secret_config'> {
+  const { ca, caSecret, acceptsUntrusted, revocations } = validation;
+  if (caSecret !== undefined)
+    return { validation_context_sds_secret_config: { name: caSecret, sds_config: CONFIG_SOURCE } };
+  return {
+    validation_context: {
+      trusted_ca: ca && { inline_bytes: ca },
+      trust_chain_verification: acceptsUntrusted ? 'ACCEPT_UNTRUSTED' : undefined,
+      crl: revocations && { inline_bytes: revocations.list },
+      only_verify_leaf_cert_crl: revocations?.isForLeafOnly,
+    },
+  };
+}
+
+export function forwardedCertificateMessage(
+  forwarded: ForwardedCertificate,
+): Envoy.HttpConnectionManagerSetCurrentClientCertDetails {
+  const { subject, cert, chain, dns, uri } = forwarded;
+  return { subject: subject ? true : undefined, cert, chain, dns, uri };
+}
+
+type AskedService = Choice<Envoy.ExtAuthz, 'grpc_service' | 'http_service'> & Pick<Envoy.ExtAuthz, 'allowed_headers'>;
+
+export function authorizationMessage(service: AuthorizationService): Envoy.Any {
+  const { failOpen, body } = service;
+  return typed('envoy.extensions.filters.http.ext_authz.v3.ExtAuthz', {
+    ...askedService(service),
+    transport_api_version: 'V3',
+    failure_mode_allow: failOpen,
+    status_on_error: { code: 'Forbidden' },
+    clear_route_cache: true,
+    include_peer_certificate: true,
+    with_request_body: body && {
+      max_request_bytes: body.maxBytes,
+      allow_partial_message: body.allowsPartial,
+      pack_as_bytes: body.isSentAsBytes,
+    },
+  });
+}
+
+function askedService({ cluster, protocol, timeout }: AuthorizationService): AskedService {
+  if (protocol.kind === 'grpc')
+    return { grpc_service: { envoy_grpc: { cluster_name: cluster, authority: protocol.authority }, timeout } };
+  const { pathPrefix, upstreamHeaders, requestHeaders } = protocol;
+  return {
+    http_service: {
+      server_uri: { uri: `http://${cluster.replaceAll('/', '.')}/`, cluster, timeout: timeout ?? '0.2s' },
+      path_prefix: pathPrefix !== '' ? pathPrefix : undefined,
+      authorization_response:
+        upstreamHeaders.length > 0
+          ? { allowed_upstream_headers: { patterns: upstreamHeaders.map(textMatcher) } }
+          : undefined,
+    },
+    allowed_headers: requestHeaders.length > 0 ? { patterns: requestHeaders.map(textMatcher) } : undefined,
+  };
+}
+
+export function tokensMessage({ providers }: TokenVerification): Envoy.Any {
+  return typed('envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication', {
+    providers: Object.fromEntries(providers.map((provider) => [provider.name, providerMessage(provider)])),
+    requirement_map: Object.fromEntries(providers.map(({ name }) => [name, { provider_name: name }])),
+  });
+}
+
+function providerMessage({ issuer, audiences, forwardsToken, keys }: TokenProvider): Envoy.JwtProvider {
+  return { issuer, audiences, forward: forwardsToken, ...keysMessage(keys) };
+}
+
+function keysMessage(keys: TokenProvider['keys']): Choice<Envoy.JwtProvider, 'local_jwks' | 'remote_jwks'> {
+  if (keys.kind === 'inline') return { local_jwks: { inline_string: keys.keySet } };
+  const { uri, cluster, timeout, cacheDuration } = keys;
+  return {
+    remote_jwks: { http_uri: { uri, cluster: cluster.name, timeout }, cache_duration: cacheDuration },
+  };
+}

@@ -1,0 +1,146 @@
+// The HTTP filters of a listener or a filter chain, in the order in which a request passes them.
+import { type Composed, type Envoy, Fragment, typed } from '../../envoy/index.ts';
+import type { HttpOptions, RateLimitService } from '../../model/http-options.ts';
+import type { HttpTraffic } from '../../model/listener.ts';
+import { authorizationMessage, tokensMessage } from './access-message.ts';
+import { FILTER } from './filter-names.ts';
+
+const HTTP = 'envoy.extensions.filters.http';
+const HTTP_FILTER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
+
+type Filtered = Pick<HttpTraffic, 'options' | 'tokens' | 'authorization'>;
+
+export function httpFilters({ options, tokens, authorization }: Filtered): Composed<typeof HTTP_FILTER> {
+  const { first, last, all } = sharedFilters(options);
+  if (!tokens && !authorization) return all;
+  return [
+    ...first,
+    ...(tokens ? [{ name: FILTER.jwt, typed_config: tokensMessage(tokens) }] : []),
+    ...(authorization ? [{ name: FILTER.authorization, typed_config: authorizationMessage(authorization) }] : []),
+    ...last,
+  ];
+}
+
+/** The names of the filters that a request passes, in order. */
+export function filterNames({ options, tokens, authorization }: Filtered): string[] {
+  return [
+    ...firstNames(options),
+    ...(tokens ? [FILTER.jwt] : []),
+    ...(authorization ? [FILTER.authorization] : []),
+    ...lastNames(options),
+  ];
+}
+
+type SharedFilter = Fragment<typeof HTTP_FILTER>;
+
+interface SharedFilters {
+  /** Before those that a host may add. */
+  readonly first: readonly SharedFilter[];
+  readonly last: readonly SharedFilter[];
+  /** For a host that adds none. */
+  readonly all: readonly SharedFilter[];
+}
+
+// Thousands of hosts have the same filters: they are built and encoded once for a configuration.
+const filtersOf = new WeakMap<HttpOptions, SharedFilters>();
+
+function sharedFilters(options: HttpOptions): SharedFilters {
+  let found = filtersOf.get(options);
+  if (!found) {
+    const fragment = (name: FilterName) =>
+      new Fragment(HTTP_FILTER, { name, typed_config: CONFIGURATIONS[name](options) }, true);
+    const first = firstNames(options).map(fragment);
+    const last = lastNames(options).map(fragment);
+    found = { first, last, all: [...first, ...last] };
+    filtersOf.set(options, found);
+  }
+  return found;
+}
+
+type FilterName = keyof typeof CONFIGURATIONS;
+
+function firstNames({ compression }: HttpOptions): FilterName[] {
+  return [
+    ...(compression ? [FILTER.compressor] : []),
+    FILTER.grpcWeb,
+    FILTER.grpcStats,
+    FILTER.cors,
+    FILTER.localRateLimit,
+    FILTER.lua,
+    FILTER.rbac,
+  ];
+}
+
+function lastNames({ rateLimits }: HttpOptions): FilterName[] {
+  return [...(rateLimits ? [FILTER.rateLimit] : []), FILTER.router];
+}
+
+const CONFIGURATIONS = {
+  [FILTER.compressor]: ({ compression }: HttpOptions) => compressorMessage(compression ?? 'gzip'),
+  [FILTER.grpcWeb]: () => typed(`${HTTP}.grpc_web.v3.GrpcWeb`),
+  [FILTER.grpcStats]: () =>
+    typed(`${HTTP}.grpc_stats.v3.FilterConfig`, { emit_filter_state: true, enable_upstream_stats: true }),
+  [FILTER.cors]: () => typed(`${HTTP}.cors.v3.Cors`),
+  // Without a bucket it limits nothing: hosts and routes bring theirs.
+  [FILTER.localRateLimit]: () => typed(`${HTTP}.local_ratelimit.v3.LocalRateLimit`, { stat_prefix: 'http' }),
+  // Without a script it does nothing and costs no interpreter: routes that rewrite cookies bring theirs.
+  [FILTER.lua]: () => typed(`${HTTP}.lua.v3.Lua`),
+  [FILTER.rbac]: () => typed(`${HTTP}.rbac.v3.RBAC`),
+  [FILTER.rateLimit]: ({ rateLimits }: HttpOptions) => (rateLimits ? rateLimitMessage(rateLimits) : undefined),
+  [FILTER.router]: () => typed(`${HTTP}.router.v3.Router`),
+} satisfies Record<string, (options: HttpOptions) => Envoy.Any | undefined>;
+
+/** The types that Contour compresses: Envoy's own list and those of gRPC-Web. */
+const COMPRESSED_TYPES = [
+  'text/html',
+  'text/plain',
+  'text/css',
+  'application/javascript',
+  'application/x-javascript',
+  'text/javascript',
+  'text/x-javascript',
+  'text/ecmascript',
+  'text/js',
+  'text/jscript',
+  'text/x-js',
+  'application/ecmascript',
+  'application/x-json',
+  'application/xml',
+  'application/json',
+  'image/svg+xml',
+  'text/xml',
+  'application/xhtml+xml',
+  'application/grpc-web',
+  'application/grpc-web+proto',
+  'application/grpc-web+json',
+  'application/grpc-web+thrift',
+  'application/grpc-web-text',
+  'application/grpc-web-text+proto',
+  'application/grpc-web-text+thrift',
+];
+
+const COMPRESSORS: Readonly<Record<NonNullable<HttpOptions['compression']>, Envoy.Any>> = {
+  gzip: typed('envoy.extensions.compression.gzip.compressor.v3.Gzip'),
+  brotli: typed('envoy.extensions.compression.brotli.compressor.v3.Brotli'),
+  zstd: typed('envoy.extensions.compression.zstd.compressor.v3.Zstd'),
+};
+
+function compressorMessage(algorithm: NonNullable<HttpOptions['compression']>): Envoy.Any {
+  return typed(`${HTTP}.compressor.v3.Compressor`, {
+    compressor_library: { name: algorithm, typed_config: COMPRESSORS[algorithm] },
+    response_direction_config: { common_config: { content_type: COMPRESSED_TYPES } },
+  });
+}
+
+function rateLimitMessage({ cluster, domain, failOpen, hasHeaders, isResourceExhausted }: RateLimitService): Envoy.Any {
+  return typed(`${HTTP}.ratelimit.v3.RateLimit`, {
+    domain,
+    failure_mode_deny: !failOpen,
+    enable_x_ratelimit_headers: hasHeaders ? 'DRAFT_VERSION_03' : 'OFF',
+    rate_limited_as_resource_exhausted: isResourceExhausted,
+    rate_limit_service: {
+      transport_api_version: 'V3',
+      grpc_service: { envoy_grpc: { cluster_name: cluster, authority: cluster.replaceAll('/', '.') } },
+    },
+  });
+}

@@ -1,0 +1,225 @@
+// From a route of the model to Envoy's.
+import { type Choice, type Envoy, hasFields, typed, type Violation, validate } from '../../envoy/index.ts';
+import type { Cluster } from '../../model/cluster.ts';
+import type { PathMatch, QueryMatch, RouteMatch } from '../../model/match.ts';
+import type { Origin } from '../../model/origin.ts';
+import type {
+  Answer,
+  Destination,
+  Forward,
+  HashSource,
+  InternalRedirects,
+  Mirror,
+  PathRewrite,
+  Redirect,
+  RedirectStatus,
+  Retries,
+  Route,
+} from '../../model/route.ts';
+import { headerMatcher, headersMessage, policiesMessage, rateLimitsMessage, textMatcher } from './policy-message.ts';
+
+export function routeMessage(route: Route): Envoy.Route {
+  const { match, action, policies, requestHeaders, responseHeaders, origin } = route;
+  const matched = matchMessage(match);
+  // The client is not asked who it is before it is sent to HTTPS.
+  if (action.kind === 'upgrade')
+    return {
+      match: matched,
+      redirect: { https_redirect: true },
+      typed_per_filter_config: policiesMessage({ authorization: { kind: 'disabled' } }),
+    };
+  return {
+    match: matched,
+    ...(action.kind === 'forward'
+      ? { route: forwardMessage(action) }
+      : action.kind === 'redirect'
+        ? { redirect: redirectMessage(action) }
+        : { direct_response: answerMessage(action) }),
+    ...headersMessage(requestHeaders, responseHeaders),
+    typed_per_filter_config: policiesMessage(policies),
+    metadata: originMessage(origin),
+  };
+}
+
+/** Returns the violations that Envoy would refuse in the route. */
+export function routeViolations(route: Route): Violation[] {
+  return validate('envoy.config.route.v3.Route', routeMessage(route));
+}
+
+/** No cluster has this name, so Envoy answers as the route asks for. */
+export const NO_BACKEND = 'no-backend';
+
+/** Clusters that the route sends requests to, mirrors included. */
+export function clustersOf({ action }: Pick<Route, 'action'>): Cluster[] {
+  if (action.kind !== 'forward') return [];
+  return [
+    ...action.destinations.flatMap(({ cluster }) => cluster ?? []),
+    ...action.mirrors.map(({ cluster }) => cluster),
+  ];
+}
+
+export function matchMessage({ path, headers, query }: RouteMatch): Envoy.RouteMatch {
+  return {
+    ...pathSpecifier(path),
+    headers: headers.length > 0 ? headers.map(headerMatcher) : undefined,
+    query_parameters: query.length > 0 ? query.map(queryMatcher) : undefined,
+  };
+}
+
+type PathSpecifier = Choice<Envoy.RouteMatch, 'path' | 'safe_regex' | 'path_separated_prefix' | 'prefix'>;
+
+function pathSpecifier(path: PathMatch): PathSpecifier {
+  if (path.kind === 'exact') return { path: path.value };
+  if (path.kind === 'regex')
+    return { safe_regex: { regex: path.value.startsWith('^') ? path.value : `^${path.value}` } };
+  if (path.isSegment === true && path.value !== '/') return { path_separated_prefix: path.value };
+  return { prefix: path.value };
+}
+
+function queryMatcher({ name, kind, value, ignoreCase }: QueryMatch): Envoy.QueryParameterMatcher {
+  if (kind === 'present') return { name, present_match: true };
+  return { name, string_match: textMatcher({ kind, value, ignoreCase }) };
+}
+
+/** Access logs name the object by it. */
+function originMessage({ kind, namespace, name }: Origin): Envoy.CoreMetadata {
+  return {
+    filter_metadata: {
+      'envoy.access_loggers.file': {
+        'io.projectsesame.kind': kind,
+        'io.projectsesame.namespace': namespace,
+        'io.projectsesame.name': name,
+      },
+    },
+  };
+}
+
+export function answerMessage({ status, body }: Pick<Answer, 'status' | 'body'>): Envoy.DirectResponseAction {
+  return { status, body: body !== '' ? { inline_string: body } : undefined };
+}
+
+function forwardMessage(action: Forward): Envoy.RouteAction {
+  const { hostRewrite, mirrors, hashes, retries, internalRedirects } = action;
+  const host: Choice<Envoy.RouteAction, 'host_rewrite_literal' | 'host_rewrite_header'> =
+    hostRewrite?.kind === 'header'
+      ? { host_rewrite_header: hostRewrite.name }
+      : { host_rewrite_literal: hostRewrite?.value };
+  return {
+    ...destinationsMessage(action.destinations),
+    cluster_not_found_response_code: action.statusWithoutCluster === 500 ? 'INTERNAL_SERVER_ERROR' : undefined,
+    timeout: action.timeout,
+    idle_timeout: action.idleTimeout,
+    retry_policy: retries && retriesMessage(retries),
+    ...host,
+    upgrade_configs: action.allowsWebsockets === true ? [{ upgrade_type: 'websocket' }] : undefined,
+    hash_policy: hashes.length > 0 ? hashes.map(hashMessage) : undefined,
+    rate_limits: rateLimitsMessage(action.rateLimits),
+    request_mirror_policies: mirrors.length > 0 ? mirrors.map(mirrorMessage) : undefined,
+    internal_redirect_policy: internalRedirects && internalRedirectsMessage(internalRedirects),
+    ...(action.pathRewrite && rewriteMessage(action.pathRewrite)),
+  };
+}
+
+function destinationsMessage(
+  destinations: readonly Destination[],
+): Choice<Envoy.RouteAction, 'cluster' | 'weighted_clusters'> {
+  const clusters = destinations.map(destinationMessage);
+  const [only] = clusters;
+  if (clusters.length === 1 && only) {
+    const { name, weight: _weight, ...more } = only;
+    if (!hasFields(more)) return { cluster: name };
+  }
+  return { weighted_clusters: { clusters } };
+}
+
+function destinationMessage(destination: Destination): Envoy.WeightedClusterClusterWeight & { readonly name: string } {
+  const { cluster, weight, requestHeaders, responseHeaders, hostRewrite, cookies } = destination;
+  return {
+    name: cluster?.name ?? NO_BACKEND,
+    weight,
+    ...headersMessage(requestHeaders, responseHeaders),
+    host_rewrite_literal: hostRewrite,
+    typed_per_filter_config: cookies && policiesMessage({ cookies }),
+  };
+}
+
+function mirrorMessage({ cluster, share }: Mirror): Envoy.RouteActionRequestMirrorPolicy {
+  return {
+    cluster: cluster.name,
+    runtime_fraction: share && {
+      default_value: { numerator: share.parts, denominator: share.of === 100 ? 'HUNDRED' : 'MILLION' },
+    },
+  };
+}
+
+function retriesMessage({ on, count, perTryTimeout, statusCodes, backoff }: Retries): Envoy.RouteRetryPolicy {
+  return {
+    retry_on: on,
+    num_retries: count,
+    per_try_timeout: perTryTimeout,
+    retriable_status_codes: statusCodes?.length ? statusCodes : undefined,
+    retry_back_off: backoff !== undefined ? { base_interval: backoff } : undefined,
+  };
+}
+
+function hashMessage(source: HashSource): Envoy.RouteActionHashPolicy {
+  switch (source.kind) {
+    case 'cookie':
+      return { cookie: { name: source.name, ttl: source.ttl, path: source.path } };
+    case 'header':
+      return { header: { header_name: source.name }, terminal: source.isTerminal };
+    case 'query':
+      return { query_parameter: { name: source.name }, terminal: source.isTerminal };
+    case 'address':
+      return { connection_properties: { source_ip: true }, terminal: source.isTerminal };
+  }
+}
+
+function rewriteMessage(rewrite: PathRewrite): Choice<Envoy.RouteAction, 'prefix_rewrite' | 'regex_rewrite'> {
+  if (rewrite.kind === 'prefix') return { prefix_rewrite: rewrite.value };
+  return { regex_rewrite: { pattern: { regex: rewrite.pattern }, substitution: rewrite.substitution } };
+}
+
+function internalRedirectsMessage(policy: InternalRedirects): Envoy.InternalRedirectPolicy {
+  const { max, statuses, crossScheme, deniesRepeatedRoutes } = policy;
+  const previous = 'envoy.extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig';
+  const safe = 'envoy.extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig';
+  const predicates = [
+    ...(crossScheme === 'SafeOnly'
+      ? [{ name: 'envoy.internal_redirect_predicates.safe_cross_scheme', typed_config: typed(safe) }]
+      : []),
+    ...(deniesRepeatedRoutes
+      ? [{ name: 'envoy.internal_redirect_predicates.previous_routes', typed_config: typed(previous) }]
+      : []),
+  ];
+  return {
+    max_internal_redirects: max,
+    redirect_response_codes: statuses,
+    predicates: predicates.length > 0 ? predicates : undefined,
+    allow_cross_scheme_redirect: crossScheme !== 'Never',
+  };
+}
+
+const REDIRECT_CODES: Readonly<Record<RedirectStatus, Envoy.RedirectActionRedirectResponseCode>> = {
+  301: 'MOVED_PERMANENTLY',
+  302: 'FOUND',
+  303: 'SEE_OTHER',
+  307: 'TEMPORARY_REDIRECT',
+  308: 'PERMANENT_REDIRECT',
+};
+
+function redirectedPath(
+  path: NonNullable<Redirect['path']>,
+): Choice<Envoy.RedirectAction, 'path_redirect' | 'prefix_rewrite' | 'regex_rewrite'> {
+  return path.kind === 'full' ? { path_redirect: path.value } : rewriteMessage(path);
+}
+
+function redirectMessage({ scheme, host, port, path, status }: Redirect): Envoy.RedirectAction {
+  return {
+    scheme_redirect: scheme,
+    host_redirect: host,
+    port_redirect: port,
+    ...(path && redirectedPath(path)),
+    response_code: REDIRECT_CODES[status],
+  };
+}

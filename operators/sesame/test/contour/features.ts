@@ -1,0 +1,23 @@
+// Features of Sesame that users of Contour have requested, with the number of the issue in Contour's repository.
+
+export interface RequestedFeature {
+  readonly issues: readonly number[];
+  readonly text: string;
+}
+
+export const FEATURES: readonly RequestedFeature[] = [
+  { issues: [2491, 4113], text: 'Configuration takes effect without a restart.' },
+  {
+    issues: [4408],
+    text: 'The condition `Applied` of a SesameConfiguration shows whether an edit is in force in every pod.',
+  },
+  { issues: [6266, 1286], text: 'Aggregated xDS with differences (`delta-ads`), which is the default.' },
+  { issues: [1176, 3037], text: 'A resource that Envoy refuses harms only itself, and its object has a warning.' },
+  {
+    issues: [4241, 4364],
+    text: '`pathRewritePolicy.replaceRegex` of a route rewrites paths by a regular expression with groups.',
+  },
+  { issues: [2019], text: 'One route that is not valid takes down that route alone.' },
+  { issues: [1886], text: 'Problems of an Ingress are Events on it.' },
+  { issues: [1598], text: '`sesame explain HOST/PATH` names the objects and the field that a request is routed by.' },
+];

@@ -1,0 +1,501 @@
+// Plays one client with random requests, answers and silences against random changes of the store, in memory and on a clock of its own. In
+// the end the client answers everything, and must have the resources of the store, except for those that it refuses.
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import type { Clock } from '@capstan/kube';
+import { createRandom } from '@capstan/testing';
+import {
+  CONFIG_SOURCE,
+  type Delivery,
+  decode,
+  Fragment,
+  FragmentChunk,
+  RESOURCE_TYPES,
+  type ResourceType,
+} from '../../src/envoy/index.ts';
+import { DeltaSubscription } from '../../src/xds/delta-subscription.ts';
+import { RefusedResources } from '../../src/xds/refused-resources.ts';
+import { createResource, type Resource, resourceKey, type Shape } from '../../src/xds/resource.ts';
+import { createResourceStore } from '../../src/xds/resource-store.ts';
+import { type SubscriptionStream, WILDCARD } from '../../src/xds/subscription.ts';
+import { WorldSubscription } from '../../src/xds/world-subscription.ts';
+import { XdsNode } from '../../src/xds/xds-node.ts';
+
+/** A clock that the test moves; calls are made when their time has come. */
+class ManualClock implements Clock {
+  #now = 1_000_000;
+  #timers: { readonly at: number; readonly call: () => void }[] = [];
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(ms: number, call: () => void) {
+    const timer = { at: this.#now + ms, call };
+    this.#timers.push(timer);
+    return { cancel: () => void (this.#timers = this.#timers.filter((each) => each !== timer)) };
+  }
+
+  yield(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  advance(ms: number): void {
+    const end = this.#now + ms;
+    for (;;) {
+      const [next] = this.#timers.filter(({ at }) => at <= end).sort((left, right) => left.at - right.at);
+      if (!next) break;
+      this.#timers = this.#timers.filter((each) => each !== next);
+      this.#now = next.at;
+      next.call();
+    }
+    this.#now = end;
+  }
+}
+
+interface Response {
+  readonly type: ResourceType;
+  readonly nonce: string;
+  readonly resources: ReadonlyMap<string, string>;
+  readonly removed: readonly string[];
+}
+
+interface Mode {
+  readonly isDelta: boolean;
+  readonly isAggregated: boolean;
+}
+
+/** A stream of a client, with the resources that the client has accepted. */
+class PlayedStream implements SubscriptionStream {
+  readonly mode: Mode;
+  readonly delivery: Delivery;
+  readonly shape: Shape;
+  isBlocked = false;
+  isClosed = false;
+  readonly queue: Response[] = [];
+  readonly subscriptions = new Map<ResourceType, DeltaSubscription | WorldSubscription>();
+  /** The resources that the client has, by type. */
+  readonly has = new Map<ResourceType, Map<string, string>>();
+  /** The nonces that were answered last; in state of the world only. */
+  readonly lastNonces = new Map<ResourceType, string>();
+  /** The names that the client asks for, in state of the world; none: all. */
+  readonly names = new Map<ResourceType, Set<string>>();
+  #nonce = 0;
+
+  constructor(mode: Mode) {
+    this.mode = mode;
+    this.delivery = mode.isAggregated ? 'ads' : mode.isDelta ? 'delta' : 'grpc';
+    this.shape = mode.isAggregated && mode.isDelta ? 'split' : 'whole';
+  }
+
+  nextNonce(): string {
+    this.#nonce += 1;
+    return String(this.#nonce);
+  }
+
+  fail(): void {
+    assert.fail('no stream fails');
+  }
+
+  send(type: ResourceType, buffers: readonly Uint8Array[]): void {
+    assert.ok(!this.isClosed, 'nothing is sent on a stream that ended');
+    assert.ok(!this.isBlocked, 'nothing is sent to a client that is slow');
+    const bytes = Buffer.concat(buffers);
+    if (this.mode.isDelta) {
+      const { resources = [], removed_resources: removed = [], nonce = '' } = decode(DELTA_RESPONSE, bytes) as Decoded;
+      const found = resources.map(({ name = '', resource }) => [name, JSON.stringify(resource)] as const);
+      const names = this.subscriptions.get(type)?.names ?? new Set();
+      for (const name of [...new Map(found).keys(), ...removed])
+        assert.ok(covers(type, names, name), `${type}/${name} was asked for`);
+      this.queue.push({ type, nonce, resources: new Map(found), removed });
+    } else {
+      const { resources = [], nonce = '' } = decode(WORLD_RESPONSE, bytes) as Decoded;
+      const found = resources.map((each) => [nameOf(each), JSON.stringify(each)] as const);
+      this.queue.push({ type, nonce, resources: new Map(found), removed: [] });
+    }
+  }
+
+  accept({ type, resources, removed }: Response): void {
+    const before = this.has.get(type) ?? new Map<string, string>();
+    const isComplete = !this.mode.isDelta && (type === 'lds' || type === 'cds');
+    const next = new Map(isComplete ? [] : before);
+    for (const [name, text] of resources) if (name !== '') next.set(name, text);
+    for (const name of removed) next.delete(name);
+    this.has.set(type, next);
+  }
+}
+
+function covers(type: ResourceType, names: ReadonlySet<string>, name: string): boolean {
+  const prefix = name.slice(0, name.lastIndexOf('/'));
+  return names.has(WILDCARD) || names.has(name) || (type === 'vhds' && names.has(prefix));
+}
+
+const DELTA_RESPONSE = 'envoy.service.discovery.v3.DeltaDiscoveryResponse';
+const WORLD_RESPONSE = 'envoy.service.discovery.v3.DiscoveryResponse';
+
+interface Decoded {
+  readonly nonce?: string;
+  readonly resources?: readonly {
+    readonly name?: string;
+    readonly resource?: object;
+    readonly cluster_name?: string;
+  }[];
+  readonly removed_resources?: readonly string[];
+}
+
+function nameOf(resource: object): string {
+  const { name, cluster_name: cluster = '' } = resource as { readonly name?: string; readonly cluster_name?: string };
+  return name ?? cluster;
+}
+
+const NAMES = ['a', 'b', 'c', 'd'];
+const VIRTUAL_HOST = 'envoy.config.route.v3.VirtualHost';
+
+/** Contents with such a number are refused by a client that is strict. */
+const BAD = 10_000;
+const HAS_BAD = /(?<!\d)1\d{4}(?!\d)/;
+
+/** A resource with a content that the number decides. */
+function resourceOf(type: ResourceType, name: string, turn: number): Resource {
+  switch (type) {
+    case 'cds': {
+      const eds = { service_name: name, eds_config: CONFIG_SOURCE };
+      const value = { name, type: 'EDS' as const, connect_timeout: `${1 + turn}s`, eds_cluster_config: eds };
+      return createResource({ type, name, value, requires: [resourceKey('eds', name)] });
+    }
+    case 'eds': {
+      const endpoint = { address: { socket_address: { address: '10.0.0.1', port_value: 1 + turn } } };
+      return createResource({
+        type,
+        name,
+        value: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint }] }] },
+      });
+    }
+    case 'lds':
+      return createResource({ type, name, value: { name, per_connection_buffer_limit_bytes: 1 + turn } });
+    case 'sds':
+      return createResource({ type, name, value: { name, generic_secret: { secret: { inline_string: `${turn}` } } } });
+    case 'rtds':
+      return createResource({ type, name, value: { name, layer: { turn } } });
+    case 'vhds': {
+      const route = { match: { prefix: `/${turn}` }, route: { cluster: name } };
+      const value = { name: `shared/${name}`, domains: [name], routes: [route] };
+      return createResource({ type, name: `shared/${name}`, value, requires: [resourceKey('cds', name)] });
+    }
+    case 'rds': {
+      const route = { match: { prefix: `/${turn}` }, route: { cluster: name } };
+      const value = { name, virtual_hosts: [{ name, domains: ['*'], routes: [route] }] };
+      return createResource({ type, name, value, requires: [resourceKey('cds', name)] });
+    }
+  }
+}
+
+type HostChunk = FragmentChunk<typeof VIRTUAL_HOST>;
+
+/** Routes that are composed of a part for each host, each with its number. */
+function sharedRoutes(hosts: ReadonlyMap<string, number>, turn: number): Resource {
+  const parts = [...hosts].map(([name, each]) => {
+    const route = { match: { prefix: `/${each}` }, route: { cluster: name } };
+    return new Fragment(VIRTUAL_HOST, { name, domains: [name], routes: [route] }, true);
+  });
+  const requires = [...hosts.keys()].map((name) => resourceKey('cds', name));
+  // Some changes of hosts leave the rest as it is.
+  return composed([new FragmentChunk(parts)], JSON.stringify([...hosts]), requires, turn >> 2);
+}
+
+function composed(chunks: readonly HostChunk[], content: string, requires: readonly string[], rest: number): Resource {
+  return createResource({
+    type: 'rds',
+    name: SHARED,
+    contentHash: hash('sha256', content, 'hex').slice(0, 16),
+    requires,
+    composition: {
+      chunks,
+      of: (others: readonly HostChunk[], next) => composed(others, next, requires, rest),
+      nameOf: ({ value }: Fragment<typeof VIRTUAL_HOST>) => value.domains?.[0] ?? '',
+    },
+    value: () => ({ name: SHARED, virtual_hosts: chunks }),
+    splitValue: { name: SHARED, internal_only_headers: [`${rest}`] },
+  });
+}
+
+const SHARED = 'shared';
+const MARKED = 'google.protobuf.Empty does not match the message-wide type URL';
+const MESSAGES = [
+  '',
+  'no',
+  'a',
+  'b and c are bad',
+  'Error adding/updating listener(s) a: bad',
+  'Error adding/updating cluster(s) b: bad',
+  MARKED,
+];
+
+/** `any`: answers at random; `polite`: accepts everything; `strict`: refuses bad contents, as Envoy does. */
+type Temper = 'any' | 'polite' | 'strict';
+
+export function playClient(seed: number, steps: number): void {
+  const game = new Game(seed);
+  for (let step = 0; step < steps; step += 1) game.step();
+  game.end();
+}
+
+class Game {
+  readonly #random: () => number;
+  readonly #clock = new ManualClock();
+  readonly #store = createResourceStore();
+  readonly #mode: Mode;
+  readonly #temper: Temper;
+  readonly #refused = { parts: new Map<string, string>(), resources: new RefusedResources() };
+  #node: XdsNode;
+  readonly #streams: PlayedStream[] = [];
+  readonly #types: readonly ResourceType[];
+  #hosts = new Map<string, number>();
+  #turn = 0;
+
+  constructor(seed: number) {
+    this.#random = createRandom(seed);
+    this.#mode = { isDelta: this.#random() < 0.5, isAggregated: this.#random() < 0.6 };
+    this.#temper = this.#pick(['any', 'polite', 'strict']);
+    // Virtual hosts of their own are part of the split form only.
+    this.#types = RESOURCE_TYPES.filter((type) => type !== 'vhds' || (this.#mode.isDelta && this.#mode.isAggregated));
+    this.#node = this.#createNode();
+    this.#store.subscribe((changes) => this.#node.changed(changes));
+    this.#put('lds', 'a');
+  }
+
+  #createNode(): XdsNode {
+    const calls = { contain: (_node: XdsNode, call: () => void) => call(), onOverdue: () => undefined };
+    return new XdsNode({ id: 'played' }, this.#store, this.#clock, () => undefined, this.#refused, calls);
+  }
+
+  step(): void {
+    const streams = this.#streams;
+    const isNew = streams.length === 0 || (streams.length < this.#maxStreams && this.#chance(0.05));
+    const stream = isNew ? this.#open() : this.#pick(streams);
+    const choice = this.#random();
+    if (choice < 0.25) this.#subscribe(stream, this.#pick(this.#types));
+    else if (choice < 0.55) this.#answer(stream);
+    else if (choice < 0.8) this.#change();
+    else if (choice < 0.86) stream.isBlocked = !stream.isBlocked;
+    else if (choice < 0.9) this.#close(stream);
+    else if (choice < 0.93) this.#clock.advance(this.#pick([100, 5_000, 35_000, 61_000]));
+    else this.#node.flush();
+  }
+
+  /** From now on the client answers everything, and asks for everything. */
+  end(): void {
+    const isAny = this.#temper === 'any';
+    this.#subscribeToAll();
+    // Every cluster has endpoints, though they may be none.
+    for (const name of NAMES) if (!this.#store.get(resourceKey('eds', name))) this.#put('eds', name, this.#turn);
+    this.#settle();
+    if (isAny) {
+      // It may have refused anything: everything changes once more.
+      for (const type of this.#types) for (const name of NAMES) this.#put(type, name);
+      this.#share(new Map(NAMES.map((name) => [name, this.#turn])));
+      this.#settle();
+    }
+    // A client on one stream that answers everything is never waited for.
+    if (isAny || !this.#mode.isAggregated) {
+      this.#clock.advance(200_000);
+      this.#settle();
+    }
+    for (const stream of this.#streams) this.#assertLike(stream);
+    for (let stream = this.#streams[0]; stream; stream = this.#streams[0]) this.#close(stream);
+  }
+
+  /** A client that answers as Envoy does has one aggregated stream. */
+  get #maxStreams(): number {
+    return this.#temper !== 'any' && this.#mode.isAggregated ? 1 : 4;
+  }
+
+  #chance(probability: number): boolean {
+    return this.#random() < probability;
+  }
+
+  #pick<T>(list: readonly T[]): T {
+    return list[Math.floor(this.#random() * list.length)] as T;
+  }
+
+  #nextTurn(): number {
+    this.#turn += 1;
+    return this.#temper === 'strict' && this.#chance(0.15) ? BAD + this.#turn : this.#turn;
+  }
+
+  #put(type: ResourceType, name: string, turn = this.#nextTurn()): void {
+    const resource = resourceOf(type, name, turn);
+    this.#store.take([[resource.key, resource]]);
+  }
+
+  #share(hosts: Map<string, number>): void {
+    this.#hosts = hosts;
+    const resource = sharedRoutes(hosts, this.#turn);
+    this.#store.take([[resource.key, resource]]);
+  }
+
+  #change(): void {
+    const type = this.#pick(this.#types);
+    const name = this.#pick(NAMES);
+    if (type === 'rds' && this.#chance(0.5)) {
+      const hosts = new Map(this.#hosts);
+      if (this.#chance(0.3)) hosts.delete(name);
+      else hosts.set(name, this.#nextTurn());
+      this.#share(hosts);
+    } else if (this.#chance(0.75)) this.#put(type, name);
+    else this.#store.take([[resourceKey(type, type === 'vhds' ? `${SHARED}/${name}` : name), undefined]]);
+  }
+
+  #open(): PlayedStream {
+    const stream = new PlayedStream(this.#mode);
+    this.#streams.push(stream);
+    return stream;
+  }
+
+  #close(stream: PlayedStream): void {
+    stream.isClosed = true;
+    for (const subscription of stream.subscriptions.values()) subscription.close();
+    this.#streams.splice(this.#streams.indexOf(stream), 1);
+    if (this.#streams.length > 0) return;
+    assert.ok(this.#node.isIdle, 'nothing is left of a client without streams');
+    assert.equal(this.#node.pending.size, 0, 'nothing is pending for a client without streams');
+    // As the server does: a client that comes back starts from the beginning.
+    this.#node.close();
+    this.#node = this.#createNode();
+  }
+
+  #subscription(stream: PlayedStream, type: ResourceType): DeltaSubscription | WorldSubscription | undefined {
+    const known = stream.subscriptions.get(type);
+    if (known || (!this.#mode.isAggregated && stream.subscriptions.size > 0)) return known;
+    // It has one stream for all listeners, and one for all clusters.
+    if (this.#temper === 'strict' && this.#streams.some(({ subscriptions }) => subscriptions.has(type)))
+      return undefined;
+    const created = new (this.#mode.isDelta ? DeltaSubscription : WorldSubscription)(type, stream, this.#node);
+    stream.subscriptions.set(type, created);
+    return created;
+  }
+
+  #subscribe(stream: PlayedStream, type: ResourceType, isAll = false): void {
+    const isKnown = stream.subscriptions.has(type);
+    const subscription = this.#subscription(stream, type);
+    const some = wantedNames(type).filter(() => isAll || this.#chance(0.4));
+    const isWildcard = (type === 'lds' || type === 'cds') && (isAll || this.#chance(0.7));
+    if (subscription instanceof DeltaSubscription) {
+      const dropped = isKnown && !isAll ? wantedNames(type).filter(() => this.#chance(0.2)) : [];
+      subscription.request({
+        resource_names_subscribe: isWildcard ? [WILDCARD] : some.filter((name) => !dropped.includes(name)),
+        resource_names_unsubscribe: dropped,
+        response_nonce: this.#chance(0.1) ? this.#pick(['99', 'x']) : '',
+      });
+      for (const name of stream.has.get(type)?.keys() ?? [])
+        if (!covers(type, subscription.names, name)) stream.has.get(type)?.delete(name);
+    } else if (subscription) {
+      const before = stream.names.get(type);
+      // A wildcard stays one until the client names something.
+      const names = before?.size === 0 && !isAll ? [] : isWildcard && !isKnown ? [] : [...(before ?? []), ...some];
+      stream.names.set(type, new Set(names));
+      if (isKnown && !stream.lastNonces.has(type)) return;
+      subscription.request({
+        resource_names: [...new Set(names)],
+        version_info: isKnown ? 'x' : '',
+        response_nonce: isKnown ? (stream.lastNonces.get(type) ?? '') : '',
+      });
+    }
+  }
+
+  #subscribeToAll(): void {
+    for (const each of this.#streams) each.isBlocked = false;
+    this.#settle();
+    const first = this.#mode.isAggregated ? (this.#streams[0] ?? this.#open()) : undefined;
+    for (const type of this.#types) {
+      const stream = first ?? this.#streams.find((each) => each.subscriptions.has(type)) ?? this.#open();
+      this.#subscribe(stream, type, true);
+    }
+  }
+
+  #answer(stream: PlayedStream): void {
+    const response = stream.queue.shift();
+    const subscription = response && stream.subscriptions.get(response.type);
+    if (!response || !subscription) return;
+    const message = this.#messageOf(response);
+    if (message === undefined) stream.accept(response);
+    const { type, nonce } = response;
+    const answer = { response_nonce: nonce, ...(message !== undefined && { error_detail: { message } }) };
+    if (subscription instanceof DeltaSubscription) subscription.request(answer);
+    else {
+      stream.lastNonces.set(type, nonce);
+      subscription.request({ ...answer, resource_names: [...(stream.names.get(type) ?? [])], version_info: 'x' });
+    }
+  }
+
+  /** Why the client refuses a response; undefined: it accepts it. */
+  #messageOf({ resources, type }: Response): string | undefined {
+    if (this.#temper === 'any' && !this.#isEnding && this.#chance(0.3)) return this.#pick(MESSAGES);
+    for (const [name, text] of resources) {
+      if (name === '') return MARKED;
+      if (this.#temper !== 'strict' || !HAS_BAD.test(text)) continue;
+      const isNamed = this.#chance(0.5) && (type === 'lds' || type === 'cds');
+      return isNamed ? `Error adding/updating ${type === 'lds' ? 'listener' : 'cluster'}(s) ${name}: bad` : 'it is bad';
+    }
+    return undefined;
+  }
+
+  #isEnding = false;
+
+  #settle(): void {
+    this.#isEnding = true;
+    for (let round = 0; ; round += 1) {
+      assert.ok(round < 1_000, 'the server stops sending when nothing changes');
+      for (const stream of this.#streams) stream.isBlocked = false;
+      this.#node.flush();
+      this.#clock.advance(0);
+      const waiting = this.#streams.filter(({ queue }) => queue.length > 0);
+      if (waiting.length === 0) return;
+      for (const stream of waiting) while (stream.queue.length > 0) this.#answer(stream);
+    }
+  }
+
+  /** The client has the newest version of all that it asks for. It has an older one, or none, of a resource that it refuses. */
+  #assertLike(stream: PlayedStream): void {
+    for (const [type, { names }] of stream.subscriptions) {
+      const has = stream.has.get(type) ?? new Map<string, string>();
+      const known = this.#store.ofType(type);
+      const where = `of a ${this.#temper} client with ${JSON.stringify(stream.mode)}`;
+      for (const { name } of known.values()) {
+        if (!covers(type, names, name)) continue;
+        const expected = this.#expected(type, name, stream);
+        const found = has.get(name) ?? '';
+        const isBad = this.#temper === 'strict' && HAS_BAD.test(expected);
+        if (isBad && type === 'rds' && name === SHARED) assertInnocent(expected, found, where);
+        else if (isBad) assert.doesNotMatch(found, HAS_BAD, `${type}/${name} ${where}`);
+        else assert.equal(found, expected, `${type}/${name} ${where}`);
+      }
+      // In state of the world, the other types cannot express that something is gone.
+      if (!stream.mode.isDelta && type !== 'lds' && type !== 'cds') continue;
+      for (const name of has.keys())
+        if (covers(type, names, name)) assert.ok(known.has(name), `${type}/${name} is gone ${where}`);
+    }
+  }
+
+  #expected(type: ResourceType, name: string, stream: PlayedStream): string {
+    const resource = this.#store.get(resourceKey(type, name));
+    const bytes = resource?.bytes(stream.delivery, stream.shape) ?? new Uint8Array();
+    return JSON.stringify(decode('google.protobuf.Any', bytes));
+  }
+}
+
+/** The good hosts of a composed resource are served as they are, and the bad ones are not. */
+function assertInnocent(expected: string, found: string, where: string): void {
+  const hostsOf = (text: string) =>
+    (text === '' ? [] : ((JSON.parse(text) as { virtual_hosts?: object[] }).virtual_hosts ?? [])).map((host) =>
+      JSON.stringify(host),
+    );
+  const served = hostsOf(found);
+  for (const host of hostsOf(expected))
+    assert.equal(served.includes(host), !HAS_BAD.test(host), `${host} in ${found} ${where}`);
+}
+
+function wantedNames(type: ResourceType): string[] {
+  if (type === 'vhds') return [SHARED, ...NAMES.map((name) => `${SHARED}/${name}`)];
+  return type === 'rds' ? [...NAMES, SHARED] : NAMES;
+}

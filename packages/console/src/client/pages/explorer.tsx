@@ -1,0 +1,262 @@
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type { ObjectsAnswer, Row } from '../../api-types.ts';
+import { age, count, groupDigits } from '../logic/relative-time.ts';
+import { kindName, linkToExplorer, linkToObject, nameOf, namespaceOf } from '../logic/routes.ts';
+import { type FilterField, hasTerm, toggleTerm } from '../logic/row-filter.ts';
+import { visibleRows } from '../logic/visible-rows.ts';
+import { Glyph, Icon, stateWord } from '../parts/glyph.tsx';
+import { Loading, Nothing, PageHead, Panel, ProblemNote } from '../parts/panel.tsx';
+import { replace, route, withQuery } from '../state/location.ts';
+import { useEvent, useResource } from '../state/resource.ts';
+import { now, session } from '../state/world.ts';
+
+const ROW_HEIGHT = 33;
+const LIMIT = 1000;
+const SHOWN_KINDS = 14;
+const COLUMNS = [
+  ['name', 'Name', '27%'],
+  ['kind', 'Kind', '19%'],
+  ['', 'Namespace', '15%'],
+  ['state', 'State', ''],
+  ['since', 'Since', '72px'],
+] as const;
+
+export function Explorer() {
+  const { q = '', sort = '' } = route.value.query;
+  const { loaded, reloadSoon } = useResource<ObjectsAnswer>(
+    `/api/objects?limit=${LIMIT}&q=${encodeURIComponent(q)}${sort === '' ? '' : `&sort=${encodeURIComponent(sort)}`}`,
+  );
+  // The first answer without a filter has all facets; a narrower answer leaves them in place.
+  const facets = useSignal<ObjectsAnswer['facets'] | undefined>(undefined);
+  useEvent('objects', reloadSoon);
+  const { data, problem } = loaded.value;
+  useEffect(() => {
+    if (data !== undefined && (q === '' || facets.value === undefined)) facets.value = data.facets;
+  }, [data]);
+  const unready =
+    data === undefined
+      ? 0
+      : ['broken', 'paused', 'progress'].reduce((sum, one) => sum + (data.facets.state[one] ?? 0), 0);
+  return (
+    <>
+      <PageHead
+        title="Explorer"
+        sub={
+          data &&
+          `${groupDigits(data.total)} ${data.total === 1 ? 'object' : 'objects'} · ${groupDigits(unready)} not ready`
+        }
+      />
+      <div class="stack">
+        <label class="field">
+          <Icon name="find" />
+          <span class="hidden-text">Filter</span>
+          <input
+            id="filter"
+            type="search"
+            value={q}
+            spellcheck={false}
+            autocomplete="off"
+            placeholder="name, or is:unready kind:HTTPProxy ns:default reads:Secret/default/token"
+            onInput={(event) => replace(withQuery({ q: event.currentTarget.value }))}
+            onKeyDown={(event) => {
+              if (event.key === 'Escape') event.currentTarget.blur();
+            }}
+          />
+          <span class="faint nowrap wide">{data && `${groupDigits(data.total)} found`}</span>
+        </label>
+        {problem !== undefined && <ProblemNote problem={problem} />}
+        <div class="columns side-left">
+          <Facets q={q} facets={facets.value} found={data?.facets} />
+          <Panel
+            title="Objects"
+            count={data && groupDigits(data.total)}
+            note={
+              <>
+                {data !== undefined && data.total > data.rows.length
+                  ? `The first ${groupDigits(data.rows.length)} of ${groupDigits(data.total)} are shown; filter to see others. `
+                  : ''}
+                <kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> opens · <kbd>/</kbd> filters · <kbd>b</kbd> only
+                broken
+              </>
+            }
+          >
+            {data === undefined ? (
+              problem === undefined && <Loading />
+            ) : data.rows.length === 0 ? (
+              <NoRows q={q} />
+            ) : (
+              <Rows rows={data.rows} sort={sort} />
+            )}
+          </Panel>
+        </div>
+      </div>
+    </>
+  );
+}
+
+function NoRows({ q }: { q: string }) {
+  const [, kind] = /(?:^|\s)kind:(\S+)/.exec(q) ?? [];
+  const access = session.value?.kinds.find((one) => kind !== undefined && one.kind.startsWith(kind));
+  if (access?.access === 'forbidden')
+    return (
+      <Nothing
+        glyph="unknown"
+        title={`You may not list ${kindName(access.kind)}`}
+        text="These objects are not known. To see them, request get, list and watch."
+      >
+        {access.role !== undefined && <pre class="code">{access.role}</pre>}
+      </Nothing>
+    );
+  return (
+    <Nothing
+      glyph="none"
+      title={q === '' ? 'There are no objects yet' : `No object matches ${q}`}
+      text="Objects appear here as the caches fill."
+    >
+      {q !== '' && (
+        <a class="button small" href="/explore">
+          Show all objects
+        </a>
+      )}
+    </Nothing>
+  );
+}
+
+function Rows({ rows, sort }: { rows: readonly Row[]; sort: string }) {
+  const view = useRef<HTMLDivElement>(null);
+  const top = useSignal(0);
+  const height = useSignal(700);
+  useEffect(() => {
+    if (view.current === null) return undefined;
+    const sizes = new ResizeObserver(([entry]) => (height.value = entry?.contentRect.height ?? 700));
+    sizes.observe(view.current);
+    return () => sizes.disconnect();
+  }, []);
+  const { first, end, above, below } = visibleRows(rows.length, ROW_HEIGHT, top.value, height.value);
+  return (
+    <div
+      class="rows"
+      ref={view}
+      tabIndex={0}
+      role="region"
+      aria-label="Objects"
+      onScroll={(event) => (top.value = event.currentTarget.scrollTop)}
+    >
+      <table aria-rowcount={rows.length + 1}>
+        <thead>
+          <tr>
+            {COLUMNS.map(([name, title, width]) => (
+              <Heading key={title} name={name} title={title} width={width} sort={sort} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {above > 0 && <Spacer height={above} />}
+          {rows.slice(first, end).map((row, at) => (
+            <ObjectRow key={row.id} row={row} index={first + at + 2} />
+          ))}
+          {below > 0 && <Spacer height={below} />}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Spacer({ height }: { height: number }) {
+  return (
+    <tr aria-hidden="true">
+      <td colSpan={COLUMNS.length} style={{ height: `${height}px`, maxHeight: 'none', padding: 0, border: 0 }} />
+    </tr>
+  );
+}
+
+function Heading({ name, title, width, sort }: { name: string; title: string; width: string; sort: string }) {
+  const isNarrowAway = title === 'Namespace' || title === 'Kind' || title === 'Since' ? 'wide' : '';
+  if (name === '')
+    return (
+      <th scope="col" class={isNarrowAway} style={{ width }}>
+        {title}
+      </th>
+    );
+  const isAscending = sort === name || (sort === '' && name === 'state');
+  const isDescending = sort === `-${name}`;
+  const order = isAscending ? 'ascending' : isDescending ? 'descending' : 'none';
+  return (
+    <th scope="col" class={isNarrowAway} style={{ width }} aria-sort={order}>
+      <button type="button" onClick={() => replace(withQuery({ sort: isAscending ? `-${name}` : name }))}>
+        {title} {isAscending ? '↑' : isDescending ? '↓' : ''}
+      </button>
+    </th>
+  );
+}
+
+function ObjectRow({ row, index }: { row: Row; index: number }) {
+  const { state, message, reason } = row;
+  const text = message === '' ? (state === 'none' ? '' : stateWord(state)) : message;
+  return (
+    <tr aria-rowindex={index}>
+      <td title={row.id}>
+        <Glyph state={state} />
+        <a class="name" href={linkToObject(row)} data-row>
+          {nameOf(row.key)}
+        </a>
+      </td>
+      <td class="soft wide">{kindName(row.kind)}</td>
+      <td class="soft wide">{[row.world, namespaceOf(row.key)].filter((part) => part !== '').join(' · ')}</td>
+      <td class={state === 'broken' || state === 'paused' ? '' : 'soft'} title={`${reason} ${message}`.trim()}>
+        {text}
+      </td>
+      <td class="soft wide">{age(row.since, now.value)}</td>
+    </tr>
+  );
+}
+
+interface FacetsProps {
+  readonly q: string;
+  readonly facets: ObjectsAnswer['facets'] | undefined;
+  readonly found: ObjectsAnswer['facets'] | undefined;
+}
+
+function Facets({ q, facets, found }: FacetsProps) {
+  if (facets === undefined) return <div />;
+  const kinds = Object.entries(facets.kind).toSorted(([, a], [, b]) => b - a);
+  const rest = kinds.slice(SHOWN_KINDS);
+  const line = (field: FilterField, value: string, text: string, state?: string) => {
+    const number = (field === 'is' ? found?.state : found?.kind)?.[value] ?? 0;
+    return (
+      <li key={value}>
+        <a
+          href={linkToExplorer(toggleTerm(q, field, value))}
+          {...(hasTerm(q, field, value) && { 'aria-current': true })}
+        >
+          {state !== undefined && <Glyph state={state} isNamed />}
+          {text}
+          {field !== 'operator' && <span class="end">{groupDigits(number)}</span>}
+        </a>
+      </li>
+    );
+  };
+  return (
+    <nav class="facets stack" aria-label="Filters">
+      <div>
+        <h3>State</h3>
+        <ul>{Object.keys(facets.state).map((state) => line('is', state, stateWord(state), state))}</ul>
+      </div>
+      <div class="wide">
+        <h3>Operator</h3>
+        <ul>{session.value?.operators.map((name) => line('operator', name, name))}</ul>
+      </div>
+      <div class="wide">
+        <h3>Kind</h3>
+        <ul>{kinds.slice(0, SHOWN_KINDS).map(([kind]) => line('kind', kind, kindName(kind)))}</ul>
+        {rest.length > 0 && (
+          <details>
+            <summary class="soft">{count(rest.length, 'more kind')}</summary>
+            <ul>{rest.map(([kind]) => line('kind', kind, kindName(kind)))}</ul>
+          </details>
+        )}
+      </div>
+    </nav>
+  );
+}

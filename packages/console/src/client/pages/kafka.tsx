@@ -1,0 +1,301 @@
+import { useSignal } from '@preact/signals';
+import type { KafkaAnswer, KafkaProxiesAnswer, WhatIfAnswer } from '../../api-types.ts';
+import { hashChanges } from '../logic/hash-changes.ts';
+import { count } from '../logic/relative-time.ts';
+import { describe, linkToObject, nameOf, parseObjectId } from '../logic/routes.ts';
+import { Glyph } from '../parts/glyph.tsx';
+import { type DrawnEdge, type DrawnNode, GraphView } from '../parts/graph-view.tsx';
+import { Choice, Nothing, PageHead, Panel } from '../parts/panel.tsx';
+import { WithoutData } from '../parts/report-state.tsx';
+import { WhatIf } from '../parts/what-if.tsx';
+import { route } from '../state/location.ts';
+import { chosenReport, encodePath, isUnknown, useReport } from '../state/report.ts';
+
+const TITLES = ['Secrets, ConfigMaps', 'Referenced resources', 'Virtual clusters', 'Proxy', 'Pods'];
+const PODS = 4;
+
+export function Kafka() {
+  const list = useReport<KafkaProxiesAnswer>('/api/kafka');
+  const name =
+    route.value.parts.length > 0 ? chosenReport('kafka') : (list.data?.proxies[0]?.key ?? chosenReport('kafka'));
+  const report = useReport<KafkaAnswer>(name === undefined ? undefined : `/api/kafka/${encodePath(name)}`);
+  const proxies = list.data?.proxies ?? [];
+  if (name === undefined)
+    return (
+      <>
+        <PageHead title="Kafka proxies" sub={list.data && 'No proxy yet.'} />
+        <WithoutData report={list} />
+        {list.data !== undefined && (
+          <Panel title="Proxies">
+            <Nothing
+              glyph="none"
+              title="No KafkaProxy yet"
+              text="Start with a proxy and a virtual cluster. You see the effects first."
+            >
+              <a class="button primary" href="/plan">
+                Plan a first proxy
+              </a>
+            </Nothing>
+          </Panel>
+        )}
+      </>
+    );
+  return (
+    <>
+      <PageHead
+        title={`Kafka proxy ${nameOf(name)}`}
+        sub="A pod rolls when, and only when, the hash of the proxy changes."
+        glyph={report.data && <Glyph state={stateOf(report.data)} />}
+      >
+        {proxies.length > 1 && (
+          <nav class="actions" aria-label="Kafka proxies">
+            {proxies.map(({ key }) => (
+              <a
+                key={key}
+                class="button small"
+                href={`/kafka/${encodePath(key)}`}
+                {...(key === name && { 'aria-current': 'page' as const })}
+              >
+                {key}
+              </a>
+            ))}
+          </nav>
+        )}
+        <a
+          class="button"
+          href={`/plan?object=${encodeURIComponent(`-/KafkaProxy.kroxylicious.io/${encodePath(name)}`)}`}
+        >
+          Plan a change
+        </a>
+      </PageHead>
+      <WithoutData report={report} />
+      {report.data !== undefined && <Proxy data={report.data} name={name} />}
+    </>
+  );
+}
+
+function stateOf({ rollout, clusters }: KafkaAnswer): string {
+  if (rollout?.status === 'True') return clusters.every(({ isServed }) => isServed) ? 'ready' : 'broken';
+  return rollout === undefined ? 'unknown' : 'progress';
+}
+
+function Proxy({ data, name }: { data: KafkaAnswer; name: string }) {
+  const after = useSignal<KafkaAnswer | undefined>(undefined);
+  const isList = useSignal(false);
+  const { pods, questions, clusters, rollout } = data;
+  const changed = after.value === undefined ? new Map<string, string>() : hashChanges(data.nodes, after.value.nodes);
+  const rolls = after.value !== undefined && after.value.hash !== data.hash;
+  return (
+    <div class="stack">
+      <Panel
+        title="Hash tree"
+        more={
+          <>
+            {changed.size > 0 && (
+              <span class="legend">
+                <span class="lit">
+                  <i />
+                  would change
+                </span>
+              </span>
+            )}
+            <Choice
+              label="View"
+              options={[
+                ['graph', 'Graph'],
+                ['list', 'List'],
+              ]}
+              value={isList.value ? 'list' : 'graph'}
+              onChange={(value) => (isList.value = value === 'list')}
+            />
+          </>
+        }
+        note={
+          data.runningHash !== undefined && data.runningHash !== data.hash
+            ? `The pods run ${data.runningHash}; ${data.hash} is to follow.`
+            : `The pods run ${data.hash}.`
+        }
+      >
+        <GraphView
+          nodes={boxesOf(data, changed)}
+          edges={edgesOf(data, changed)}
+          columns={TITLES}
+          isList={isList.value}
+          label={`The hash of ${name} covers ${count(data.nodes.length - 1, 'object')}.`}
+        />
+      </Panel>
+      <div class="columns">
+        <Panel title="Would this roll the pods?" more="from the recorded reads">
+          <div class="questions" tabIndex={0} role="region" aria-label="Questions">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">A change of</th>
+                  <th scope="col" class="right">
+                    Rolls
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {questions.map(({ id, field, rolls: does }) => (
+                  <tr key={`${id} ${field}`}>
+                    <td>
+                      <Name id={id} /> <code class="soft">{field}</code>
+                    </td>
+                    <td class="right">
+                      <span class={`tag ${does ? 'lit' : 'ready'}`}>
+                        {does ? `rolls ${count(pods.length, 'pod')}` : 'no'}
+                      </span>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </Panel>
+        <WhatIf<KafkaAnswer>
+          title="What if"
+          path={`/api/kafka/${encodePath(name)}/what-if`}
+          onAnswer={(answer) => (after.value = afterOf(answer))}
+        >
+          {after.value !== undefined && (
+            <p>
+              <span class={`tag ${rolls ? 'lit' : 'ready'}`}>
+                {rolls ? `rolls ${count(pods.length, 'pod')}` : 'rolls nothing'}
+              </span>{' '}
+              {rolls ? (
+                <span class="diff">
+                  <del>{data.hash}</del> → <ins>{after.value.hash}</ins>
+                </span>
+              ) : (
+                'The hash of the proxy stays as it is.'
+              )}
+            </p>
+          )}
+        </WhatIf>
+      </div>
+      {rollout !== undefined && rollout.status !== 'True' && (
+        <Panel title="Rollout" more={rollout.reason}>
+          <div class="body">
+            <span class="bar" aria-hidden="true">
+              {pods.map(({ name: pod, isReady, isCurrent }) => (
+                <i
+                  key={pod}
+                  class={isCurrent ? (isReady ? '' : 'progress') : 'other'}
+                  style={{ width: `${100 / pods.length}%` }}
+                />
+              ))}
+            </span>
+            <p>
+              {pods.filter(({ isCurrent, isReady }) => isCurrent && isReady).length} of {count(pods.length, 'pod')}{' '}
+              serve the configuration of now. <span class="soft">{rollout.message}</span>
+            </p>
+          </div>
+        </Panel>
+      )}
+      <Clusters clusters={clusters} />
+    </div>
+  );
+}
+
+function afterOf({ after }: WhatIfAnswer<KafkaAnswer>): KafkaAnswer | undefined {
+  return isUnknown(after) ? undefined : after;
+}
+
+function Name({ id }: { id: string }) {
+  const place = parseObjectId(id);
+  return place === undefined ? (
+    <b>{id}</b>
+  ) : (
+    <a class="name" href={linkToObject(place)} data-row>
+      {describe(place)}
+    </a>
+  );
+}
+
+function boxesOf({ nodes, pods }: KafkaAnswer, changed: ReadonlyMap<string, string>): DrawnNode[] {
+  return [
+    ...nodes.map(({ id, kind, key, world, column, covers, hash, problems }): DrawnNode => {
+      const next = changed.get(id);
+      return {
+        id,
+        layer: column,
+        over: [kind.split('.')[0] ?? kind, covers].filter((part) => part !== '').join(' · '),
+        name: nameOf(key),
+        under: next === undefined ? hash || 'no hash' : `${hash} → ${next}`,
+        state: problems.length > 0 ? (column === 0 && hash === '' ? 'absent' : 'broken') : 'ready',
+        tone: next !== undefined ? 'lit' : column === 3 ? 'me' : '',
+        link: linkToObject({ kind, key, world }),
+      };
+    }),
+    ...pods.map(
+      ({ name, hash, isCurrent, isReady }): DrawnNode => ({
+        id: `pod ${name}`,
+        layer: PODS,
+        over: isCurrent ? 'pod' : 'pod, old',
+        name,
+        under: hash,
+        state: isReady ? 'ready' : 'progress',
+      }),
+    ),
+  ];
+}
+
+function edgesOf({ nodes, edges, pods }: KafkaAnswer, changed: ReadonlyMap<string, string>): DrawnEdge[] {
+  const broken = new Set(nodes.filter(({ problems }) => problems.length > 0).map(({ id }) => id));
+  const proxy = nodes.find(({ column }) => column === 3)?.id;
+  return [
+    ...edges.map(
+      ({ from, to }): DrawnEdge => ({
+        from,
+        to,
+        tone: changed.has(from) && changed.has(to) ? 'lit' : broken.has(from) && broken.has(to) ? 'bad' : '',
+      }),
+    ),
+    ...(proxy === undefined ? [] : pods.map(({ name }): DrawnEdge => ({ from: proxy, to: `pod ${name}` }))),
+  ];
+}
+
+function Clusters({ clusters }: Pick<KafkaAnswer, 'clusters'>) {
+  return (
+    <Panel title="Virtual clusters" count={clusters.length}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Bootstrap</th>
+            <th scope="col" class="wide">
+              Filters
+            </th>
+            <th scope="col" class="wide">
+              Upstream
+            </th>
+            <th scope="col" class="right">
+              State
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {clusters.map(({ name, bootstrap, filters, service, isServed, problems }) => (
+            <tr key={name}>
+              <td class="strong">{name}</td>
+              <td>
+                <code>{bootstrap.join(', ')}</code>
+              </td>
+              <td class="wide soft">{filters.length === 0 ? 'none' : filters.join(', ')}</td>
+              <td class="wide soft">{service}</td>
+              <td class="right">
+                <span
+                  class={`tag ${problems.length > 0 ? (isServed ? 'warn' : 'bad') : 'ready'}`}
+                  title={problems.join('\n')}
+                >
+                  {problems.length > 0 ? (isServed ? 'last good' : 'not served') : 'Ready'}
+                </span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Panel>
+  );
+}

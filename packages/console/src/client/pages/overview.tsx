@@ -1,0 +1,260 @@
+import { useSignal } from '@preact/signals';
+import type { ChangesAnswer, OverviewAnswer } from '../../api-types.ts';
+import { age, count } from '../logic/relative-time.ts';
+import { describe, linkToExplorer, linkToObject } from '../logic/routes.ts';
+import { ChangeList, withoutHeartbeats } from '../parts/change-list.tsx';
+import { Glyph } from '../parts/glyph.tsx';
+import { Choice, CopyButton, Loading, Nothing, PageHead, Panel } from '../parts/panel.tsx';
+import { useEvent, useResource } from '../state/resource.ts';
+import { now, overview } from '../state/world.ts';
+import { RootCause } from './root-cause.tsx';
+
+const SHOWN_CHANGES = 12;
+
+export function Overview() {
+  const { loaded, reloadSoon } = useResource<ChangesAnswer>('/api/changes?limit=200');
+  useEvent('changes', reloadSoon);
+  const { value } = overview;
+  if (value === undefined) return <Loading />;
+  const { roots, rootCount, progressCount, operators, sinks } = value;
+  const objects = operators.reduce((sum, one) => sum + one.objects, 0);
+  const ready = operators.reduce((sum, one) => sum + one.ready, 0);
+  const affected = roots.reduce((sum, { affectsCount }) => sum + affectsCount, 0);
+  const isFilling = isStillFilling(value.filling);
+  const title =
+    rootCount > 0
+      ? `${count(rootCount, 'thing')} ${rootCount === 1 ? 'needs' : 'need'} you`
+      : isFilling
+        ? 'Still reading the cluster'
+        : objects === 0
+          ? 'There is nothing here yet'
+          : 'Nothing needs you';
+  const last = loaded.value.data && withoutHeartbeats(loaded.value.data.changes)[0];
+  return (
+    <>
+      <PageHead
+        title={title}
+        sub={`${affected > 0 ? `${rootCount === 1 ? 'It affects' : 'They affect'} ${count(affected, 'more object')}. ` : ''}${ready} of ${count(objects, 'object')} of your operators ${ready === 1 ? 'is' : 'are'} ready.`}
+      >
+        <CopyButton text="capstan status" title="Copy as capstan status" />
+      </PageHead>
+      <div class="panel stats">
+        <Stat
+          title="Root causes"
+          value={rootCount}
+          tone={rootCount > 0 ? 'bad' : ''}
+          more={`of ${objects - ready} unready`}
+        />
+        <Stat title="In progress" value={progressCount} more={progressCount === 1 ? 'object' : 'objects'} />
+        <Stat title="Operators" value={operators.length} more="in this process" />
+        <Stat
+          title="Delivered outside"
+          value={sinks.reduce((sum, { keys }) => sum + keys, 0)}
+          more={`by ${count(sinks.filter(({ keys }) => keys > 0).length, 'sink')}`}
+        />
+        <Stat
+          title="Last change"
+          value={last === undefined ? '–' : age(last.at, now.value)}
+          more={last ? 'ago' : 'none seen'}
+        />
+      </div>
+      <div class="columns wide-left">
+        <div class="stack">
+          <Roots overview={value} isFilling={isFilling} objects={objects} />
+          <Operators operators={operators} />
+          <Filling filling={value.filling} />
+        </div>
+        <LatestChanges changes={loaded.value.data} />
+      </div>
+    </>
+  );
+}
+
+interface StatProps {
+  readonly title: string;
+  readonly value: number | string;
+  readonly more: string;
+  readonly tone?: string;
+}
+
+function Stat({ title, value, more, tone = '' }: StatProps) {
+  return (
+    <div>
+      <div class="faint">{title}</div>
+      <div class={`stat ${tone}`}>
+        {value} <small>{more}</small>
+      </div>
+    </div>
+  );
+}
+
+function Roots(props: { overview: OverviewAnswer; isFilling: boolean; objects: number }) {
+  const { roots, rootCount, progress, progressCount } = props.overview;
+  const more =
+    rootCount > roots.length ? (
+      <>
+        the first {roots.length} are shown · <a href={linkToExplorer('is:unready')}>all</a>
+      </>
+    ) : (
+      <a href={linkToExplorer('is:unready')}>All unready objects</a>
+    );
+  return (
+    <Panel title="Root causes" count={rootCount} more={more}>
+      <div aria-live="polite">
+        {roots.map((root) => (
+          <RootCause key={root.id} root={root} />
+        ))}
+        {roots.length === 0 && props.isFilling && (
+          <Nothing
+            glyph="progress"
+            title="Caches fill"
+            text="Objects appear as they come. Root causes are shown when all kinds they depend on are known."
+          />
+        )}
+        {roots.length === 0 && !props.isFilling && props.objects === 0 && (
+          <Nothing
+            glyph="sink"
+            title="No object of your operators yet"
+            text="Start with a manifest. You see its effects before anything is written."
+          >
+            <a class="button primary" href="/plan">
+              Plan a first object
+            </a>
+          </Nothing>
+        )}
+        {roots.length === 0 && !props.isFilling && props.objects > 0 && (
+          <Nothing
+            glyph="ready"
+            title="Nothing needs you"
+            text={
+              progressCount === 0
+                ? 'Every object of your operators is ready.'
+                : `${count(progressCount, 'object')} ${progressCount === 1 ? 'is' : 'are'} in progress, and none is broken.`
+            }
+          >
+            <a class="button small" href="/time">
+              Time line
+            </a>
+          </Nothing>
+        )}
+      </div>
+      {progress.length > 0 && (
+        <ul class="outline">
+          {progress.map((row) => (
+            <li key={row.id}>
+              <Glyph state="progress" />
+              <span>
+                <a class="name" href={linkToObject(row)} data-row>
+                  {describe(row)}
+                </a>{' '}
+                <span class="soft">{row.message}</span>
+              </span>
+              <span class="end faint nowrap">{age(row.since, now.value)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+function Operators({ operators }: { operators: OverviewAnswer['operators'] }) {
+  return (
+    <Panel title="Operators" more={`${operators.length} on one runtime`}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Operator</th>
+            <th scope="col">Objects ready</th>
+            <th scope="col" class="right">
+              State
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {operators.map(({ name, objects, ready }) => (
+            <tr key={name}>
+              <td>
+                <a class="name" href={linkToExplorer(`operator:${name}`)} data-row>
+                  {name}
+                </a>
+              </td>
+              <td>
+                <div class="ready-cell">
+                  <span class="bar" aria-hidden="true">
+                    <i style={{ width: `${objects === 0 ? 0 : (ready / objects) * 100}%` }} />
+                    <i class="bad" style={{ width: `${objects === 0 ? 0 : ((objects - ready) / objects) * 100}%` }} />
+                  </span>
+                  <span>
+                    {ready} <span class="faint">of {objects}</span>
+                  </span>
+                </div>
+              </td>
+              <td class="right">
+                <span class={`tag ${objects === 0 ? '' : ready === objects ? 'ready' : 'broken'}`}>
+                  {objects === 0 ? 'No objects' : ready === objects ? 'Ready' : `${objects - ready} unready`}
+                </span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Panel>
+  );
+}
+
+/** A kind with a reason behind a colon cannot be read, as one that is not installed; the others are still filling. */
+function isStillFilling(filling: OverviewAnswer['filling']): boolean {
+  return filling.some(({ waitingFor }) => waitingFor.some((kind) => !kind.includes(': ')));
+}
+
+function Filling({ filling }: { filling: OverviewAnswer['filling'] }) {
+  const kinds = filling.flatMap(({ world, waitingFor }) =>
+    waitingFor.map((kind) => (world === '' ? kind : `${world}: ${kind}`)),
+  );
+  if (kinds.length === 0) return null;
+  return (
+    <details class="panel fold">
+      <summary>
+        <Glyph state="unknown" isNamed /> {count(kinds.length, 'kind')} not known: not installed, no right, or not
+        listed yet
+      </summary>
+      <ul class="plain body soft">
+        {kinds.map((kind) => (
+          <li key={kind}>{kind}</li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function LatestChanges({ changes }: { changes: ChangesAnswer | undefined }) {
+  const view = useSignal<'causes' | 'writes'>('causes');
+  return (
+    <Panel
+      title="Changes"
+      more={
+        <Choice
+          label="Group changes"
+          options={[
+            ['causes', 'Causes'],
+            ['writes', 'Writes'],
+          ]}
+          value={view.value}
+          onChange={(value) => (view.value = value)}
+        />
+      }
+      note={
+        <>
+          Kept in this process since it started. <a href="/time">Time line</a>
+        </>
+      }
+    >
+      {changes === undefined ? (
+        <Loading />
+      ) : (
+        <ChangeList changes={withoutHeartbeats(changes.changes)} view={view.value} most={SHOWN_CHANGES} />
+      )}
+    </Panel>
+  );
+}

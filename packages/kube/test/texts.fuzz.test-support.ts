@@ -1,0 +1,486 @@
+// Texts of users that this package parses: selectors, quantities, patches, expressions, patterns, certificates, kubeconfigs.
+import type { FuzzTarget } from '@capstan/testing';
+import type { CustomResourceDefinition } from '../src/builtin/index.ts';
+import { CelError } from '../src/cel/errors.ts';
+import { createRuleEvaluator } from '../src/cel/evaluator.ts';
+import { mergeKubeconfigs, parseKubeconfig, selectContext } from '../src/client/config/kubeconfig.ts';
+import { checkCrd } from '../src/crd/check-crd.ts';
+import { parseDuration } from '../src/duration.ts';
+import { CodedError } from '../src/errors/coded-error.ts';
+import { ConfigError } from '../src/errors/config-error.ts';
+import { InvalidValueError } from '../src/errors/value-error.ts';
+import { applyJsonPatch, applyMergePatch, createMergePatch, equal } from '../src/json/index.ts';
+import { canonicalQuantity, quantityToNumber } from '../src/quantity.ts';
+import { compileRegexp, RegexpError } from '../src/regexp/index.ts';
+import type { JsonSchema } from '../src/schema/json-schema.ts';
+import { parseFieldSelector } from '../src/selectors/field-selector.ts';
+import { formatLabelSelector, parseLabelSelector } from '../src/selectors/label-selector.ts';
+import { parseTime } from '../src/timestamps.ts';
+import { certificatesIn } from '../src/x509/pem.ts';
+import { certificateValidity } from '../src/x509/validity.ts';
+
+const isInvalidValue = (error: unknown) => error instanceof InvalidValueError || error instanceof CodedError;
+
+const labelSelector: FuzzTarget = {
+  name: 'label-selector',
+  seeds: ['app=web', 'a in (b,c),!d', 'x notin (,),y', 'n>3,m<4', 'example.com/a==b', 'in in (in)'],
+  tokens: [' in (', 'notin', '!', ',', '==', '!=', ')', 'a.b/c', '(a,,b)', '\0', '>', '-1', 'a=b,'],
+  read(input) {
+    const selector = parseLabelSelector(input.toString());
+    selector.matches({ app: 'web', n: '7' });
+  },
+  isRefusal: isInvalidValue,
+};
+
+const fieldSelector: FuzzTarget = {
+  name: 'field-selector',
+  seeds: ['metadata.name=a', 'metadata.name==a,status.phase!=Running', String.raw`a=b\,c\=d`, ''],
+  tokens: ['\\', ',', '=', '==', '!=', '\\\\', 'metadata.namespace', 'a=b,'],
+  read: (input) => parseFieldSelector(input.toString()),
+  isRefusal: isInvalidValue,
+};
+
+const selectorObject: FuzzTarget = {
+  name: 'label-selector-object',
+  seeds: [
+    '{"matchLabels":{"a":"b"}}',
+    '{"matchExpressions":[{"key":"a","operator":"In","values":["b"]},{"key":"c","operator":"DoesNotExist"}]}',
+  ],
+  tokens: ['"matchExpressions"', '"operator":"NotIn"', '"values":[]', '__proto__'],
+  read: (input) => formatLabelSelector(JSON.parse(input.toString()) as object),
+  // The schema of its kind has checked the types of a selector before.
+  isRefusal: (error) => isInvalidValue(error) || error instanceof SyntaxError || error instanceof TypeError,
+};
+
+const scalars: FuzzTarget = {
+  name: 'scalars',
+  seeds: [
+    '100m',
+    '1.5Gi',
+    '12e6',
+    '1h2m3.5s',
+    '-1.5ms',
+    '2026-01-02T03:04:05Z',
+    '2026-01-02T03:04:05.123456+01:00',
+    '0',
+    '1e3',
+  ],
+  tokens: ['Ki', 'e', '.', '-', '+', 'm', 'µs', 'ns', 'T', 'Z', '9', '999999999999999999999', '0'],
+  maxBytes: 16 * 1024,
+  read(input) {
+    const text = input.toString();
+    const parsers: ((text: string) => unknown)[] = [canonicalQuantity, quantityToNumber, parseDuration, parseTime];
+    let refusal: Error | undefined;
+    for (const parse of parsers) {
+      try {
+        parse(text);
+      } catch (error) {
+        if (!(error instanceof CodedError)) throw error;
+        refusal = error;
+      }
+    }
+    if (refusal !== undefined) throw refusal;
+  },
+  isRefusal: isInvalidValue,
+};
+
+const DOCUMENT = {
+  metadata: { name: 'a', labels: { a: 'b', 'x/y': 'z' } },
+  spec: { list: [1, 2, { three: [4] }], '': 'empty', '~': 1, nothing: null },
+};
+
+const COPY = structuredClone(DOCUMENT);
+
+const jsonPatch: FuzzTarget = {
+  name: 'json-patch',
+  seeds: [
+    '[{"op":"add","path":"/metadata/labels/x","value":"y"}]',
+    '[{"op":"test","path":"/spec/list/0","value":1},{"op":"remove","path":"/spec/list/-1"}]',
+    '[{"op":"move","from":"/spec/list/2/three","path":"/spec/moved"},{"op":"copy","from":"/spec","path":"/spec/list/-"}]',
+    '[{"op":"replace","path":"","value":{"spec":{"a~1b":1}}}]',
+    '[{"op":"copy","from":"/spec/list","path":"/spec/list/-"},{"op":"copy","from":"/spec/list","path":"/spec/list/-"}]',
+  ],
+  tokens: [
+    '{"op":"copy","from":"/spec/list","path":"/spec/list/-"},',
+    '{"op":"copy","from":"/spec","path":"/spec/x"},',
+    '{"op":"add","path":"/spec/list/0","value":1},',
+    '/__proto__',
+    '/constructor/prototype',
+    '/~0',
+    '/~1',
+    '/-',
+    '/-1',
+    '~',
+    '/99999999999',
+    '"from"',
+    '/a',
+  ],
+  read(input) {
+    let refusal: Error | undefined;
+    try {
+      applyJsonPatch(DOCUMENT, JSON.parse(input.toString()));
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      refusal = error;
+    }
+    if (!equal(COPY, DOCUMENT)) throw new TypeError('the document was changed');
+    if (refusal) throw refusal;
+  },
+  isRefusal: (error) => isInvalidValue(error) || error instanceof SyntaxError,
+};
+
+const mergePatch: FuzzTarget = {
+  name: 'merge-patch',
+  seeds: [
+    '{"metadata":{"labels":{"a":null}}}',
+    '{"spec":{"list":[1],"deep":{"a":{"b":null}}}}',
+    '[]',
+    'null',
+    '{"__proto__":{"a":1}}',
+  ],
+  tokens: ['"__proto__":', '"constructor":{"prototype":{"x":1}},', 'null', '{"a":', '}', '[', ']'],
+  read(input) {
+    const result = applyMergePatch(DOCUMENT, JSON.parse(input.toString()));
+    createMergePatch(DOCUMENT, result);
+  },
+  // Bodies are bounded in their depth before a patch is applied.
+  isRefusal: (error) => error instanceof SyntaxError,
+  maxBytes: 8 * 1024,
+};
+
+const SCHEMA: JsonSchema = {
+  type: 'object',
+  properties: {
+    name: { type: 'string', maxLength: 64 },
+    count: { type: 'integer' },
+    ratio: { type: 'number' },
+    items: {
+      type: 'array',
+      maxItems: 20,
+      items: { type: 'object', properties: { key: { type: 'string' }, on: { type: 'boolean' } } },
+    },
+    tags: { type: 'object', additionalProperties: { type: 'string' } },
+    any: { 'x-kubernetes-preserve-unknown-fields': true },
+  },
+};
+const SELF = {
+  name: 'web-1.example.com',
+  count: 7,
+  ratio: 0.5,
+  items: [
+    { key: 'a', on: true },
+    { key: 'b', on: false },
+  ],
+  tags: { a: 'b', c: '2026-01-02T03:04:05Z' },
+  any: { x: [1, { y: null }] },
+};
+
+const cel: FuzzTarget = {
+  name: 'cel',
+  seeds: [
+    "self.name.startsWith('web') && self.count > 3",
+    "self.items.all(i, i.key.matches('^[a-z]+$')) || size(self.tags) < 3",
+    'has(self.any.x) ? self.any.x.exists_one(v, v == 1) : false',
+    "self.items.map(i, i.key).join(',') == 'a,b'",
+    "timestamp(self.tags['c']) + duration('1h') > timestamp('2026-01-01T00:00:00Z')",
+    "quantity('1Gi').isGreaterThan(quantity('100m')) && isURL('https://a.b/c?d')",
+    "[1, 2u, 3.0, b'x', r'y', null, {'a': 1}].size() == 7",
+    'cel.bind(x, self.count, x * x - -x % 2 == 3)',
+    "self.name.replace('a', 'bb').lowerAscii().split('.').size() > 1 && self.name.find('[0-9]+') == '1'",
+    "ip('10.0.0.1').family() == 4 && cidr('10.0.0.0/8').containsIP('10.1.1.1')",
+    'optional.of(1).orValue(2) == 1 && self.?name.hasValue()',
+    "'%s %d %.3f %x'.format(['a', 1, 2.5, 255]) != ''",
+  ],
+  tokens: [
+    '(',
+    ')',
+    '[',
+    ']',
+    '{',
+    '}',
+    '.',
+    '?',
+    ':',
+    '!',
+    '-',
+    '&&',
+    '||',
+    ' in ',
+    'self',
+    'oldSelf',
+    '.all(x, ',
+    '.exists(x, ',
+    '.map(x, ',
+    '.filter(x, ',
+    "'''",
+    '"""',
+    "r'",
+    '\\u0041',
+    '\\U0010FFFF',
+    '\\x',
+    '\\377',
+    '9223372036854775807',
+    '-9223372036854775808',
+    '1e308',
+    '0x7f',
+    '18446744073709551615u',
+    '.matches(',
+    '.findAll(',
+    '.replace(',
+    '.split(',
+    '.join(',
+    '.format([',
+    'dyn(',
+    'type(',
+    'duration(',
+    "'(a*)*b'",
+    '__proto__',
+    'constructor',
+    '[self',
+    '(self + ',
+    "'a' + ",
+    '!',
+    '1 + ',
+    '-',
+    '// x\n',
+    '.sum()',
+    '.sort()',
+    'sets.contains(',
+    'math.',
+    'cel.bind(x, ',
+    'toString',
+    '[1,2,3].map(y, ',
+  ],
+  // Rules beyond this are too long for a definition that can be stored together with others.
+  maxBytes: 64 * 1024,
+  maxMs: 2_000,
+  read(input) {
+    const text = input.toString();
+    const budget = { remaining: 10_000_000 };
+    const outcome = createRuleEvaluator()({
+      rule: { rule: text, messageExpression: text },
+      schema: SCHEMA,
+      isResource: false,
+      self: SELF,
+      oldSelf: SELF,
+      budget,
+    });
+    if ('error' in outcome) throw new CelError('refused');
+  },
+  isRefusal: (error) => error instanceof CelError,
+};
+
+const SUBJECTS = ['', 'a', 'a'.repeat(2_000), 'web-1.example.com', 'é\u{1f600}\n\tb', 'ab'.repeat(500)];
+
+const regexp: FuzzTarget = {
+  name: 'regular-expression',
+  seeds: [
+    '^[a-z]([-a-z0-9]*[a-z0-9])?$',
+    '(a*)*b',
+    '(?i:x|y)+?',
+    String.raw`\p{Greek}[[:alpha:]\d]{2,5}\bz`,
+    '(?P<name>a{1,3}){2}|$',
+    String.raw`\Qa.b\E\x{10FFFF}`,
+    '[^\\n\\x00-\\x1f]',
+  ],
+  tokens: [
+    '(',
+    ')',
+    '(?:',
+    '(?i)',
+    '(?P<n>',
+    '[',
+    '[^',
+    ']',
+    '{1000}',
+    '{2,}',
+    '{0,1000}',
+    '*',
+    '+?',
+    '|',
+    '\\b',
+    '\\pN',
+    '\\p{Han}',
+    '[[:word:]]',
+    '\\Q',
+    '\\E',
+    '\\x{',
+    '$',
+    '^',
+    '.',
+    '\u{1f600}',
+    '(a|b)*',
+    'x{10}',
+  ],
+  maxBytes: 32 * 1024,
+  maxMs: 2_000,
+  read(input) {
+    const compiled = compileRegexp(input.toString());
+    for (const subject of SUBJECTS) compiled.test(subject);
+    compiled.findAll('aabab web-1', 5);
+    compiled.replaceAll('aab', '<$0>');
+  },
+  isRefusal: (error) => error instanceof RegexpError,
+};
+
+const definition: FuzzTarget = {
+  name: 'definition',
+  seeds: [
+    JSON.stringify({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'widgets.example.com' },
+      spec: {
+        group: 'example.com',
+        scope: 'Namespaced',
+        names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            subresources: {
+              status: {},
+              scale: { specReplicasPath: '.spec.size', statusReplicasPath: '.status.ready' },
+            },
+            additionalPrinterColumns: [{ name: 'size', type: 'integer', jsonPath: '.spec.size' }],
+            selectableFields: [{ jsonPath: '.spec.name' }],
+            schema: {
+              openAPIV3Schema: {
+                type: 'object',
+                properties: {
+                  spec: {
+                    type: 'object',
+                    'x-kubernetes-validations': [{ rule: 'self.size > 1', messageExpression: "'x'" }],
+                    required: ['size'],
+                    properties: {
+                      size: { type: 'integer', minimum: 0, default: 1 },
+                      name: { type: 'string', pattern: '^[a-z]+$', maxLength: 9, enum: ['a'] },
+                      items: {
+                        type: 'array',
+                        'x-kubernetes-list-type': 'map',
+                        'x-kubernetes-list-map-keys': ['k'],
+                        items: { type: 'object', required: ['k'], properties: { k: { type: 'string' } } },
+                      },
+                      either: { 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] },
+                      raw: {
+                        type: 'object',
+                        'x-kubernetes-embedded-resource': true,
+                        'x-kubernetes-preserve-unknown-fields': true,
+                      },
+                    },
+                  },
+                },
+              },
+            },
+          },
+        ],
+      },
+    }),
+  ],
+  tokens: [
+    '"properties":{',
+    '"items":{',
+    '"type":"array",',
+    '"allOf":[',
+    '"not":{',
+    '"default":null,',
+    '"additionalProperties":{',
+    '"$ref":"#",',
+    '"pattern":"(",',
+    '"x-kubernetes-validations":[{"rule":"self.all(x, x.all(y, y))"}],',
+    '"x-kubernetes-validations":[null],',
+    '"format":"date-time",',
+    '"__proto__":{',
+    'null',
+    '[]',
+    '{}',
+    '1e400',
+  ],
+  maxMs: 3_000,
+  maxBytes: 64 * 1024,
+  read: (input) => checkCrd(JSON.parse(input.toString()) as CustomResourceDefinition),
+  // The type check of the body has refused values of wrong types before.
+  isRefusal: (error) => error instanceof SyntaxError || error instanceof TypeError,
+};
+
+const KUBECONFIG = `apiVersion: v1
+kind: Config
+current-context: a
+clusters:
+- name: c
+  cluster: { server: "https://127.0.0.1:6443", certificate-authority-data: bm90IGEga2V5, tls-server-name: x, insecure-skip-tls-verify: false, proxy-url: "http://p:1" }
+users:
+- name: u
+  user: { token: t, username: x, password: y, client-certificate-data: YQ==, client-key: key.pem }
+- name: e
+  user:
+    exec: { apiVersion: client.authentication.k8s.io/v1, command: aws, args: [a, b], env: [{ name: A, value: b }], interactiveMode: Never }
+contexts:
+- name: a
+  context: { cluster: c, user: u, namespace: n }
+`;
+
+const kubeconfig: FuzzTarget = {
+  name: 'kubeconfig',
+  seeds: [KUBECONFIG, JSON.stringify({ clusters: [], contexts: [] })],
+  tokens: [
+    '&a ',
+    '*a',
+    '<<: *a',
+    '- ',
+    '!!binary ',
+    '? ',
+    '|\n  ',
+    '{',
+    '}',
+    '[',
+    '__proto__: ',
+    'exec:',
+    '%YAML 1.2\n',
+    '---\n',
+    '- &b [*b, *b]\n',
+    '"',
+    "'",
+    '\t',
+  ],
+  maxBytes: 64 * 1024,
+  maxMs: 3_000,
+  read(input) {
+    const config = parseKubeconfig(input.toString(), '/home/u/.kube/config');
+    selectContext(mergeKubeconfigs([config, config]), undefined);
+  },
+  isRefusal: (error) => error instanceof ConfigError || error instanceof CodedError,
+};
+
+const PEM = `-----BEGIN CERTIFICATE-----
+MIIBfTCCASOgAwIBAgIUYQ==
+-----END CERTIFICATE-----
+`;
+
+const certificates: FuzzTarget = {
+  name: 'certificates',
+  seeds: [PEM, PEM.repeat(3), '-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n'],
+  tokens: ['-----BEGIN CERTIFICATE-----', '-----END CERTIFICATE-----', '-----', '\n', '=', 'MII'],
+  read(input) {
+    const text = input.toString();
+    certificatesIn(text);
+    certificateValidity(text);
+  },
+  // Both report an unreadable certificate with an error of OpenSSL, which their callers show.
+  isRefusal: (error) => error instanceof Error && !(error instanceof RangeError),
+};
+
+export const targets: readonly FuzzTarget[] = [
+  labelSelector,
+  fieldSelector,
+  selectorObject,
+  scalars,
+  jsonPatch,
+  mergePatch,
+  cel,
+  regexp,
+  definition,
+  kubeconfig,
+  certificates,
+];

@@ -1,0 +1,11 @@
+export { CaptureErrors } from './errors.ts';
+export { keyName, parseKey } from './file/frames.ts';
+export { cutRecording, type OpenedRecording, openRecording } from './file/open-recording.ts';
+export { createRing, type Ring, type RingOptions } from './file/ring.ts';
+export type * from './history.ts';
+export { HISTORY_FORMAT } from './history.ts';
+export type { RecordedWorld, RuntimeRecorder, RuntimeReplay } from './hooks.ts';
+export { createRecorder, type Recorder, type RecorderOptions } from './recorder.ts';
+export { type Recording, type RecordingOptions, startRecording } from './recording.ts';
+export { type ReplayDifference, type ReplayOptions, type ReplayReport, replayHistory } from './replay.ts';
+export type { History as RecordedHistory, Replay } from './replay-session.ts';

@@ -1,0 +1,2 @@
+export { askReport, askReportAfter, type ReportBody } from './ask-report.ts';
+export { type Report, type ReportContext, type ReportDefinition, report, withReports } from './report.ts';
