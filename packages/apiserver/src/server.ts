@@ -36,6 +36,7 @@ import { createServiceAccountTokens } from './auth/service-account-tokens.ts';
 import { type BuiltinTypes, loadBuiltins } from './builtin/builtin.ts';
 import { admitPod } from './builtin/pod-strategy.ts';
 import { createServiceAddresses } from './builtin/service-addresses.ts';
+import type { ServicePool } from './builtin/service-pool.ts';
 import { startGarbageCollector } from './collect/garbage-collector.ts';
 import { startNamespaceController } from './collect/namespace-controller.ts';
 import { createWorkQueue, objectOperations } from './controllers.ts';
@@ -116,6 +117,8 @@ export interface ApiServerOptions {
   evaluateRule?: EvaluateRule;
   /** Tables and schemas of the built-in kinds; they never change, so several servers may share the result of loadBuiltins(). */
   builtins?: BuiltinTypes;
+  /** The addresses and node ports that Services of other servers on this machine have; default none. */
+  servicePool?: ServicePool;
 }
 
 export interface TransportOptions {
@@ -182,7 +185,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const builtins = options.builtins ?? loadBuiltins();
   const registry = createRegistry();
   const now = () => timestamp(clock);
-  const addresses = createServiceAddresses(store, random);
+  const addresses = createServiceAddresses(store, random, options.servicePool);
   const conditions = createConditionCompiler();
   const webhookRules = configurationRules(conditions);
   const caller = createWebhookCaller(clock, serviceEndpoints(store));

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { ServiceSpec, UnknownObject } from '@capstan/kube';
 import { manualClock, seeded, testServer } from '../server.test-support.ts';
 import { createApiServer } from '../server.ts';
+import { createServicePool } from './service-pool.ts';
 
 const SERVICES = '/api/v1/namespaces/default/services';
 const MERGE = { contentType: 'application/merge-patch+json' };
@@ -180,5 +181,38 @@ describe('node ports', () => {
     assert.equal(portOf(await ok('PUT', `${SERVICES}/a`, service('a', { type: 'NodePort' }))), made);
     assert.equal(portOf(await ok('PATCH', `${SERVICES}/a`, { spec: { type: 'ClusterIP' } }, MERGE)), 0);
     await ok('POST', SERVICES, service('b', { type: 'NodePort', ports: [{ port: 80, nodePort: made }] }));
+  });
+});
+
+describe('addresses of services in several clusters of a process', () => {
+  const node = (name: string, nodePort?: number) =>
+    service(name, { type: 'NodePort', ports: [{ port: 80, ...(nodePort !== undefined && { nodePort }) }] });
+  const clusters = (random = () => seeded(1)) => {
+    const servicePool = createServicePool();
+    return [1, 2].map(() => testServer({ random: random(), servicePool }));
+  };
+
+  it('draws no address and no node port that another cluster has, and gives back the ones of deleted services', async () => {
+    const [one, other] = clusters() as [ReturnType<typeof testServer>, ReturnType<typeof testServer>];
+    const made: ServiceSpec[] = [];
+    for (const { ok } of [one, other, one, other]) {
+      made.push(specOf(await ok('POST', SERVICES, node(`s${made.length}`))));
+    }
+    assert.equal(new Set(made.map(({ clusterIP }) => clusterIP)).size, 4);
+    assert.equal(new Set(made.map(({ ports }) => ports?.[0]?.nodePort)).size, 4);
+    const { clusterIP } = made[0] ?? {};
+    const taken = await other.refused('POST', SERVICES, service('b', { clusterIP }));
+    assert.match(taken.message ?? '', /already allocated to a Service of another cluster on this machine/);
+    await one.ok('DELETE', `${SERVICES}/s0`);
+    assert.equal(specOf(await other.ok('POST', SERVICES, service('b', { clusterIP }))).clusterIP, clusterIP);
+  });
+
+  it('takes a node port that the user asked for in both: the node reports which of them it cannot serve', async () => {
+    const [one, other] = clusters() as [ReturnType<typeof testServer>, ReturnType<typeof testServer>];
+    await one.ok('POST', SERVICES, node('a', 30_777));
+    await other.ok('POST', SERVICES, node('a', 30_777));
+    await one.ok('DELETE', `${SERVICES}/a`);
+    const refused = await other.refused('POST', SERVICES, node('b', 30_777));
+    assert.match(refused.message ?? '', /provided port is already allocated/);
   });
 });

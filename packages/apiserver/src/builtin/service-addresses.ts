@@ -2,12 +2,12 @@
 // happens in the same step as the write, so two Services never get the same. The search goes round: a freed address is used again as late
 // as possible, because clients may still use it. The search begins at a random place, so that several clusters on one machine, which share
 // its loopback addresses, hardly ever meet.
-import { isIP } from 'node:net';
 import type { Random, Service, ServicePort, ServiceSpec, UnknownObject } from '@capstan/kube';
 import { type FieldError, fieldInvalid, requestError, serviceUnavailable } from '../errors.ts';
 import { equalJson } from '../json/copy.ts';
 import type { Store } from '../store/store.ts';
-import { fieldDuplicate, ipAddress, supported } from '../validation/rules.ts';
+import { withFamilies } from './service-families.ts';
+import { createServicePool, type ServicePool } from './service-pool.ts';
 
 /** Loopback addresses, so that a forwarder on this machine can have them without asking anybody. */
 export const SERVICE_RANGE = '127.96.0.0/12';
@@ -24,7 +24,12 @@ export interface ServiceAddresses {
   complete(service: UnknownObject, old: UnknownObject | undefined): { object: UnknownObject; errors: FieldError[] };
 }
 
-export function createServiceAddresses(store: Store, random: Random): ServiceAddresses {
+/** Clusters that are given the same pool never draw the same values. */
+export function createServiceAddresses(
+  store: Store,
+  random: Random,
+  pool: ServicePool = createServicePool(),
+): ServiceAddresses {
   const addresses = new Map<string, string>();
   const ports = new Map<number, string>();
   /** Undefined until the first is given out. */
@@ -34,12 +39,16 @@ export function createServiceAddresses(store: Store, random: Random): ServiceAdd
   const note = (key: string, object: UnknownObject, isTaken: boolean) => {
     const { clusterIPs = [], ports: list = [], healthCheckNodePort = 0 } = specOf(object);
     for (const address of clusterIPs) {
-      if (!isTaken) addresses.delete(address);
-      else if (address !== 'None') addresses.set(address, key);
+      if (address === 'None') continue;
+      pool.addresses[isTaken ? 'take' : 'release'](address);
+      if (isTaken) addresses.set(address, key);
+      else addresses.delete(address);
     }
     for (const nodePort of [...list.map((port) => port.nodePort ?? 0), healthCheckNodePort]) {
-      if (!isTaken) ports.delete(nodePort);
-      else if (nodePort !== 0) ports.set(nodePort, key);
+      if (nodePort === 0) continue;
+      pool.ports[isTaken ? 'take' : 'release'](nodePort);
+      if (isTaken) ports.set(nodePort, key);
+      else ports.delete(nodePort);
     }
   };
   for (const { key, object } of store.list(SERVICES, '')) {
@@ -59,7 +68,7 @@ export function createServiceAddresses(store: Store, random: Random): ServiceAdd
     for (let tried = 0; tried < count; tried += 1) {
       const offset = FIRST_FREE + ((begin - FIRST_FREE + tried) % count);
       const address = toText(FIRST_ADDRESS + offset);
-      if (addresses.has(address)) continue;
+      if (pool.addresses.has(address)) continue;
       nextAddress = offset + 1;
       return address;
     }
@@ -69,7 +78,7 @@ export function createServiceAddresses(store: Store, random: Random): ServiceAdd
   const freePort = (own: ReadonlySet<number>): number | undefined => {
     for (let tried = 0; tried < PORTS; tried += 1) {
       const port = FIRST_PORT + ((nextPort + tried) % PORTS);
-      if (ports.has(port) || own.has(port)) continue;
+      if (pool.ports.has(port) || own.has(port)) continue;
       nextPort = port - FIRST_PORT + 1;
       return port;
     }
@@ -85,6 +94,9 @@ export function createServiceAddresses(store: Store, random: Random): ServiceAdd
       if (!inRange(wanted)) {
         refuse(`the provided IP (${wanted}) is not in the valid range. The range of valid IPs is ${SERVICE_RANGE}`);
       } else if (addresses.has(wanted)) refuse('provided IP is already allocated');
+      else if (pool.addresses.has(wanted)) {
+        refuse('provided IP is already allocated to a Service of another cluster on this machine');
+      }
       return spec;
     }
     const clusterIP = freeAddress();
@@ -265,88 +277,6 @@ function keepGiven(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
     result = { ...result, ...pick(old, ['healthCheckNodePort']) };
   }
   return result;
-}
-
-const FAMILIES = ['IPv4', 'IPv6'];
-const POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
-
-/** The families of a Service's addresses, of which this cluster has one: IPv4. */
-function withFamilies(given: ServiceSpec, old: ServiceSpec | undefined, errors: FieldError[]): ServiceSpec {
-  const isHeadless = given.clusterIP === 'None';
-  const isOpen = isHeadless && Object.keys(given.selector ?? {}).length === 0;
-  const ipFamilyPolicy = given.ipFamilyPolicy ?? old?.ipFamilyPolicy ?? (isOpen ? 'RequireDualStack' : 'SingleStack');
-  let spec: ServiceSpec = { ...given, ipFamilyPolicy };
-  addressErrors(errors, spec);
-  if (errors.length > 0) return spec;
-  const wrongPolicy = (detail: string) => errors.push(fieldInvalid('spec.ipFamilyPolicy', ipFamilyPolicy, detail));
-  const isSingle = ipFamilyPolicy === 'SingleStack';
-  if (old && isSingle && (spec.ipFamilies ?? []).length > 1 && equalJson(spec.ipFamilies, old.ipFamilies)) {
-    spec = { ...spec, ipFamilies: (spec.ipFamilies ?? []).slice(0, 1) };
-  }
-  if (old && !isSingle && (old.ipFamilies ?? []).length === 2 && (spec.ipFamilies ?? []).length === 1) {
-    wrongPolicy("must be 'SingleStack' to release the secondary IP family");
-  }
-  if (isSingle && (spec.clusterIPs ?? []).length === 2) {
-    wrongPolicy("must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified");
-  }
-  if (isSingle && (spec.ipFamilies ?? []).length === 2) {
-    wrongPolicy("must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified");
-  }
-  const families = [...(spec.ipFamilies ?? [])];
-  for (const [index, address] of (isHeadless ? [] : (spec.clusterIPs ?? [])).entries()) {
-    if (index < families.length) continue;
-    if (isIP(address) === 4) families.push('IPv4');
-    else
-      errors.push(fieldInvalid(`spec.clusterIPs[${index}]`, spec.clusterIPs, 'IPv6 is not configured on this cluster'));
-  }
-  if (errors.length > 0) return spec;
-  if (families.length === 0) families.push('IPv4');
-  // Without a selector, the families of its endpoints are unknown.
-  if (isOpen) {
-    if (families.length === 1 && !isSingle) families.push(families[0] === 'IPv4' ? 'IPv6' : 'IPv4');
-    return { ...spec, ipFamilies: families };
-  }
-  if (ipFamilyPolicy === 'RequireDualStack') wrongPolicy('this cluster is not configured for dual-stack services');
-  for (const [index, family] of families.entries()) {
-    if (family === 'IPv4') continue;
-    errors.push(fieldInvalid(`spec.ipFamilies[${index}]`, family, 'not configured on this cluster'));
-  }
-  return { ...spec, ipFamilies: families };
-}
-
-/** Returns the errors of addresses and their families by themselves. */
-function addressErrors(errors: FieldError[], spec: ServiceSpec): void {
-  const { clusterIP = '', clusterIPs = [], ipFamilies = [], ipFamilyPolicy } = spec;
-  const wrong = (detail: string) => errors.push(fieldInvalid('spec.clusterIPs', clusterIPs, detail));
-  if (clusterIP !== '' && clusterIPs.length > 0 && clusterIPs[0] !== clusterIP)
-    wrong('first value must match `clusterIP`');
-  if (clusterIP === '' && clusterIPs.length > 0) wrong('must be empty when `clusterIP` is not specified');
-  const seen = new Set<string>();
-  for (const [index, family] of ipFamilies.entries()) {
-    supported(errors, `spec.ipFamilies[${index}]`, family, FAMILIES);
-    if (seen.has(family)) errors.push(fieldDuplicate(`spec.ipFamilies[${index}]`, family));
-    seen.add(family);
-  }
-  supported(errors, 'spec.ipFamilyPolicy', ipFamilyPolicy, POLICIES);
-  const isHeadless = clusterIPs[0] === 'None';
-  let hasWrong = isHeadless && clusterIPs.length > 1;
-  if (hasWrong) wrong("'None' must be the first and only value");
-  for (const [index, address] of clusterIPs.entries()) {
-    if (index === 0 && isHeadless) continue;
-    if (!ipAddress(errors, `spec.clusterIPs[${index}]`, address)) hasWrong = true;
-  }
-  if (clusterIPs.length > 2) wrong('may only hold up to 2 values');
-  if (hasWrong || isHeadless) return;
-  const kinds = clusterIPs.map((address) => `IPv${isIP(address)}`);
-  if (kinds.length > 1 && (kinds.length > 2 || kinds[0] === kinds[1])) {
-    wrong('may specify no more than one IP for each IP family');
-  }
-  for (const [index, kind] of kinds.entries()) {
-    const family = ipFamilies[index];
-    if (family === undefined || !FAMILIES.includes(family) || family === kind) continue;
-    const detail = `expected an ${family} value as indicated by \`ipFamilies[${index}]\``;
-    errors.push(fieldInvalid(`spec.clusterIPs[${index}]`, clusterIPs[index], detail));
-  }
 }
 
 /** Removes the values that only the old type has, unless the request sets them to something else. */

@@ -11,6 +11,7 @@ import {
   silentLogger,
 } from '@capstan/kube';
 import { loadBuiltins } from '../builtin/builtin.ts';
+import { createServicePool } from '../builtin/service-pool.ts';
 import { ADMIN, type Admission } from '../core.ts';
 import { ClusterErrors } from '../errors.ts';
 import { startHttpServer } from '../http/http-server.ts';
@@ -94,12 +95,14 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     const pki = await openPki({ keep, clock, host, clusters: names });
     const builtins = loadBuiltins();
     const evaluateRule = options.evaluateRule ?? createRuleEvaluator();
+    const servicePool = createServicePool();
     const servers = names.map((name, index) =>
       createApiServer({
         clock,
         random,
         logger: logger.with({ cluster: name }),
         builtins,
+        servicePool,
         storage: storages[index] ?? memoryStorage(),
         authorization: 'RBAC',
         serviceAccountKey: pki.serviceAccountKey(name),

@@ -99,7 +99,7 @@ async function report(
   const message = requested
     .map(
       ({ nodePort, protocol = 'TCP' }) =>
-        `node port ${nodePort} (${protocol}) is held by another program of this machine; stop that program, or choose another port`,
+        `node port ${nodePort} (${protocol}) is in use on this machine, by another program or by a Service of another cluster; free it there, or choose another port`,
     )
     .join('; ');
   if ((before?.message ?? '') === message) return;

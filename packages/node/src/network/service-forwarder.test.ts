@@ -192,7 +192,7 @@ test('a node port that the user asked for stays, and the Service reports who has
     return (
       found?.status === 'False' &&
       found.reason === 'PortInUse' &&
-      found.message.startsWith(`node port ${asked} (TCP) is held by another program`) &&
+      found.message.startsWith(`node port ${asked} (TCP) is in use on this machine`) &&
       status?.loadBalancer?.ingress?.[0]?.ip === address(51)
     );
   });

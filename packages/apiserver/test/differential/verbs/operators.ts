@@ -17,13 +17,17 @@ export function operatorStep(
   return random.pick([
     () => clearing(random, kind, path),
     () => exported(random, path),
+    () => (isShared(kind) ? exported(random, path) : restored(random, kind, path)),
     () => acrossNamespaces(random, kind),
+    () => emptied(random, kind, path),
     () => emptyOptions(random, kind, path),
     () =>
       kind.hasScale === true && kind.isCustom !== true
         ? appliedScale(random, path, turn)
         : clearing(random, kind, path),
     () => (kind.kind === 'Pod' ? gated(random, path) : directives(random, kind, path)),
+    () =>
+      kind.hasScale === true && kind.isCustom !== true ? patchedScale(random, path, turn) : exported(random, path),
     () => watchWithoutBookmarks(random, kind),
     () => pagesUnderWrites(random, kind, turn),
   ])();
@@ -65,6 +69,49 @@ function exported(random: SeededRandom, path: string): Unnumbered[] {
     { method: 'PATCH', path, contentType: MERGE, body: { metadata } },
   ]);
   return [write, { method: 'GET', path }];
+}
+
+/** A backup that is restored: the object goes, and what was read of it is created again, with more or less of the server's own fields. */
+function restored(random: SeededRandom, kind: GeneratedKind, path: string): Unnumbered[] {
+  const metadata = random.pick<Record<string, unknown>>([
+    { resourceVersion: null },
+    { resourceVersion: '' },
+    {},
+    { resourceVersion: null, uid: null, creationTimestamp: null, managedFields: null, generation: null },
+    { resourceVersion: null, generation: 9, deletionGracePeriodSeconds: 5, deletionTimestamp: '2020-01-01T00:00:00Z' },
+    { resourceVersion: null, managedFields: null, labels: { app: 'x' } },
+  ]);
+  const patch = { metadata, ...(random.chance(0.3) && { status: null }) };
+  return [
+    { method: 'DELETE', path, body: { gracePeriodSeconds: 0 } },
+    { method: 'POST', path: kind.collection, edit: { path, patch } },
+    { method: 'GET', path },
+  ];
+}
+
+/** A collection of the sequence's own, deleted with options; what is left of it is compared. */
+function emptied(random: SeededRandom, kind: GeneratedKind, path: string): Unnumbered[] {
+  if (isShared(kind)) return [{ method: 'GET', path }];
+  const list = { method: 'GET', path: kind.collection, query: { labelSelector: 'app=x' } } as const;
+  const query = random.pick<Record<string, string>>([
+    { labelSelector: 'app=x' },
+    { labelSelector: 'app=x', fieldSelector: 'metadata.name=a' },
+    { labelSelector: 'app in (x,y),!tier' },
+    { labelSelector: 'app=x', resourceVersion: '0' },
+    { labelSelector: 'app=x', gracePeriodSeconds: '0' },
+    { labelSelector: 'app=x', fieldSelector: 'spec.odd=1' },
+    { labelSelector: 'app=x', propagationPolicy: random.pick(['Background', 'Odd', '']) },
+  ]);
+  const body = random.pick<unknown>([
+    undefined,
+    { gracePeriodSeconds: 0 },
+    { preconditions: { uid: 'x' } },
+    { dryRun: ['All'] },
+    { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' },
+    { kind: 'Odd' },
+  ]);
+  const remove: Unnumbered = { method: 'DELETE', path: kind.collection, query, ...(body !== undefined && { body }) };
+  return [{ method: 'PATCH', path, contentType: MERGE, body: { metadata: { labels: { app: 'x' } } } }, remove, list];
 }
 
 /** Never a deletion of custom resources, which others of the same kind would notice. */
@@ -127,6 +174,37 @@ function appliedScale(random: SeededRandom, path: string, turn: number): Unnumbe
   ];
 }
 
+/** Each with a number of its own, as above. */
+function patchedScale(random: SeededRandom, path: string, turn: number): Unnumbered[] {
+  const replicas = random.pick([40 + turn, 40 + turn, 40 + turn, -1]);
+  const write = random.pick<Unnumbered>([
+    { method: 'PATCH', path: `${path}/scale`, contentType: STRATEGIC, body: { spec: { replicas } } },
+    {
+      method: 'PATCH',
+      path: `${path}/scale`,
+      contentType: JSON_PATCH,
+      body: [{ op: random.pick(['replace', 'add', 'test']), path: '/spec/replicas', value: replicas }],
+    },
+    { method: 'PATCH', path: `${path}/scale`, contentType: JSON_PATCH, body: [{ op: 'remove', path: '/spec' }] },
+    {
+      method: 'PATCH',
+      path: `${path}/scale`,
+      contentType: MERGE,
+      body: { spec: { replicas }, metadata: { name: 'z' } },
+    },
+    {
+      method: 'PATCH',
+      path: `${path}/scale`,
+      contentType: MERGE,
+      body: { metadata: { resourceVersion: `@oldrv:${path}` }, spec: { replicas } },
+    },
+    { method: 'PATCH', path: `${path}/scale`, contentType: MERGE, body: { status: { replicas: 3 } } },
+    { method: 'DELETE', path: `${path}/scale` },
+    { method: 'POST', path: `${path}/scale`, body: {} },
+  ]);
+  return [write, { method: 'GET', path: `${path}/scale` }];
+}
+
 function gated(random: SeededRandom, path: string): Unnumbered[] {
   const name = path.slice(path.lastIndexOf('/') + 1);
   const terms = (...keys: string[]) => ({
@@ -146,6 +224,7 @@ function gated(random: SeededRandom, path: string): Unnumbered[] {
     { schedulingGates: [{ name: 'example.com/one' }] },
     { schedulingGates: [{ name: 'example.com/three' }] },
     { schedulingGates: null },
+    { schedulingGates: [{ name: 'example.com/one', $patch: 'delete' }] },
     { nodeSelector: { c: 'd' } },
     { nodeSelector: { a: 'other' } },
     { affinity: terms('a', 'b') },
@@ -166,7 +245,7 @@ function gated(random: SeededRandom, path: string): Unnumbered[] {
       (): Unnumbered => ({
         method: 'PATCH',
         path,
-        contentType: MERGE,
+        contentType: random.chance(0.7) ? MERGE : STRATEGIC,
         body: { spec: random.pick<object>(changes) },
       }),
     ),
@@ -201,6 +280,10 @@ function watchWithoutBookmarks(random: SeededRandom, kind: GeneratedKind): Unnum
       { sendInitialEvents: 'false', resourceVersionMatch: 'NotOlderThan' },
       { sendInitialEvents: 'true', resourceVersionMatch: 'Exact' },
       { resourceVersionMatch: 'NotOlderThan' },
+      { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan', resourceVersion: '0' },
+      { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan', resourceVersion: 'x' },
+      { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan', limit: '1' },
+      { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: 'false' },
       { continue: 'x' },
     ]),
     watch: 'true',
@@ -208,19 +291,21 @@ function watchWithoutBookmarks(random: SeededRandom, kind: GeneratedKind): Unnum
   return [{ method: 'GET', path: kind.collection, query, watch: true }];
 }
 
-/** The second page shows the revision of the first, whatever was written in between. */
+/** Later pages show the revision of the first, whatever was written and deleted in between. */
 function pagesUnderWrites(random: SeededRandom, kind: GeneratedKind, turn: number): Unnumbered[] {
   const query = { limit: '1', ...(isShared(kind) && { labelSelector: 'app=only-{ns}' }) };
-  const next = { ...query, continue: `@continue:${turn + 1}` };
+  const next = (id: number, more: Record<string, string> = {}) => ({ ...query, ...more, continue: `@continue:${id}` });
+  const path = `${kind.collection}/${kind.names[1] ?? kind.names[0]}`;
+  const write: Unnumbered =
+    isShared(kind) || random.chance(0.7)
+      ? { method: 'PATCH', path, contentType: MERGE, body: { metadata: { labels: { tier: 'paged' } } } }
+      : { method: 'DELETE', path };
+  const second = random.pick<Record<string, string>>([{}, {}, { limit: '500' }, { fieldSelector: 'metadata.name!=a' }]);
   return [
     { method: 'GET', path: kind.collection, query },
     create(random, kind),
-    {
-      method: 'PATCH',
-      path: `${kind.collection}/${kind.names[1] ?? kind.names[0]}`,
-      contentType: MERGE,
-      body: { metadata: { labels: { tier: 'paged' } } },
-    },
-    { method: 'GET', path: kind.collection, query: next },
+    write,
+    { method: 'GET', path: kind.collection, query: next(turn + 1, second) },
+    { method: 'GET', path: kind.collection, query: next(turn + 4) },
   ];
 }
