@@ -71,7 +71,7 @@ function exported(random: SeededRandom, path: string): Unnumbered[] {
   return [write, { method: 'GET', path }];
 }
 
-/** A backup that is restored: the object goes, and what was read of it is created again, with more or less of the server's own fields. */
+/** A backup that is restored: the object goes, and the object that was read is created again, with more or fewer of the server's own fields. */
 function restored(random: SeededRandom, kind: GeneratedKind, path: string): Unnumbered[] {
   const metadata = random.pick<Record<string, unknown>>([
     { resourceVersion: null },
@@ -89,7 +89,7 @@ function restored(random: SeededRandom, kind: GeneratedKind, path: string): Unnu
   ];
 }
 
-/** A collection of the sequence's own, deleted with options; what is left of it is compared. */
+/** A collection of the sequence's own, deleted with options; the remaining objects are compared. */
 function emptied(random: SeededRandom, kind: GeneratedKind, path: string): Unnumbered[] {
   if (isShared(kind)) return [{ method: 'GET', path }];
   const list = { method: 'GET', path: kind.collection, query: { labelSelector: 'app=x' } } as const;
