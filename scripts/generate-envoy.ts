@@ -63,10 +63,10 @@ function reachable(roots: readonly string[]): { messages: Message[]; enums: stri
 }
 
 function isKept(message: string, { name, type, isDeprecated }: Field): boolean {
-  return (
-    (!isDeprecated || KEPT_FIELDS.has(`${message}.${name}`)) &&
-    !DROPPED_TYPES.some((dropped) => type.startsWith(dropped))
-  );
+  if (KEPT_FIELDS.has(`${message}.${name}`)) return true;
+  // Matchers reach each other and the keys that they are found by.
+  const isDropped = !message.startsWith('xds.type.matcher.') && DROPPED_TYPES.some((dropped) => type.startsWith(dropped));
+  return !isDeprecated && !isDropped;
 }
 
 // A field is [number, name, type, more]: more has `list`, `key` (of a map), `oneof`, `optional` and `rules` where there are any.

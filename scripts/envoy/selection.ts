@@ -40,6 +40,14 @@ export const ROOT_MESSAGES: readonly string[] = [
   `${HTTP}.ratelimit.v3.RateLimit`,
   `${HTTP}.ratelimit.v3.RateLimitPerRoute`,
   `${HTTP}.on_demand.v3.OnDemand`,
+  `${HTTP}.compressor.v3.CompressorPerRoute`,
+  `${HTTP}.custom_response.v3.CustomResponse`,
+  `${HTTP}.oauth2.v3.OAuth2`,
+  'envoy.config.route.v3.FilterConfig',
+  'envoy.extensions.http.custom_response.local_response_policy.v3.LocalResponsePolicy',
+  'envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport',
+  'envoy.type.matcher.v3.HttpResponseStatusCodeMatchInput',
+  'envoy.type.matcher.v3.HttpResponseLocalReplyMatchInput',
   'envoy.extensions.access_loggers.file.v3.FileAccessLog',
   'envoy.extensions.formatter.metadata.v3.Metadata',
   'envoy.extensions.formatter.req_without_query.v3.ReqWithoutQuery',
@@ -59,9 +67,10 @@ export const COMPOSED_FIELDS: ReadonlySet<string> = new Set([
   `${NETWORK}.http_connection_manager.v3.HttpConnectionManager.http_filters`,
 ]);
 
-/** Deprecated fields that are kept, because Envoys before their replacement need them. */
+/** Fields that are kept although they are deprecated (Envoys before their replacement need them) or have one of the dropped types. */
 export const KEPT_FIELDS: ReadonlySet<string> = new Set([
   `${HTTP}.compressor.v3.Compressor.CommonDirectionConfig.content_type`,
+  `${HTTP}.custom_response.v3.CustomResponse.custom_response_matcher`,
 ]);
 
 /** Names of types that do not follow from the names of the messages. */

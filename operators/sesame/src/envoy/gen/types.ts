@@ -1414,6 +1414,13 @@ export interface FilterAction {
   readonly action?: Any | undefined;
 }
 
+/** `envoy.config.route.v3.FilterConfig` */
+export interface RouteFilterConfig {
+  readonly config?: Any | undefined;
+  readonly is_optional?: boolean | undefined;
+  readonly disabled?: boolean | undefined;
+}
+
 /** `envoy.config.route.v3.HeaderMatcher` */
 export type HeaderMatcher = {
   readonly name?: string | undefined;
@@ -2023,6 +2030,23 @@ export interface CompressorResponseDirectionConfig {
   readonly status_header_enabled?: boolean | undefined;
 }
 
+/** `envoy.extensions.filters.http.compressor.v3.CompressorOverrides` */
+export interface CompressorOverrides {
+  readonly response_direction_config?: ResponseDirectionOverrides | undefined;
+  readonly compressor_library?: TypedExtensionConfig | undefined;
+}
+
+/** `envoy.extensions.filters.http.compressor.v3.CompressorPerRoute` */
+export type CompressorPerRoute = OneOf<{
+  disabled: boolean;
+  overrides: CompressorOverrides;
+}>;
+
+/** `envoy.extensions.filters.http.compressor.v3.ResponseDirectionOverrides` */
+export interface ResponseDirectionOverrides {
+  readonly remove_accept_encoding_header?: boolean | undefined;
+}
+
 /** `envoy.extensions.filters.http.cors.v3.Cors` */
 export type Cors = { readonly [field: string]: never };
 
@@ -2038,6 +2062,11 @@ export interface CorsPolicy {
   readonly shadow_enabled?: RuntimeFractionalPercent | undefined;
   readonly allow_private_network_access?: boolean | undefined;
   readonly forward_not_matching_preflights?: boolean | undefined;
+}
+
+/** `envoy.extensions.filters.http.custom_response.v3.CustomResponse` */
+export interface CustomResponse {
+  readonly custom_response_matcher?: XdsMatcher | undefined;
 }
 
 /** `envoy.extensions.filters.http.ext_authz.v3.AuthorizationRequest` */
@@ -2126,7 +2155,7 @@ export interface ExtAuthzHttpService {
 }
 
 /** `envoy.extensions.filters.http.grpc_stats.v3.FilterConfig` */
-export type FilterConfig = {
+export type GrpcStatsFilterConfig = {
   readonly emit_filter_state?: boolean | undefined;
   readonly enable_upstream_stats?: boolean | undefined;
   readonly replace_dots_in_grpc_service_name?: boolean | undefined;
@@ -2315,6 +2344,112 @@ export type LuaPerRoute = {
   name: string;
   source_code: DataSource;
 }>;
+
+/** `envoy.extensions.filters.http.oauth2.v3.CookieConfig` */
+export interface CookieConfig {
+  readonly same_site?: CookieConfigSameSite | undefined;
+  readonly path?: string | undefined;
+  readonly partitioned?: boolean | undefined;
+}
+
+/** `envoy.extensions.filters.http.oauth2.v3.CookieConfigs` */
+export interface CookieConfigs {
+  readonly bearer_token_cookie_config?: CookieConfig | undefined;
+  readonly oauth_hmac_cookie_config?: CookieConfig | undefined;
+  readonly oauth_expires_cookie_config?: CookieConfig | undefined;
+  readonly id_token_cookie_config?: CookieConfig | undefined;
+  readonly refresh_token_cookie_config?: CookieConfig | undefined;
+  readonly oauth_nonce_cookie_config?: CookieConfig | undefined;
+  readonly code_verifier_cookie_config?: CookieConfig | undefined;
+}
+
+/** `envoy.extensions.filters.http.oauth2.v3.OAuth2` */
+export interface OAuth2 {
+  readonly config?: OAuth2Config | undefined;
+}
+
+/** `envoy.extensions.filters.http.oauth2.v3.OAuth2Config` */
+export interface OAuth2Config {
+  readonly token_endpoint?: HttpUri | undefined;
+  readonly retry_policy?: CoreRetryPolicy | undefined;
+  readonly authorization_endpoint?: string | undefined;
+  readonly end_session_endpoint?: string | undefined;
+  readonly post_logout_redirect_uri?: PostLogoutRedirectUri | undefined;
+  readonly credentials?: OAuth2Credentials | undefined;
+  readonly redirect_uri?: string | undefined;
+  readonly redirect_path_matcher?: PathMatcher | undefined;
+  readonly signout_path?: PathMatcher | undefined;
+  readonly forward_bearer_token?: boolean | undefined;
+  readonly forward_id_token?: OAuth2TokenForwarding | undefined;
+  readonly preserve_authorization_header?: boolean | undefined;
+  readonly pass_through_matcher?: readonly HeaderMatcher[] | undefined;
+  readonly auth_scopes?: readonly string[] | undefined;
+  readonly resources?: readonly string[] | undefined;
+  readonly auth_type?: OAuth2ConfigAuthType | undefined;
+  readonly use_refresh_token?: boolean | undefined;
+  readonly default_expires_in?: string | undefined;
+  readonly deny_redirect_matcher?: readonly HeaderMatcher[] | undefined;
+  readonly default_refresh_token_expires_in?: string | undefined;
+  readonly disable_id_token_set_cookie?: boolean | undefined;
+  readonly disable_access_token_set_cookie?: boolean | undefined;
+  readonly disable_refresh_token_set_cookie?: boolean | undefined;
+  readonly cookie_configs?: CookieConfigs | undefined;
+  readonly stat_prefix?: string | undefined;
+  readonly csrf_token_expires_in?: string | undefined;
+  readonly code_verifier_token_expires_in?: string | undefined;
+  readonly disable_token_encryption?: boolean | undefined;
+  readonly allow_failed_matcher?: readonly HeaderMatcher[] | undefined;
+  readonly original_request_uri?: string | undefined;
+  readonly allowed_redirect_domains?: readonly string[] | undefined;
+  readonly use_access_token_expiry_for_id_token_cookie?: boolean | undefined;
+  readonly private_key_jwt_config?: PrivateKeyJwtConfig | undefined;
+  readonly token_cookie_chunking?: TokenCookieChunking | undefined;
+}
+
+/** `envoy.extensions.filters.http.oauth2.v3.OAuth2Credentials` */
+export type OAuth2Credentials = {
+  readonly client_id?: string | undefined;
+  readonly token_secret?: SdsSecretConfig | undefined;
+  readonly cookie_names?: OAuth2CredentialsCookieNames | undefined;
+  readonly cookie_domain?: string | undefined;
+} & OneOf<{
+  hmac_secret: SdsSecretConfig;
+}>;
+
+/** `envoy.extensions.filters.http.oauth2.v3.OAuth2Credentials.CookieNames` */
+export interface OAuth2CredentialsCookieNames {
+  readonly bearer_token?: string | undefined;
+  readonly oauth_hmac?: string | undefined;
+  readonly oauth_expires?: string | undefined;
+  readonly id_token?: string | undefined;
+  readonly refresh_token?: string | undefined;
+  readonly oauth_nonce?: string | undefined;
+  readonly code_verifier?: string | undefined;
+}
+
+/** `envoy.extensions.filters.http.oauth2.v3.OAuth2TokenForwarding` */
+export interface OAuth2TokenForwarding {
+  readonly header?: string | undefined;
+}
+
+/** `envoy.extensions.filters.http.oauth2.v3.PostLogoutRedirectUri` */
+export type PostLogoutRedirectUri = OneOf<{
+  disabled: boolean;
+  uri: string;
+}>;
+
+/** `envoy.extensions.filters.http.oauth2.v3.PrivateKeyJwtConfig` */
+export interface PrivateKeyJwtConfig {
+  readonly signing_algorithm?: PrivateKeyJwtConfigSigningAlgorithm | undefined;
+  readonly assertion_lifetime?: string | undefined;
+  readonly assertion_audience?: string | undefined;
+}
+
+/** `envoy.extensions.filters.http.oauth2.v3.TokenCookieChunking` */
+export interface TokenCookieChunking {
+  readonly max_cookie_size?: number | undefined;
+  readonly max_chunks?: number | undefined;
+}
 
 /** `envoy.extensions.filters.http.on_demand.v3.OnDemand` */
 export interface OnDemand {
@@ -2711,11 +2846,29 @@ export type MetadataMetadata = { readonly [field: string]: never };
 /** `envoy.extensions.formatter.req_without_query.v3.ReqWithoutQuery` */
 export type ReqWithoutQuery = { readonly [field: string]: never };
 
+/** `envoy.extensions.http.custom_response.local_response_policy.v3.LocalResponsePolicy` */
+export type LocalResponsePolicy = {
+  readonly body?: DataSource | undefined;
+  readonly body_format?: SubstitutionFormatString | undefined;
+  readonly status_code?: number | undefined;
+  readonly response_headers_to_add?: readonly HeaderValueOption[] | undefined;
+} & OneOf<{
+  preserve_response_code_details: boolean;
+  response_code_details: string;
+}>;
+
 /** `envoy.extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig` */
 export type PreviousRoutesConfig = { readonly [field: string]: never };
 
 /** `envoy.extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig` */
 export type SafeCrossSchemeConfig = { readonly [field: string]: never };
+
+/** `envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport` */
+export interface QuicDownstreamTransport {
+  readonly downstream_tls_context?: DownstreamTlsContext | undefined;
+  readonly enable_early_data?: boolean | undefined;
+  readonly enable_resumption?: boolean | undefined;
+}
 
 /** `envoy.extensions.transport_sockets.tls.v3.CertificateProviderPluginInstance` */
 export interface CertificateProviderPluginInstance {
@@ -3055,6 +3208,12 @@ export type FilterStateMatcher = {
   address_match: AddressMatcher;
 }>;
 
+/** `envoy.type.matcher.v3.HttpResponseLocalReplyMatchInput` */
+export type HttpResponseLocalReplyMatchInput = { readonly [field: string]: never };
+
+/** `envoy.type.matcher.v3.HttpResponseStatusCodeMatchInput` */
+export type HttpResponseStatusCodeMatchInput = { readonly [field: string]: never };
+
 /** `envoy.type.matcher.v3.ListMatcher` */
 export type ListMatcher = OneOf<{
   one_of: ValueMatcher;
@@ -3284,6 +3443,90 @@ export interface XdsTypedExtensionConfig {
   readonly typed_config?: Any | undefined;
 }
 
+/** `xds.type.matcher.v3.Matcher` */
+export type XdsMatcher = {
+  readonly on_no_match?: XdsMatcherOnMatch | undefined;
+} & OneOf<{
+  matcher_list: XdsMatcherMatcherList;
+  matcher_tree: XdsMatcherMatcherTree;
+}>;
+
+/** `xds.type.matcher.v3.Matcher.MatcherList` */
+export interface XdsMatcherMatcherList {
+  readonly matchers?: readonly XdsMatcherMatcherListFieldMatcher[] | undefined;
+}
+
+/** `xds.type.matcher.v3.Matcher.MatcherList.FieldMatcher` */
+export interface XdsMatcherMatcherListFieldMatcher {
+  readonly predicate?: XdsMatcherMatcherListPredicate | undefined;
+  readonly on_match?: XdsMatcherOnMatch | undefined;
+}
+
+/** `xds.type.matcher.v3.Matcher.MatcherList.Predicate` */
+export type XdsMatcherMatcherListPredicate = OneOf<{
+  single_predicate: XdsMatcherMatcherListPredicateSinglePredicate;
+  or_matcher: XdsMatcherMatcherListPredicatePredicateList;
+  and_matcher: XdsMatcherMatcherListPredicatePredicateList;
+  not_matcher: XdsMatcherMatcherListPredicate;
+}>;
+
+/** `xds.type.matcher.v3.Matcher.MatcherList.Predicate.PredicateList` */
+export interface XdsMatcherMatcherListPredicatePredicateList {
+  readonly predicate?: readonly XdsMatcherMatcherListPredicate[] | undefined;
+}
+
+/** `xds.type.matcher.v3.Matcher.MatcherList.Predicate.SinglePredicate` */
+export type XdsMatcherMatcherListPredicateSinglePredicate = {
+  readonly input?: XdsTypedExtensionConfig | undefined;
+} & OneOf<{
+  value_match: XdsStringMatcher;
+  custom_match: XdsTypedExtensionConfig;
+}>;
+
+/** `xds.type.matcher.v3.Matcher.MatcherTree` */
+export type XdsMatcherMatcherTree = {
+  readonly input?: XdsTypedExtensionConfig | undefined;
+} & OneOf<{
+  exact_match_map: XdsMatcherMatcherTreeMatchMap;
+  prefix_match_map: XdsMatcherMatcherTreeMatchMap;
+  custom_match: XdsTypedExtensionConfig;
+}>;
+
+/** `xds.type.matcher.v3.Matcher.MatcherTree.MatchMap` */
+export interface XdsMatcherMatcherTreeMatchMap {
+  readonly map?: { readonly [key: string]: XdsMatcherOnMatch } | undefined;
+}
+
+/** `xds.type.matcher.v3.Matcher.OnMatch` */
+export type XdsMatcherOnMatch = {
+  readonly keep_matching?: boolean | undefined;
+} & OneOf<{
+  matcher: XdsMatcher;
+  action: XdsTypedExtensionConfig;
+}>;
+
+/** `xds.type.matcher.v3.RegexMatcher` */
+export type XdsRegexMatcher = {
+  readonly regex?: string | undefined;
+} & OneOf<{
+  google_re2: XdsRegexMatcherGoogleRE2;
+}>;
+
+/** `xds.type.matcher.v3.RegexMatcher.GoogleRE2` */
+export type XdsRegexMatcherGoogleRE2 = { readonly [field: string]: never };
+
+/** `xds.type.matcher.v3.StringMatcher` */
+export type XdsStringMatcher = {
+  readonly ignore_case?: boolean | undefined;
+} & OneOf<{
+  exact: string;
+  prefix: string;
+  suffix: string;
+  safe_regex: XdsRegexMatcher;
+  contains: string;
+  custom: XdsTypedExtensionConfig;
+}>;
+
 export type ComparisonFilterOp = 'EQ' | 'GE' | 'LE' | 'NE';
 
 export type GrpcStatusFilterStatus = 'OK' | 'CANCELED' | 'UNKNOWN' | 'INVALID_ARGUMENT' | 'DEADLINE_EXCEEDED' | 'NOT_FOUND' | 'ALREADY_EXISTS' | 'PERMISSION_DENIED' | 'RESOURCE_EXHAUSTED' | 'FAILED_PRECONDITION' | 'ABORTED' | 'OUT_OF_RANGE' | 'UNIMPLEMENTED' | 'INTERNAL' | 'UNAVAILABLE' | 'DATA_LOSS' | 'UNAUTHENTICATED';
@@ -3365,6 +3608,12 @@ export type GzipCompressionLevel = 'DEFAULT_COMPRESSION' | 'BEST_SPEED' | 'COMPR
 export type GzipCompressionStrategy = 'DEFAULT_STRATEGY' | 'FILTERED' | 'HUFFMAN_ONLY' | 'RLE' | 'FIXED';
 
 export type ZstdStrategy = 'DEFAULT' | 'FAST' | 'DFAST' | 'GREEDY' | 'LAZY' | 'LAZY2' | 'BTLAZY2' | 'BTOPT' | 'BTULTRA' | 'BTULTRA2';
+
+export type CookieConfigSameSite = 'DISABLED' | 'STRICT' | 'LAX' | 'NONE';
+
+export type OAuth2ConfigAuthType = 'URL_ENCODED_BODY' | 'BASIC_AUTH' | 'TLS_CLIENT_AUTH' | 'PRIVATE_KEY_JWT';
+
+export type PrivateKeyJwtConfigSigningAlgorithm = 'RS256' | 'RS384' | 'RS512' | 'ES256' | 'ES384' | 'ES512';
 
 export type RateLimitXRateLimitHeadersRFCVersion = 'OFF' | 'DRAFT_VERSION_03';
 
@@ -3587,6 +3836,7 @@ export interface Messages {
   'envoy.config.route.v3.Decorator': Decorator;
   'envoy.config.route.v3.DirectResponseAction': DirectResponseAction;
   'envoy.config.route.v3.FilterAction': FilterAction;
+  'envoy.config.route.v3.FilterConfig': RouteFilterConfig;
   'envoy.config.route.v3.HeaderMatcher': HeaderMatcher;
   'envoy.config.route.v3.HedgePolicy': HedgePolicy;
   'envoy.config.route.v3.InternalRedirectPolicy': InternalRedirectPolicy;
@@ -3656,8 +3906,12 @@ export interface Messages {
   'envoy.extensions.filters.http.compressor.v3.Compressor.CommonDirectionConfig': CompressorCommonDirectionConfig;
   'envoy.extensions.filters.http.compressor.v3.Compressor.RequestDirectionConfig': CompressorRequestDirectionConfig;
   'envoy.extensions.filters.http.compressor.v3.Compressor.ResponseDirectionConfig': CompressorResponseDirectionConfig;
+  'envoy.extensions.filters.http.compressor.v3.CompressorOverrides': CompressorOverrides;
+  'envoy.extensions.filters.http.compressor.v3.CompressorPerRoute': CompressorPerRoute;
+  'envoy.extensions.filters.http.compressor.v3.ResponseDirectionOverrides': ResponseDirectionOverrides;
   'envoy.extensions.filters.http.cors.v3.Cors': Cors;
   'envoy.extensions.filters.http.cors.v3.CorsPolicy': CorsPolicy;
+  'envoy.extensions.filters.http.custom_response.v3.CustomResponse': CustomResponse;
   'envoy.extensions.filters.http.ext_authz.v3.AuthorizationRequest': AuthorizationRequest;
   'envoy.extensions.filters.http.ext_authz.v3.AuthorizationResponse': AuthorizationResponse;
   'envoy.extensions.filters.http.ext_authz.v3.BufferSettings': BufferSettings;
@@ -3665,7 +3919,7 @@ export interface Messages {
   'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz': ExtAuthz;
   'envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute': ExtAuthzPerRoute;
   'envoy.extensions.filters.http.ext_authz.v3.HttpService': ExtAuthzHttpService;
-  'envoy.extensions.filters.http.grpc_stats.v3.FilterConfig': FilterConfig;
+  'envoy.extensions.filters.http.grpc_stats.v3.FilterConfig': GrpcStatsFilterConfig;
   'envoy.extensions.filters.http.grpc_web.v3.GrpcWeb': GrpcWeb;
   'envoy.extensions.filters.http.jwt_authn.v3.ExtractOnlyWithoutValidation': ExtractOnlyWithoutValidation;
   'envoy.extensions.filters.http.jwt_authn.v3.FilterStateRule': FilterStateRule;
@@ -3687,6 +3941,16 @@ export interface Messages {
   'envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit': LocalRateLimit;
   'envoy.extensions.filters.http.lua.v3.Lua': Lua;
   'envoy.extensions.filters.http.lua.v3.LuaPerRoute': LuaPerRoute;
+  'envoy.extensions.filters.http.oauth2.v3.CookieConfig': CookieConfig;
+  'envoy.extensions.filters.http.oauth2.v3.CookieConfigs': CookieConfigs;
+  'envoy.extensions.filters.http.oauth2.v3.OAuth2': OAuth2;
+  'envoy.extensions.filters.http.oauth2.v3.OAuth2Config': OAuth2Config;
+  'envoy.extensions.filters.http.oauth2.v3.OAuth2Credentials': OAuth2Credentials;
+  'envoy.extensions.filters.http.oauth2.v3.OAuth2Credentials.CookieNames': OAuth2CredentialsCookieNames;
+  'envoy.extensions.filters.http.oauth2.v3.OAuth2TokenForwarding': OAuth2TokenForwarding;
+  'envoy.extensions.filters.http.oauth2.v3.PostLogoutRedirectUri': PostLogoutRedirectUri;
+  'envoy.extensions.filters.http.oauth2.v3.PrivateKeyJwtConfig': PrivateKeyJwtConfig;
+  'envoy.extensions.filters.http.oauth2.v3.TokenCookieChunking': TokenCookieChunking;
   'envoy.extensions.filters.http.on_demand.v3.OnDemand': OnDemand;
   'envoy.extensions.filters.http.on_demand.v3.OnDemandCds': OnDemandCds;
   'envoy.extensions.filters.http.ratelimit.v3.RateLimit': RatelimitRateLimit;
@@ -3728,8 +3992,10 @@ export interface Messages {
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight': TcpProxyWeightedClusterClusterWeight;
   'envoy.extensions.formatter.metadata.v3.Metadata': MetadataMetadata;
   'envoy.extensions.formatter.req_without_query.v3.ReqWithoutQuery': ReqWithoutQuery;
+  'envoy.extensions.http.custom_response.local_response_policy.v3.LocalResponsePolicy': LocalResponsePolicy;
   'envoy.extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig': PreviousRoutesConfig;
   'envoy.extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig': SafeCrossSchemeConfig;
+  'envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport': QuicDownstreamTransport;
   'envoy.extensions.transport_sockets.tls.v3.CertificateProviderPluginInstance': CertificateProviderPluginInstance;
   'envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext': CertificateValidationContext;
   'envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.SystemRootCerts': CertificateValidationContextSystemRootCerts;
@@ -3772,6 +4038,8 @@ export interface Messages {
   'envoy.type.matcher.v3.AddressMatcher': AddressMatcher;
   'envoy.type.matcher.v3.DoubleMatcher': DoubleMatcher;
   'envoy.type.matcher.v3.FilterStateMatcher': FilterStateMatcher;
+  'envoy.type.matcher.v3.HttpResponseLocalReplyMatchInput': HttpResponseLocalReplyMatchInput;
+  'envoy.type.matcher.v3.HttpResponseStatusCodeMatchInput': HttpResponseStatusCodeMatchInput;
   'envoy.type.matcher.v3.ListMatcher': ListMatcher;
   'envoy.type.matcher.v3.ListStringMatcher': ListStringMatcher;
   'envoy.type.matcher.v3.MetadataMatcher': MetadataMatcher;
@@ -3811,6 +4079,18 @@ export interface Messages {
   'xds.core.v3.CidrRange': XdsCidrRange;
   'xds.core.v3.ContextParams': XdsContextParams;
   'xds.core.v3.TypedExtensionConfig': XdsTypedExtensionConfig;
+  'xds.type.matcher.v3.Matcher': XdsMatcher;
+  'xds.type.matcher.v3.Matcher.MatcherList': XdsMatcherMatcherList;
+  'xds.type.matcher.v3.Matcher.MatcherList.FieldMatcher': XdsMatcherMatcherListFieldMatcher;
+  'xds.type.matcher.v3.Matcher.MatcherList.Predicate': XdsMatcherMatcherListPredicate;
+  'xds.type.matcher.v3.Matcher.MatcherList.Predicate.PredicateList': XdsMatcherMatcherListPredicatePredicateList;
+  'xds.type.matcher.v3.Matcher.MatcherList.Predicate.SinglePredicate': XdsMatcherMatcherListPredicateSinglePredicate;
+  'xds.type.matcher.v3.Matcher.MatcherTree': XdsMatcherMatcherTree;
+  'xds.type.matcher.v3.Matcher.MatcherTree.MatchMap': XdsMatcherMatcherTreeMatchMap;
+  'xds.type.matcher.v3.Matcher.OnMatch': XdsMatcherOnMatch;
+  'xds.type.matcher.v3.RegexMatcher': XdsRegexMatcher;
+  'xds.type.matcher.v3.RegexMatcher.GoogleRE2': XdsRegexMatcherGoogleRE2;
+  'xds.type.matcher.v3.StringMatcher': XdsStringMatcher;
 }
 
 /** Messages that an Any may hold. */
@@ -3818,6 +4098,7 @@ export type ExtensionName =
   | 'envoy.config.cluster.v3.Cluster'
   | 'envoy.config.endpoint.v3.ClusterLoadAssignment'
   | 'envoy.config.listener.v3.Listener'
+  | 'envoy.config.route.v3.FilterConfig'
   | 'envoy.config.route.v3.RouteConfiguration'
   | 'envoy.config.route.v3.VirtualHost'
   | 'envoy.config.trace.v3.OpenTelemetryConfig'
@@ -3826,8 +4107,10 @@ export type ExtensionName =
   | 'envoy.extensions.compression.gzip.compressor.v3.Gzip'
   | 'envoy.extensions.compression.zstd.compressor.v3.Zstd'
   | 'envoy.extensions.filters.http.compressor.v3.Compressor'
+  | 'envoy.extensions.filters.http.compressor.v3.CompressorPerRoute'
   | 'envoy.extensions.filters.http.cors.v3.Cors'
   | 'envoy.extensions.filters.http.cors.v3.CorsPolicy'
+  | 'envoy.extensions.filters.http.custom_response.v3.CustomResponse'
   | 'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz'
   | 'envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute'
   | 'envoy.extensions.filters.http.grpc_stats.v3.FilterConfig'
@@ -3837,6 +4120,7 @@ export type ExtensionName =
   | 'envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit'
   | 'envoy.extensions.filters.http.lua.v3.Lua'
   | 'envoy.extensions.filters.http.lua.v3.LuaPerRoute'
+  | 'envoy.extensions.filters.http.oauth2.v3.OAuth2'
   | 'envoy.extensions.filters.http.on_demand.v3.OnDemand'
   | 'envoy.extensions.filters.http.ratelimit.v3.RateLimit'
   | 'envoy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute'
@@ -3849,8 +4133,10 @@ export type ExtensionName =
   | 'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy'
   | 'envoy.extensions.formatter.metadata.v3.Metadata'
   | 'envoy.extensions.formatter.req_without_query.v3.ReqWithoutQuery'
+  | 'envoy.extensions.http.custom_response.local_response_policy.v3.LocalResponsePolicy'
   | 'envoy.extensions.internal_redirect.previous_routes.v3.PreviousRoutesConfig'
   | 'envoy.extensions.internal_redirect.safe_cross_scheme.v3.SafeCrossSchemeConfig'
+  | 'envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport'
   | 'envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext'
   | 'envoy.extensions.transport_sockets.tls.v3.Secret'
   | 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext'
@@ -3859,7 +4145,9 @@ export type ExtensionName =
   | 'envoy.service.discovery.v3.DeltaDiscoveryResponse'
   | 'envoy.service.discovery.v3.DiscoveryRequest'
   | 'envoy.service.discovery.v3.DiscoveryResponse'
-  | 'envoy.service.runtime.v3.Runtime';
+  | 'envoy.service.runtime.v3.Runtime'
+  | 'envoy.type.matcher.v3.HttpResponseLocalReplyMatchInput'
+  | 'envoy.type.matcher.v3.HttpResponseStatusCodeMatchInput';
 
 export type Any = {
   [Name in ExtensionName]: { readonly '@type': `type.googleapis.com/${Name}` } & Messages[Name];
