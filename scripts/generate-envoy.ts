@@ -65,7 +65,8 @@ function reachable(roots: readonly string[]): { messages: Message[]; enums: stri
 function isKept(message: string, { name, type, isDeprecated }: Field): boolean {
   if (KEPT_FIELDS.has(`${message}.${name}`)) return true;
   // Matchers reach each other and the keys that they are found by.
-  const isDropped = !message.startsWith('xds.type.matcher.') && DROPPED_TYPES.some((dropped) => type.startsWith(dropped));
+  const isDropped =
+    !message.startsWith('xds.type.matcher.') && DROPPED_TYPES.some((dropped) => type.startsWith(dropped));
   return !isDeprecated && !isDropped;
 }
 

@@ -46,7 +46,7 @@ export async function findUnserved(client: Client, now: number, signal: AbortSig
     const { namespace = '' } = proxy.metadata;
     const near = serving.filter(({ namespaces }) => namespaces?.includes(namespace) ?? true);
     if (near.some((one) => one.isServed?.(proxy) ?? true)) return undefined;
-    const named = classOf(proxy);
+    const named = classOf(proxy, { contour: true });
     const asked = named === '' ? `class ${DEFAULT_CLASS} (the HTTPProxy names none)` : `class ${named}`;
     if (instances.size === 0) return `no Sesame serves ${asked}: none runs; create a SesameDeployment`;
     return `no Sesame serves ${asked} in the namespace ${namespace}; set spec.ingressClassName, or ingress.className of a SesameConfiguration`;

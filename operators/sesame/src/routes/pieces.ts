@@ -93,7 +93,7 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
       if (!root?.spec.virtualhost) return NOTHING;
       const fqdn = (root.spec.virtualhost.fqdn ?? '').toLowerCase();
       const oldest = fqdn === '' ? key : oldestRoot(read, hostKey(fqdn), effective);
-      const translated = translateRoot(root, readLookup(read), effective, {
+      const translated = translateRoot(root, readLookup(read, effective.ingress), effective, {
         olderRoot: oldest === key ? undefined : oldest,
       });
       const parts = translated.part ? [translated.part] : [];
@@ -110,8 +110,9 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
     compute({ key, read }) {
       const at = key.indexOf('/');
       const ingress = read.get(Ingress, { namespace: key.slice(0, at), name: key.slice(at + 1) }, ingressView);
+      const effective = read.derived(settings, '');
       return ingress
-        ? translateIngress(ingress, readLookup(read), read.derived(settings, ''))
+        ? translateIngress(ingress, readLookup(read, effective.ingress), effective)
         : { parts: new Map(), secrets: [], problems: [] };
     },
     equals: (left, right) => fingerprint(left) === fingerprint(right),
@@ -152,7 +153,7 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
     const at = name?.indexOf('/') ?? -1;
     const root =
       name !== undefined && read.get(HTTPProxy, { namespace: name.slice(0, at), name: name.slice(at + 1) }, proxyView);
-    const translated = root ? [translateRoot(root, readLookup(read), effective)] : [];
+    const translated = root ? [translateRoot(root, readLookup(read, effective.ingress), effective)] : [];
     return {
       parts: [
         ...older.flatMap(({ parts: found }) => found.get(fqdn) ?? []),
@@ -190,7 +191,8 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
       const found = readLookup(read).extensionService(namespace, key.slice(at + 1));
       if (!found) return { piece: new Piece({}), findings: { errors: [], warnings: [] } };
       const slices = (service: string) => read.by(slicesByService, `${namespace}/${service}`, sliceView);
-      return extensionPiece(found, readLookup(read), slices, read.derived(settings, ''));
+      const effective = read.derived(settings, '');
+      return extensionPiece(found, readLookup(read, effective.ingress), slices, effective);
     },
     equals: (left, right) => isSamePiece(left.piece, right.piece) && equal(left.findings, right.findings),
   });

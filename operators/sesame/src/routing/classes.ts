@@ -5,11 +5,8 @@ export interface ClassedObject {
   readonly spec?: { readonly ingressClassName?: string | undefined } | undefined;
 }
 
-const ANNOTATIONS = [
-  'projectsesame.io/ingress.class',
-  'projectcontour.io/ingress.class',
-  'kubernetes.io/ingress.class',
-];
+const OWN_PREFIX = 'projectsesame.io/';
+const CONTOURS_PREFIX = 'projectcontour.io/';
 export const DEFAULT_CLASS = 'sesame';
 const CONTOURS_CLASS = 'contour';
 
@@ -17,23 +14,39 @@ const CONTOURS_CLASS = 'contour';
 export interface ServedClasses {
   /** Names that are separated by commas; without one, objects without a class and those of the class `sesame`. */
   readonly className?: string | undefined;
-  /** Without a name, the class `contour` too. */
+  /** `--contour-compat`: annotations of Contour are read, and without a name the class `contour` is served too. */
   readonly contour?: boolean | undefined;
 }
 
+/** The prefixes of annotations that are read; the first one wins. Those of Contour are read with `--contour-compat`. */
+export function annotationPrefixes({ contour = false }: ServedClasses): readonly string[] {
+  return contour ? [OWN_PREFIX, CONTOURS_PREFIX] : [OWN_PREFIX];
+}
+
+export function isContoursAnnotation(name: string): boolean {
+  return name.startsWith(CONTOURS_PREFIX);
+}
+
+/** The problem of an annotation of Contour that is not read. */
+export function ignoredAnnotation(name: string): string {
+  return `annotation ${name}: it is ignored without --contour-compat; use ${OWN_PREFIX}${name.slice(CONTOURS_PREFIX.length)}, or set contourCompat of the SesameDeployment`;
+}
+
 /** The class that an object names, or the empty text. */
-export function classOf({ metadata, spec }: ClassedObject): string {
-  const annotation = ANNOTATIONS.find((name) => metadata.annotations?.[name] !== undefined);
+export function classOf({ metadata, spec }: ClassedObject, classes: ServedClasses): string {
+  const names = [...annotationPrefixes(classes), 'kubernetes.io/'].map((prefix) => `${prefix}ingress.class`);
+  const annotation = names.find((name) => metadata.annotations?.[name] !== undefined);
   return annotation === undefined ? (spec?.ingressClassName ?? '') : (metadata.annotations?.[annotation] ?? '');
 }
 
 /** Whether there is an instance that serves both: the class `sesame` is that of objects without one. */
 export function isSameClass(left: ClassedObject, right: ClassedObject): boolean {
-  return (classOf(left) || DEFAULT_CLASS) === (classOf(right) || DEFAULT_CLASS);
+  const either = { contour: true };
+  return (classOf(left, either) || DEFAULT_CLASS) === (classOf(right, either) || DEFAULT_CLASS);
 }
 
 export function isServed(source: ClassedObject, { className = '', contour = false }: ServedClasses): boolean {
-  const found = classOf(source);
+  const found = classOf(source, { contour });
   const classes = className
     .split(',')
     .map((each) => each.trim())

@@ -2,6 +2,7 @@
 // tests pass maps.
 import type { ExtensionService } from '../kinds/extension-service.ts';
 import type { HTTPProxy } from '../kinds/http-proxy.ts';
+import { annotationPrefixes, isContoursAnnotation } from './classes.ts';
 
 export interface Lookup {
   proxy(namespace: string, name: string): HTTPProxy | undefined;
@@ -19,8 +20,10 @@ export interface ServiceView {
   readonly type: string;
   readonly externalName: string | undefined;
   readonly ports: readonly ServicePortView[];
-  /** Those of projectsesame.io, without the prefix. */
+  /** Those of projectsesame.io, and with `--contour-compat` those of projectcontour.io; without the prefix. */
   readonly annotations: Readonly<Record<string, string>>;
+  /** Annotations of projectcontour.io that are not read. */
+  readonly ignored?: readonly string[];
 }
 
 export interface ServicePortView {
@@ -62,15 +65,23 @@ interface ServiceObject {
   };
 }
 
-const PREFIXES = ['projectsesame.io/', 'projectcontour.io/'];
-
 /** A projection: two Services with equal views have equal routes. */
-export function serviceView({ metadata, spec }: ServiceObject): ServiceView {
+export function serviceView(service: ServiceObject): ServiceView {
+  const view = viewWith(service, annotationPrefixes({}));
+  const ignored = Object.keys(service.metadata.annotations ?? {}).filter(isContoursAnnotation);
+  return ignored.length > 0 ? { ...view, ignored } : view;
+}
+
+/** The projection with `--contour-compat`. */
+export function contourServiceView(service: ServiceObject): ServiceView {
+  return viewWith(service, annotationPrefixes({ contour: true }));
+}
+
+function viewWith({ metadata, spec }: ServiceObject, prefixes: readonly string[]): ServiceView {
   const annotations: Record<string, string> = {};
-  for (const [name, value] of Object.entries(metadata.annotations ?? {})) {
-    const prefix = PREFIXES.find((each) => name.startsWith(each));
-    if (prefix !== undefined) annotations[name.slice(prefix.length)] = value;
-  }
+  for (const prefix of prefixes.toReversed())
+    for (const [name, value] of Object.entries(metadata.annotations ?? {}))
+      if (name.startsWith(prefix)) annotations[name.slice(prefix.length)] = value;
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name ?? '',

@@ -4,7 +4,15 @@ import { derivation, index, type Reader, reading } from '@capstan/reconcile';
 import { ExtensionService } from '../kinds/extension-service.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
 import { TLSCertificateDelegation } from '../kinds/tls-certificate-delegation.ts';
-import { type Lookup, type SecretView, type ServiceView, secretView, serviceView } from './lookup.ts';
+import type { ServedClasses } from './classes.ts';
+import {
+  contourServiceView,
+  type Lookup,
+  type SecretView,
+  type ServiceView,
+  secretView,
+  serviceView,
+} from './lookup.ts';
 import { SERVICE_NAME_LABEL } from './upstream/endpoints.ts';
 import { expiryOf } from './upstream/tls-secret.ts';
 
@@ -52,14 +60,16 @@ const secrets = derivation<SecretView | null>({
   equals: (left, right) => equal({ ...left }, { ...right }),
 });
 
-export function readLookup(read: Reader): Lookup {
+/** Annotations of Services are read as these classes have it; without them, only those of projectsesame.io. */
+export function readLookup(read: Reader, { contour = false }: ServedClasses = {}): Lookup {
+  const view = contour ? contourServiceView : serviceView;
   // Routes of one host use the same few Services again and again: one read of each is enough.
   const services = new Map<string, ServiceView | undefined>();
   const service = (namespace: string, name: string) => {
     const key = `${namespace}/${name}`;
     let found = services.get(key);
     if (found === undefined && !services.has(key)) {
-      found = read.get(Service, { namespace, name }, serviceView);
+      found = read.get(Service, { namespace, name }, view);
       services.set(key, found);
     }
     return found;

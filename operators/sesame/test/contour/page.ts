@@ -4,8 +4,9 @@ import { FEATURES } from './features.ts';
 
 const TAKE_OVER = `A cluster moves from Contour to Sesame without an edit of its manifests. Sesame reads HTTPProxies, TLSCertificateDelegations and
 ExtensionServices of \`projectcontour.io\` as its own when it is started with \`--contour-compat\` (\`spec.sesame.contourCompat: true\` of a
-SesameDeployment). Without a configured class it also serves the class \`contour\`. Annotations with the prefix \`projectcontour.io/\` are read
-in any case.
+SesameDeployment). Without a configured class it also serves the class \`contour\`, and it reads annotations with the prefix
+\`projectcontour.io/\` of Ingresses and Services as those of \`projectsesame.io/\`, which win. Without the flag none of them is read: an
+Event of the Ingress, or a warning of the HTTPProxy, names each annotation that is ignored.
 
 1. Translate the configuration: \`sesame migrate config contour.yaml\` takes Contour's file, its ConfigMap, or a ContourConfiguration.
 2. Create a SesameDeployment with \`contourCompat: true\` and that configuration. Sesame and its Envoys serve every host beside Contour.

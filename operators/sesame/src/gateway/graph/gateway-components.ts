@@ -39,7 +39,7 @@ export interface GatewayComponents {
 
 export function gatewayComponents(options: GatewayPartsOptions): GatewayComponents {
   const { settings, placements, publications, classes } = options;
-  const reads = gatewayReads(options.kinds ?? gatewayKinds());
+  const reads = gatewayReads(options.kinds ?? gatewayKinds(), (read) => read.derived(settings, '').ingress);
   const graph = gatewayGraph({
     reads,
     settings,

@@ -1,6 +1,7 @@
 // The kinds of the Gateway API as tracked reads. A kind that the cluster does not serve has no objects.
 import { ConfigMap, type Kind, type KubeObject, Namespace, Secret } from '@capstan/kube';
 import { index, type KindIndex, type ReadDeclaration, type Reader, reading } from '@capstan/reconcile';
+import type { ServedClasses } from '../../routing/classes.ts';
 import { readLookup, SERVICE_READ } from '../../routing/tracked-lookup.ts';
 import type { GatewayLookup } from '../api/lookup.ts';
 import {
@@ -28,7 +29,7 @@ export interface GatewayReads {
   isServed(read: Reader, kind: Kind): boolean;
 }
 
-export function gatewayReads(kinds: GatewayKinds): GatewayReads {
+export function gatewayReads(kinds: GatewayKinds, classes: (read: Reader) => ServedClasses = () => ({})): GatewayReads {
   const grantsByNamespace = index(kinds.ReferenceGrant, 'grants-of-namespace', ({ metadata }) => [
     metadata.namespace ?? '',
   ]);
@@ -56,7 +57,7 @@ export function gatewayReads(kinds: GatewayKinds): GatewayReads {
     routesByService: each((kind) => index(kind, 'services', servicesOf)),
     isServed,
     lookup: (read) => {
-      const { service, secret } = readLookup(read);
+      const { service, secret } = readLookup(read, classes(read));
       return {
         service,
         secret,

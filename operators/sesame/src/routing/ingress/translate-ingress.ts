@@ -6,6 +6,7 @@ import type { PathMatch } from '../../model/match.ts';
 import type { Origin } from '../../model/origin.ts';
 import type { Forward, Retries, Route } from '../../model/route.ts';
 import { accept, type Result, refuse } from '../../result.ts';
+import { annotationPrefixes, ignoredAnnotation, isContoursAnnotation } from '../classes.ts';
 import { notRegex, wildcardHeader } from '../conditions.ts';
 import { clusterViolations } from '../envoy/cluster-message.ts';
 import { clustersOf, routeViolations } from '../envoy/route-message.ts';
@@ -53,7 +54,6 @@ export function translateIngress(ingress: Ingress, lookup: Lookup, settings: Rou
   return new IngressTranslation(ingress, lookup, settings).result();
 }
 
-const PREFIXES = ['projectsesame.io/', 'projectcontour.io/'];
 type Path = NonNullable<
   NonNullable<NonNullable<NonNullable<Ingress['spec']>['rules']>[number]['http']>['paths']
 >[number];
@@ -65,12 +65,17 @@ class IngressTranslation {
   readonly #settings: RoutingSettings;
   readonly #namespace: string;
   readonly #problems: string[] = [];
+  readonly #prefixes: readonly string[];
 
   constructor(ingress: Ingress, lookup: Lookup, settings: RoutingSettings) {
     this.#ingress = ingress;
     this.#lookup = lookup;
     this.#settings = settings;
     this.#namespace = ingress.metadata.namespace ?? '';
+    this.#prefixes = annotationPrefixes(settings.ingress);
+    if (settings.ingress.contour !== true)
+      for (const name of Object.keys(ingress.metadata.annotations ?? {}))
+        if (isContoursAnnotation(name)) this.#report(ignoredAnnotation(name));
   }
 
   result(): TranslatedIngress {
@@ -120,7 +125,7 @@ class IngressTranslation {
 
   #annotation(...names: readonly string[]): string | undefined {
     for (const name of names) {
-      const candidates = name.includes('/') ? [name] : PREFIXES.map((prefix) => prefix + name);
+      const candidates = name.includes('/') ? [name] : this.#prefixes.map((prefix) => prefix + name);
       const found = candidates.find((each) => this.#ingress.metadata.annotations?.[each] !== undefined);
       if (found !== undefined) return this.#ingress.metadata.annotations?.[found];
     }
@@ -232,6 +237,8 @@ class IngressTranslation {
       this.#problems.push(`spec.rules: Service ${where} cannot be used: ${problem ?? ''}`);
       return undefined;
     }
+    for (const annotation of service.ignored ?? [])
+      this.#report(`spec.rules: Service ${where}: ${ignoredAnnotation(annotation)}`);
     const protocol = protocolOf(service, found);
     const cluster = serviceCluster(
       service,

@@ -11,6 +11,7 @@ import type {
 import type { CookieRewrite } from '../../model/policy.ts';
 import type { Destination, Mirror } from '../../model/route.ts';
 import { accept, type Result, refuse } from '../../result.ts';
+import { ignoredAnnotation } from '../classes.ts';
 import { clusterViolations } from '../envoy/cluster-message.ts';
 import { cookieProblem, mergeCookieRewrites } from '../envoy/cookie-rewrite.ts';
 import { isDelegated, type Lookup, type ServicePortView, type ServiceView, secretReference } from '../lookup.ts';
@@ -128,6 +129,12 @@ function resolveService(
     reporter.error(options.problemType, 'ServiceUnresolvedReference', `${at}${problem ?? ''}`);
     return accept(undefined);
   }
+  for (const annotation of service.ignored ?? [])
+    reporter.warn(
+      'SpecError',
+      'IgnoredField',
+      `${at}.name: Service ${namespace}/${spec.name}: ${ignoredAnnotation(annotation)}`,
+    );
   for (const [annotation, value] of circuitBreakerMistakes(service))
     reporter.warn(
       'SpecError',
