@@ -8,14 +8,17 @@ import {
   type WantedCable,
 } from '../../src/gateway/cable-engine.ts';
 import type { DriverName } from '../../src/policy/driver-names.ts';
+import { until } from '../gateway/set.ts';
 import { cableOf, testKeys } from './traffic.ts';
 import { createUnderlay, type TestGateway, type Underlay } from './underlay.ts';
 
 export interface RotatingPair {
   readonly underlay: Underlay;
   readonly ends: readonly [RotatingEnd, RotatingEnd];
-  /** Connects both ends by this driver. */
+  /** Connects both ends by this driver. The old way stays for a while. */
   use(driver: DriverName): Promise<void>;
+  /** As `use`, and waits until neither end has a way of another driver: an old one that still works would come into use again at once. */
+  useAlone(driver: DriverName): Promise<void>;
   /** Returns the cable that one end wants by this driver. */
   wanted(end: RotatingEnd, driver: DriverName): WantedCable;
   /** Ends the process of one gateway as if it were killed, and starts the next one: its cables stay. */
@@ -66,6 +69,10 @@ export async function openRotatingPair(
     if (other === undefined) throw new TypeError('there is no other gateway');
     return { driver: next, policy: 'test', cable: cableOf(end.gateway, other.gateway, other.published(next)) };
   };
+  const use = (next: DriverName) => {
+    driver = next;
+    return connect();
+  };
   const halt = async () => {
     for (const end of opened) await end.halt();
   };
@@ -102,9 +109,13 @@ export async function openRotatingPair(
         hasStarted = true;
         return next;
       },
-      use(next) {
-        driver = next;
-        return connect();
+      use,
+      async useAlone(next) {
+        await use(next);
+        await until(`the ways of drivers other than ${next} are gone`, 30_000, async () => {
+          const left = await Promise.all(opened.map((end) => end.waysExcept(next)));
+          return left.every((count) => count === 0);
+        });
       },
       halt,
       close,
@@ -117,6 +128,8 @@ export async function openRotatingPair(
 
 interface OpenEnd extends RotatingEnd {
   halt(): Promise<void>;
+  /** Returns how many ways the host has by drivers other than this one. */
+  waysExcept(driver: DriverName): Promise<number>;
 }
 
 function openEnd(
@@ -162,6 +175,11 @@ function openEnd(
     async halt() {
       life.abort();
       await watching;
+    },
+    async waysExcept(kept: DriverName) {
+      const others = [...drivers.values()].filter(({ name }) => name !== kept);
+      const ways = await Promise.all(others.map((each) => each.inspect()));
+      return ways.reduce((sum, { size }) => sum + size, 0);
     },
   });
 }

@@ -65,7 +65,7 @@ describe('a pair of gateways without encryption', { skip }, () => {
   for (const driver of ENCRYPTED_DRIVERS)
     test(`sends nothing in clear from the moment in which one end asks for ${driver}`, async () => {
       const [a, b] = pair.ends;
-      await pair.use('vxlan');
+      await pair.useAlone('vxlan');
       const sending = send();
       try {
         await until('packets pass in clear', 10_000, () => Promise.resolve(sending.received()));
@@ -90,7 +90,7 @@ describe('a pair of gateways without encryption', { skip }, () => {
     });
 
   test('is closed by a gateway that starts after its policy changed, before its tunnel is up', async () => {
-    await pair.use('vxlan');
+    await pair.useAlone('vxlan');
     const sending = send();
     try {
       await until('packets pass in clear', 10_000, () => Promise.resolve(sending.received()));
@@ -113,7 +113,7 @@ describe('a pair of gateways without encryption', { skip }, () => {
 
   test('has its networks closed for a moment when its cable goes, until it is known whether the pair is encrypted', async () => {
     const [a, b] = pair.ends;
-    await pair.use('vxlan');
+    await pair.useAlone('vxlan');
     const sending = send();
     try {
       await until('packets pass in clear', 10_000, () => Promise.resolve(sending.received()));

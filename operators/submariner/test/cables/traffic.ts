@@ -38,19 +38,43 @@ export async function ping(
   return { sent: count, received };
 }
 
-/** As ping, and the longest run of pings without an answer, in milliseconds. */
+/** A packet is lost if it has no answer when the packets of this time after it were sent. */
+const LOST_AFTER_MS = 1000;
+
+/**
+ * As ping, and the longest run of pings without an answer, in milliseconds of their interval. More pings are sent until the fate of each
+ * counted one is known. The program alone would wait for two round trips after the last one: on a busy machine the last answers of
+ * an intact cable come later than that.
+ */
 export async function pingOutage(
   from: TestGateway,
   address: string,
   { count, intervalMs }: { count: number; intervalMs: number },
 ): Promise<{ received: number; outageMs: number }> {
   const source = (address.includes(':') ? from.local.sourceIP6 : from.local.sourceIP) ?? '';
-  const flags = ['-n', '-D', '-I', source, '-c', String(count), '-i', String(intervalMs / 1000), '-W', '1', address];
-  const { stdout } = await from.host().run([...realPrograms.ping, ...flags]);
-  const answered = [...stdout.matchAll(/icmp_seq=(\d+) ttl/g)].map(([, number]) => Number(number));
-  const numbers = [0, ...new Set(answered), count + 1].toSorted((a, b) => a - b);
+  const limitSeconds = String(Math.ceil((count * intervalMs) / 1000) + 60);
+  const flags = ['-n', '-O', '-I', source, '-i', String(intervalMs / 1000), '-w', limitSeconds, address];
+  const child = from.host().start([...realPrograms.ping, ...flags]);
+  const answered = new Set<number>();
+  let sent = 0;
+  const isDecided = () => answered.size === count || sent >= count + LOST_AFTER_MS / intervalMs;
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  // The rest of a line comes with the next chunk.
+  let text = '';
+  child.stdout?.setEncoding('utf8').on('data', (more: string) => {
+    const lines = (text + more).split('\n');
+    text = lines.pop() ?? '';
+    for (const line of lines) {
+      const [, number, hops] = /icmp_seq=(\d+)( ttl)?/.exec(line) ?? [];
+      sent = Math.max(sent, Number(number ?? 0));
+      if (hops !== undefined && Number(number) <= count) answered.add(Number(number));
+    }
+    if (isDecided()) child.kill('SIGINT');
+  });
+  await ended;
+  const numbers = [0, ...answered, count + 1].toSorted((a, b) => a - b);
   const gaps = numbers.slice(1).map((number, index) => number - (numbers[index] ?? 0) - 1);
-  return { received: numbers.length - 2, outageMs: Math.max(0, ...gaps) * intervalMs };
+  return { received: answered.size, outageMs: Math.max(0, ...gaps) * intervalMs };
 }
 
 /** Whether pings between two gateways cannot be recognised on the bridge between them. */
