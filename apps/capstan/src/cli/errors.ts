@@ -80,6 +80,10 @@ export const CliErrors = errorMakers(
       message: `${place}: ${object} cannot be planned, because the cluster does not serve its kind in ${apiVersion}`,
       remedy: 'install its CRD (capstan install), or give the CRD with -f as well',
     }),
+    NoNamespace: (place: string, object: string, namespace: string) => ({
+      message: `the server would refuse ${object} of ${place}: the namespace ${namespace} does not exist`,
+      remedy: `create it (kubectl create namespace ${namespace}), or give its manifest with -f as well`,
+    }),
     BadManifests: (problems: readonly string[]) => ({
       message: `${problems.length} manifests cannot be planned:\n${problems.map((one) => `  ${one}`).join('\n')}\n`,
       remedy: 'nothing is planned before they are corrected or left out',

@@ -320,7 +320,7 @@ describe('a plan', () => {
     [
       'a kind that does not exist',
       manifest('a').replace('Site', 'Sight'),
-      /change.yaml, line 2 is not a manifest: the cluster has no kind Sight in example.capstan.dev\/v1/,
+      /change.yaml, line 2: Sight home cannot be planned, because the cluster does not serve its kind in example/,
     ],
     ['text that is no YAML', 'a: b\n  c: [', /change.yaml, line \d+ is not a manifest: .*; correct the file there/],
     [

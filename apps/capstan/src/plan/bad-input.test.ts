@@ -49,9 +49,40 @@ test('kinds that are not served are all named', async () => {
   const unknown = (kind: string) => `apiVersion: example.org/v1\nkind: ${kind}\nmetadata: {name: a}\n`;
   await assertRefused(`${manifest('a:1')}---\n${unknown('Boat')}---\n${unknown('Barge')}`, [
     /2 manifests cannot be planned:\n/,
-    /line 6 is not a manifest: the cluster has no kind Boat in example\.org\/v1/,
-    /line 10 is not a manifest: the cluster has no kind Barge in example\.org\/v1/,
+    /line 6: Boat a cannot be planned, because the cluster does not serve its kind in example\.org\/v1/,
+    /line 10: Barge a cannot be planned, because the cluster does not serve its kind in example\.org\/v1/,
   ]);
+});
+
+test('an object of a kind that a CRD beside it defines is planned', async () => {
+  const crd = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'boats.example.org' },
+    spec: {
+      group: 'example.org',
+      names: { kind: 'Boat', plural: 'boats' },
+      scope: 'Namespaced',
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+    },
+  };
+  const boat = 'apiVersion: example.org/v1\nkind: Boat\nmetadata: {name: a}\n';
+  const { code, out, err } = await planned(`${JSON.stringify(crd)}\n---\n${boat}`);
+  assert.equal(err, '');
+  assert.match(out, /\+ create Boat default\/a/);
+  assert.equal(code, 0);
+});
+
+test('an object in a namespace that does not exist and is not given is refused, as the server does', async () => {
+  const home = manifest('a:1').replace('name: home', 'name: home, namespace: nowhere');
+  await assertRefused(home, [
+    /would refuse Site nowhere\/home of change\.yaml, line 1: the namespace nowhere does not exist; create it/,
+  ]);
+  const namespace = 'apiVersion: v1\nkind: Namespace\nmetadata: {name: nowhere}\n';
+  const { code, out, err } = await planned(`${namespace}---\n${home}`);
+  assert.equal(err, '');
+  assert.match(out, /create Site nowhere\/home/);
+  assert.equal(code, 0);
 });
 
 test("an operator's own kind without its CRD is named, and nothing is claimed about it", async () => {

@@ -5,7 +5,8 @@ import type { Manifest } from './read-manifests.ts';
 
 /** Finds the kind of a manifest: the operators' own kinds first (they need not be installed), then the server's. */
 export interface KnownKinds {
-  kindOf(manifest: Manifest): Promise<Kind>;
+  /** `given` are kinds that the CRDs among the manifests define. */
+  kindOf(manifest: Manifest, given?: readonly Kind[]): Promise<Kind>;
   /** Returns false where the server has no such kind; true where it cannot be asked. */
   isServed(kind: Kind): Promise<boolean>;
   /** The kind as which the operators see objects of this one: itself, or the one of which it is an alias. */
@@ -40,12 +41,13 @@ export function knownKinds(operators: readonly Operator[], client: Client, signa
         return true;
       }
     },
-    async kindOf({ object, place }) {
+    async kindOf({ object, place }, given = []) {
       const { apiVersion, kind: name } = object;
-      const known = named.find((kind) => kind.apiVersion === apiVersion && kind.kind === name);
+      const isIt = (kind: Kind) => kind.apiVersion === apiVersion && kind.kind === name;
+      const known = named.find(isIt);
       if (known !== undefined) return known;
-      const found = (await discovered()).kindOf(apiVersion, name);
-      if (found === undefined) throw CliErrors.BadManifest(place, `the cluster has no kind ${name} in ${apiVersion}`);
+      const found = (await discovered()).kindOf(apiVersion, name) ?? given.find(isIt);
+      if (found === undefined) throw CliErrors.NotServed(place, `${name} ${object.metadata.name}`, apiVersion);
       return found;
     },
     seenAs: (kind) => seen.get(kindId(kind)) ?? kind,

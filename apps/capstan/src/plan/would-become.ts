@@ -54,8 +54,16 @@ export interface Predicting extends DryRuns {
 
 const MAX_PATHS = 20;
 
-/** Returns the object after the user's tool has run. Throws when the server would refuse it. */
-export async function wouldBecome(predicting: Predicting, kind: Kind, manifest: Manifest): Promise<GivenChange> {
+/**
+ * Returns the object after the user's tool has run. Throws when the server would refuse it, also because its namespace neither exists nor
+ * is among those that the manifests create.
+ */
+export async function wouldBecome(
+  predicting: Predicting,
+  kind: Kind,
+  manifest: Manifest,
+  created: ReadonlySet<string> = new Set(),
+): Promise<GivenChange> {
   const { object, place } = manifest;
   const ref = refOf(object);
   const name = `${kind.kind} ${keyOf(ref)}`;
@@ -74,6 +82,9 @@ export async function wouldBecome(predicting: Predicting, kind: Kind, manifest: 
     if (!isApiError(error)) throw error;
     const isAbsent = tool.name === 'replace' && live === undefined;
     if (isAbsent || !CANNOT_ASK.has(error.code)) throw refusedBy(tool, place, name, error);
+    const { namespace } = ref;
+    if (namespace !== undefined && !created.has(namespace) && isWithoutNamespace(error, namespace))
+      throw CliErrors.NoNamespace(place, name, namespace);
     const after = completed(kind, live, await mergedLocally(wanted, predicting));
     return { ...base, ...changeOf(kind, live, after), after, notes: [...notes, noteOf(name, error)] };
   }
@@ -153,6 +164,10 @@ function checkCluster({ place, object }: Manifest, name: string, live: KubeObjec
 
 /** Not permitted, no such kind or namespace, no apply for this kind: answers about the request, not about the object. */
 const CANNOT_ASK: ReadonlySet<number> = new Set([401, 403, 404, 405, 415]);
+
+function isWithoutNamespace({ code, details }: ApiError, namespace: string): boolean {
+  return code === 404 && details.kind === 'namespaces' && details.name === namespace;
+}
 
 async function findLive({ client, signal }: Predicting, kind: Kind, ref: GivenChange['ref'], name: string) {
   try {

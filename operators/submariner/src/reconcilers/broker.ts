@@ -29,7 +29,7 @@ import { replacementOf } from '../sync/content.ts';
 import { lastDefaultOf } from '../sync/in-force.ts';
 import { recordPolicies } from '../sync/policy-record.ts';
 
-const ready = conditionType<'Ready' | 'InvalidPolicy'>('Ready');
+const ready = conditionType<'Ready' | 'Copy' | 'InvalidPolicy'>('Ready');
 
 export const broker = reconciler<Broker>({
   name: 'broker',
@@ -50,9 +50,17 @@ export const broker = reconciler<Broker>({
     writing(Role, 'apply', { grants: { namespaced: CLIENT_RULES } }),
   ],
   reconcile({ object: { metadata, spec, status }, read }) {
-    const { namespace = '', creationTimestamp = '', labels } = metadata;
-    // A member's copy of its broker's settings.
-    if (labels?.[ORIGIN_LABEL] !== undefined) return plan({ prune: false });
+    const { name = '', namespace = '', creationTimestamp = '', labels } = metadata;
+    if (labels?.[ORIGIN_LABEL] !== undefined)
+      return plan({
+        prune: false,
+        conditions: [
+          ready.isTrue(
+            'Copy',
+            `Broker "${name}": has the settings of the broker that this cluster joined; edit them there`,
+          ),
+        ],
+      });
     const driver = spec.defaultCableDriver ?? BUILT_IN_DRIVER;
     const wanted = [...(spec.initialPolicies ?? [])];
     const problems = wanted.flatMap(({ name, spec: given }) =>
@@ -117,8 +125,11 @@ export const broker = reconciler<Broker>({
       },
       conditions: [
         good
-          ? ready.isTrue('Ready', `broker: ${clusters.length} cluster(s) have joined`)
-          : ready.isFalse('InvalidPolicy', `broker: ${problems.join('; ')}; correct the spec`),
+          ? ready.isTrue(
+              'Ready',
+              `Broker "${name}": ${clusters.length} ${clusters.length === 1 ? 'cluster has' : 'clusters have'} joined`,
+            )
+          : ready.isFalse('InvalidPolicy', `Broker "${name}": ${problems.join('; ')}; correct the spec`),
       ],
     });
   },

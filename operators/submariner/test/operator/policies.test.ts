@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap, Lease, Namespace, ServiceAccount } from '@capstan/kube';
 import { createStage, type Stage } from '@capstan/testing';
-import { Broker, CablePolicies, Cluster } from '../../src/kinds/index.ts';
+import { Broker, CablePolicies, Cluster, ORIGIN_LABEL } from '../../src/kinds/index.ts';
 import { createSubmariner } from '../../src/operator.ts';
 import { ADMISSION } from '../../src/policy/admission.ts';
 
@@ -82,6 +82,19 @@ describe('a broker', () => {
       assert.deepEqual(stage.transport.writes, []);
     }));
 });
+
+test("a member's copy of the broker is ready, names where to edit it, and deploys nothing", () =>
+  played(async (stage) => {
+    const metadata = { ...ref('submariner-broker'), labels: { [ORIGIN_LABEL]: 'submariner-broker' } };
+    const spec = { defaultCableDriver: 'vxlan' } as Broker['spec'];
+    await stage.client.create(Broker, { apiVersion: Broker.apiVersion, kind: 'Broker', metadata, spec });
+    await stage.settle();
+    const { status } = await stage.client.get(Broker, ref('submariner-broker'));
+    const [ready] = status?.conditions ?? [];
+    assert.deepEqual([ready?.type, ready?.status, ready?.reason], ['Ready', 'True', 'Copy']);
+    assert.match(ready?.message ?? '', /edit them there/);
+    assert.equal(await stage.client.find(CablePolicies, ref('default')), undefined);
+  }));
 
 describe('a broker with members', () => {
   const broker = (spec: object): Broker => ({
