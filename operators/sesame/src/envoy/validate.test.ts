@@ -21,6 +21,8 @@ const cases: [name: string, type: MessageName, value: object, path: string | und
     { name: 'r', virtual_hosts: [{ name: 'h' }] },
     'virtual_hosts[0].domains',
   ],
+  ['a map of matches without an entry', 'xds.type.matcher.v3.Matcher.MatcherTree.MatchMap', { map: {} }, 'map'],
+  ['a map of matches that is absent', 'xds.type.matcher.v3.Matcher.MatcherTree.MatchMap', {}, 'map'],
   [
     'a match without a path',
     'envoy.config.route.v3.RouteConfiguration',
@@ -132,7 +134,7 @@ const cases: [name: string, type: MessageName, value: object, path: string | und
 ];
 
 const CHECKED =
-  /^(any\.required|bool\.const|bytes\.(min|max)_len|duration\.(gte?|lte?|required)|enum\.(defined_only|not_in)|map\.keys\.string\.min_len|message\.required|repeated\.(min_items|max_items|unique)|(repeated\.items\.)?(uint32|uint64|double)\.(gte?|lte?)|repeated\.items\.enum\.defined_only|(repeated\.items\.)?string\.(min_len|max_bytes|prefix|suffix|ignore_empty|in|pattern|strict|well_known_regex))$/;
+  /^(any\.required|bool\.const|bytes\.(min|max)_len|duration\.(gte?|lte?|required)|enum\.(defined_only|not_in)|map\.(keys\.string\.min_len|min_pairs)|message\.required|repeated\.(min_items|max_items|unique)|(repeated\.items\.)?(uint32|uint64|double)\.(gte?|lte?)|repeated\.items\.enum\.defined_only|(repeated\.items\.)?string\.(min_len|max_bytes|prefix|suffix|ignore_empty|in|pattern|strict|well_known_regex))$/;
 
 suite('validate', () => {
   for (const [name, type, value, path] of cases) {

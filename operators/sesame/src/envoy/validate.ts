@@ -142,7 +142,11 @@ function checkField(field: Field, value: unknown, parent: string, found: Violati
   }
   if (field.label === 'map') {
     const keyRules = rules?.['map']?.['keys'] as Record<string, RuleSet> | undefined;
-    for (const [key, item] of Object.entries((value as Fields | undefined) ?? {})) {
+    const pairs = Object.entries((value as Fields | undefined) ?? {});
+    const least = rules?.['map']?.['min_pairs'];
+    if (typeof least === 'number' && pairs.length < least)
+      report(`has ${pairs.length} entries; at least ${least} are needed`);
+    for (const [key, item] of pairs) {
       const path = `${join(parent, field.name)}[${JSON.stringify(key)}]`;
       if (keyRules?.['string']) checkText(key, keyRules['string'], (problem) => found.push({ path, problem }));
       checkMessage(field.type, item, path, found);
