@@ -19,8 +19,8 @@ import { type GatewayKinds, gatewayComponents, type Placement, type Publication 
 import { SesameConfiguration } from '../kinds/index.ts';
 import { routingSettingsOf } from '../program/routing-settings.ts';
 import { routeGraph } from '../routes/pieces.ts';
+import { ROUTE_READS } from '../routing/lookup.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
-import { ROUTE_READS } from '../routing/tracked-lookup.ts';
 import { CommandErrors } from './errors.ts';
 import { SESAME_CLUSTER_OPTIONS, sesameNamespace } from './namespace.ts';
 

@@ -20,6 +20,13 @@ export {
 export type * as Envoy from './gen/types.ts';
 export type { Choice, Composed, MessageName, PerFilter, Struct, Without } from './message-types.ts';
 export { regexProblem } from './regex.ts';
-export * from './resource-type.ts';
-export { TYPE_URL_PREFIX } from './tables.ts';
+export {
+  RESOURCE_MESSAGES,
+  RESOURCE_TYPES,
+  type ResourceMessage,
+  type ResourceType,
+  TYPE_URL_PREFIX,
+  typeOfUrl,
+  typeUrl,
+} from './tables.ts';
 export { statusCode, type Violation, validate, validateAny } from './validate.ts';

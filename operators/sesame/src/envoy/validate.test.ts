@@ -104,6 +104,8 @@ const cases: [name: string, type: MessageName, value: object, path: string | und
     { filter_metadata: { '': {} } },
     'filter_metadata[""]',
   ],
+  ['a map that is empty', 'xds.type.matcher.v3.Matcher.MatcherTree.MatchMap', { map: {} }, 'map'],
+  ['a map that is missing', 'xds.type.matcher.v3.Matcher.MatcherTree.MatchMap', {}, 'map'],
   [
     'bytes that are too long',
     'envoy.config.core.v3.HeaderValue',

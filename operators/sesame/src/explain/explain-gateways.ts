@@ -9,7 +9,7 @@ import type { GatewayGraph, OwnGateway } from '../gateway/graph/gateway-graph.ts
 import type { ListenerState } from '../gateway/listeners/listener-state.ts';
 import type { Origin } from '../model/origin.ts';
 import type { Destination, Route } from '../model/route.ts';
-import { inOrder } from '../routing/route-order.ts';
+import { inOrder } from '../routing/conditions.ts';
 
 export interface GatewayAnswer {
   readonly gateway: string;

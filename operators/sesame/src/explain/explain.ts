@@ -5,10 +5,10 @@ import type { MappedCluster, MappedListener, MappedRoute } from '../model/route-
 import { hostKey, type RouteGraph } from '../routes/pieces.ts';
 import { filterNames } from '../routing/envoy/http-filters.ts';
 import { httpOptions } from '../routing/listener/http-options.ts';
+import { readLookup } from '../routing/lookup.ts';
 import { globalAuthorization } from '../routing/policy/authorization.ts';
 import { fits, type RequestView } from '../routing/request-match.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
-import { readLookup } from '../routing/tracked-lookup.ts';
 import { type ExplainedGateways, gatewayAnswers, gatewayProblems } from './explain-gateways.ts';
 import { gatewayListener, hostListeners, hostProblems, objectText } from './route-map.ts';
 

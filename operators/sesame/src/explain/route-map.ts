@@ -14,15 +14,15 @@ import type {
   RouteMap,
 } from '../model/route-map.ts';
 import { hostKey, ingressesByHost, type RouteGraph, rootsByFqdn } from '../routes/pieces.ts';
+import { inOrder } from '../routing/conditions.ts';
 import { filterNames } from '../routing/envoy/http-filters.ts';
 import { ingressHosts } from '../routing/ingress/translate-ingress.ts';
 import { HTTPS_LISTENER } from '../routing/listener/filter-chain.ts';
 import { httpOptions } from '../routing/listener/http-options.ts';
 import { configuredAt, HTTP_LISTENER } from '../routing/listener/listeners.ts';
+import { readLookup, slicesByService } from '../routing/lookup.ts';
 import { globalAuthorization } from '../routing/policy/authorization.ts';
 import { matchText } from '../routing/request-match.ts';
-import { inOrder } from '../routing/route-order.ts';
-import { readLookup, slicesByService } from '../routing/tracked-lookup.ts';
 import { readyEndpoints, sliceView } from '../routing/upstream/endpoints.ts';
 import {
   type ExplainedGateways,

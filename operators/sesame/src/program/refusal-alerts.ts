@@ -3,7 +3,7 @@
 import { type KubeObject, Secret, Service } from '@capstan/kube';
 import { derivation, type EventInput, type Reader, type Sink, sink } from '@capstan/reconcile';
 import type { IngressComponents } from '../routes/ingress-components.ts';
-import { ROUTE_READS } from '../routing/tracked-lookup.ts';
+import { ROUTE_READS } from '../routing/lookup.ts';
 
 interface Alert {
   readonly owner: KubeObject;

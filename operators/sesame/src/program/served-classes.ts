@@ -2,7 +2,7 @@
 // shows HTTPProxies that no Sesame serves.
 import { type Client, Deployment, type Kind, type KubeObject, Lease } from '@capstan/kube/cluster';
 import { INSTANCE_LABEL, instanceOf } from '../configuration/instance-record.ts';
-import { type ClassedObject, classOf, DEFAULT_CLASS, isServed } from '../routing/classes.ts';
+import { type ClassedObject, classOf, DEFAULT_CLASS, isServed } from '../routing/lookup.ts';
 
 /** Returns the reason why no Sesame serves an HTTPProxy; undefined: one does. */
 export type Unserved = (proxy: KubeObject) => string | undefined;

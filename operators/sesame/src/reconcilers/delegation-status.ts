@@ -2,8 +2,8 @@
 import { plan, type Reconciler, reconciler } from '@capstan/reconcile';
 import { isContours } from '../kinds/contour.ts';
 import { TLSCertificateDelegation } from '../kinds/tls-certificate-delegation.ts';
-import type { RouteProblem } from '../routing/problems.ts';
-import { ROUTE_READS, readLookup } from '../routing/tracked-lookup.ts';
+import type { RouteProblem } from '../result.ts';
+import { ROUTE_READS, readLookup } from '../routing/lookup.ts';
 import { type ContourStatuses, isLeftToContour } from './contour-statuses.ts';
 import { validCondition } from './valid-condition.ts';
 

@@ -4,7 +4,7 @@ import { isContours } from '../kinds/contour.ts';
 import { ExtensionService } from '../kinds/extension-service.ts';
 import type { RouteGraph } from '../routes/pieces.ts';
 import type { TranslatedExtension } from '../routing/extension/translate-extension.ts';
-import { ROUTE_READS } from '../routing/tracked-lookup.ts';
+import { ROUTE_READS } from '../routing/lookup.ts';
 import { type ContourStatuses, isLeftToContour } from './contour-statuses.ts';
 import type { Refusals } from './http-proxy-status.ts';
 import { validCondition } from './valid-condition.ts';

@@ -10,10 +10,9 @@ import {
 } from '@capstan/reconcile';
 import { isContours } from '../kinds/contour.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
+import type { Findings, RouteProblem } from '../result.ts';
 import type { RouteGraph, ServedRoot } from '../routes/pieces.ts';
-import { isServed } from '../routing/classes.ts';
-import type { Findings, RouteProblem } from '../routing/problems.ts';
-import { proxyView, ROUTE_READS } from '../routing/tracked-lookup.ts';
+import { isServed, proxyView, ROUTE_READS } from '../routing/lookup.ts';
 import { type ContourStatuses, isLeftToContour } from './contour-statuses.ts';
 
 /** Where a proxy is included: by HTTP routes or by a TCP proxy. */

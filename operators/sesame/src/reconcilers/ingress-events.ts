@@ -2,9 +2,8 @@
 import { Ingress } from '@capstan/kube';
 import { type Derived, plan, type Reader, type Reconciler, reconciler } from '@capstan/reconcile';
 import type { RouteGraph } from '../routes/pieces.ts';
-import { isServed } from '../routing/classes.ts';
 import type { TranslatedIngress } from '../routing/ingress/translate-ingress.ts';
-import { ROUTE_READS } from '../routing/tracked-lookup.ts';
+import { isServed, ROUTE_READS } from '../routing/lookup.ts';
 import { type ContourStatuses, isLeftToContour } from './contour-statuses.ts';
 import type { Refusals } from './http-proxy-status.ts';
 

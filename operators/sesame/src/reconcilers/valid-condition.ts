@@ -1,5 +1,5 @@
 import type { ConditionInput } from '@capstan/reconcile';
-import type { Findings, RouteProblem } from '../routing/problems.ts';
+import type { Findings, RouteProblem } from '../result.ts';
 
 /** The condition `Valid` of a kind, with every error and warning in it. */
 export function validCondition(kind: string, { errors, warnings }: Findings): ConditionInput {

@@ -18,7 +18,7 @@ import { routeGraph } from './pieces.ts';
 import { xdsSink } from './xds-sink.ts';
 
 /** It may fall, and not rise: 25 are the aim. */
-const MOST_FILES = 42;
+const MOST_FILES = 34;
 const sources = join(import.meta.dirname, '..');
 
 test('an edit of an HTTPProxy passes the files of the README, and no more', async (context) => {

@@ -4,9 +4,9 @@ import { equal, Ingress, interned, Service } from '@capstan/kube';
 import { type Derived, derivation, index, type KeySet, type KindIndex, type Reader } from '@capstan/reconcile';
 import { ExtensionService } from '../kinds/extension-service.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
-import { hostPiece, mergeHost } from '../routing/assembly/host-piece.ts';
-import { isSamePiece, Piece } from '../routing/assembly/piece.ts';
-import { isServed } from '../routing/classes.ts';
+import type { Findings } from '../result.ts';
+import { hostPiece, isSamePiece, mergeHost, Piece } from '../routing/assembly/piece.ts';
+import { compareBytes } from '../routing/conditions.ts';
 import { endpointsResource } from '../routing/envoy/endpoints-message.ts';
 import { extensionPiece, type TranslatedExtension } from '../routing/extension/translate-extension.ts';
 import { fingerprint } from '../routing/fingerprint.ts';
@@ -16,12 +16,10 @@ import {
   type TranslatedIngress,
   translateIngress,
 } from '../routing/ingress/translate-ingress.ts';
+import { isServed, proxyView, readLookup, slicesByService } from '../routing/lookup.ts';
 import { globalAuthorization } from '../routing/policy/authorization.ts';
-import type { Findings } from '../routing/problems.ts';
 import { type HostContribution, translateRoot } from '../routing/proxy/translate-root.ts';
-import { compareBytes } from '../routing/route-order.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
-import { proxyView, readLookup, slicesByService } from '../routing/tracked-lookup.ts';
 import { endpointSets, sliceView } from '../routing/upstream/endpoints.ts';
 
 export interface RouteGraph {

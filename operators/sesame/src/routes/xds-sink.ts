@@ -3,8 +3,8 @@ import type { Clock } from '@capstan/kube';
 import { type ReadDeclaration, type Sink, type SinkContext, type SinkResult, sink } from '@capstan/reconcile';
 import { type Assembly, createAssembly } from '../routing/assembly/assembly.ts';
 import type { Piece } from '../routing/assembly/piece.ts';
+import { ROUTE_READS } from '../routing/lookup.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
-import { ROUTE_READS } from '../routing/tracked-lookup.ts';
 import {
   boundAddress,
   createResourceStore,

@@ -4,9 +4,8 @@
 import { type AdmissionCheck, admissionCheck } from '@capstan/reconcile';
 import { defaultConfiguration } from '../configuration/effective.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
-import { isSameClass } from './classes.ts';
-import type { Lookup, ServicePortView } from './lookup.ts';
-import type { RouteProblem } from './problems.ts';
+import type { RouteProblem } from '../result.ts';
+import { isSameClass, type Lookup, type ServicePortView } from './lookup.ts';
 import { translateRoot } from './proxy/translate-root.ts';
 
 /** Reasons that another object cannot take away. */

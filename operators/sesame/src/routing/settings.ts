@@ -1,5 +1,5 @@
 // The part of Sesame's configuration that decides about routes: the effective configuration has all of it, under the same names.
-import type { ServedClasses } from './classes.ts';
+import type { ServedClasses } from './lookup.ts';
 
 export interface RoutingSettings {
   readonly xdsServer: {

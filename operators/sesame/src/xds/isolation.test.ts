@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { Fragment, FragmentChunk, hexHash } from '../envoy/index.ts';
-import { sharedRoutes, VIRTUAL_HOST } from '../routing/listener/virtual-host.ts';
+import { sharedRoutes, VIRTUAL_HOST } from '../routing/envoy/route-message.ts';
 import { Isolation, type RefusedParts } from './isolation.ts';
 import type { Resource } from './resource.ts';
 

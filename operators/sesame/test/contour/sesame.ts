@@ -11,8 +11,8 @@ import { decoded } from '../../src/routes/effects.ts';
 import { hostKey, routeGraph, SETTINGS } from '../../src/routes/pieces.ts';
 import { createAssembly } from '../../src/routing/assembly/assembly.ts';
 import type { Piece } from '../../src/routing/assembly/piece.ts';
+import { ROUTE_READS } from '../../src/routing/lookup.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
-import { ROUTE_READS } from '../../src/routing/tracked-lookup.ts';
 import { NOW } from '../errors/secrets.ts';
 import type { Resources } from './contour.ts';
 

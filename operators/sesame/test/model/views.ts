@@ -1,11 +1,10 @@
 // The effect of a policy on the model and on Envoy's messages: the fields in which a case differs from a plain one.
 import { hostRoutes } from '../../src/gateway/envoy/host-routes.ts';
 import type { Route } from '../../src/model/route.ts';
-import { mergeHost } from '../../src/routing/assembly/host-piece.ts';
+import { mergeHost } from '../../src/routing/assembly/piece.ts';
 import { clusterMessage } from '../../src/routing/envoy/cluster-message.ts';
-import { clustersOf, routeMessage } from '../../src/routing/envoy/route-message.ts';
+import { clustersOf, routeMessage, virtualHostMessage } from '../../src/routing/envoy/route-message.ts';
 import { chainFragment, hostChain } from '../../src/routing/listener/filter-chain.ts';
-import { virtualHostMessage } from '../../src/routing/listener/virtual-host.ts';
 import type { HostContribution } from '../../src/routing/proxy/translate-root.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 

@@ -1,4 +1,5 @@
 // The xDS server and a real Envoy, in every way in which Envoy can subscribe.
+
 import assert from 'node:assert/strict';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +10,7 @@ import { createAssembly } from '../../src/routing/assembly/assembly.ts';
 import { Piece } from '../../src/routing/assembly/piece.ts';
 import { testSettings } from '../../src/routing/default-settings.ts';
 import { streamMessage } from '../../src/routing/envoy/listener-message.ts';
-import { sharedHost } from '../../src/routing/listener/virtual-host.ts';
+import { sharedHost } from '../../src/routing/envoy/route-message.ts';
 import {
   createResource,
   createResourceStore,

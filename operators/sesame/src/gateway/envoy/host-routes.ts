@@ -2,9 +2,9 @@
 import { type Envoy, Fragment } from '../../envoy/index.ts';
 import type { Policies } from '../../model/policy.ts';
 import type { Route } from '../../model/route.ts';
+import { matchId } from '../../routing/conditions.ts';
 import { policiesMessage } from '../../routing/envoy/policy-message.ts';
-import { type HostFragment, type SharedHost, sharedHost, VIRTUAL_HOST } from '../../routing/listener/virtual-host.ts';
-import { matchId } from '../../routing/route-order.ts';
+import { type HostFragment, type SharedHost, sharedHost, VIRTUAL_HOST } from '../../routing/envoy/route-message.ts';
 
 /** Orders routes by their precedence. The first of several routes with the same match counts. */
 export function hostRoutes(

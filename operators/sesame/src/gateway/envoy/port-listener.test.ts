@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { decode, FragmentChunk } from '../../envoy/index.ts';
 import type { Cluster } from '../../model/cluster.ts';
 import { testSettings } from '../../routing/default-settings.ts';
-import { sharedRoutes } from '../../routing/listener/virtual-host.ts';
+import { sharedRoutes } from '../../routing/envoy/route-message.ts';
 import type { Resource } from '../../xds/index.ts';
 import type { Listener } from '../api/objects.ts';
 import { certificate, type Fixture, gatewaySpec, listener, lookupOf } from '../gateway.test-support.ts';

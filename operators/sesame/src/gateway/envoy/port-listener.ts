@@ -9,14 +9,13 @@ import type {
 import type { Origin } from '../../model/origin.ts';
 import type { Destination } from '../../model/route.ts';
 import type { RouteConfiguration } from '../../routing/assembly/piece.ts';
+import { compareBytes } from '../../routing/conditions.ts';
 import { clusterKey, originTexts } from '../../routing/envoy/cluster-message.ts';
 import { chainMessage, listenerMessage } from '../../routing/envoy/listener-message.ts';
-import { NO_BACKEND } from '../../routing/envoy/route-message.ts';
+import { type HostFragment, NO_BACKEND } from '../../routing/envoy/route-message.ts';
 import { sharedTls } from '../../routing/listener/filter-chain.ts';
 import { accessLog, httpOptions } from '../../routing/listener/http-options.ts';
 import { trafficListener } from '../../routing/listener/listeners.ts';
-import type { HostFragment } from '../../routing/listener/virtual-host.ts';
-import { compareBytes } from '../../routing/route-order.ts';
 import type { RoutingSettings } from '../../routing/settings.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
 import { covers, specificity } from '../api/hostnames.ts';

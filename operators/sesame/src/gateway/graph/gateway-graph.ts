@@ -6,12 +6,18 @@ import { clusterKey, clusterResource } from '../../routing/envoy/cluster-message
 import { clustersOf } from '../../routing/envoy/route-message.ts';
 import { secretResource } from '../../routing/envoy/secret-message.ts';
 import { fingerprint } from '../../routing/fingerprint.ts';
+import { readLookup } from '../../routing/lookup.ts';
 import { globalAuthorization, globalAuthorizationPolicy } from '../../routing/policy/authorization.ts';
 import type { RoutingSettings } from '../../routing/settings.ts';
-import { readLookup } from '../../routing/tracked-lookup.ts';
 import type { Resource } from '../../xds/index.ts';
-import type { AnyRoute, GRPCRoute, HTTPRoute, RouteKindName, StreamRule } from '../api/objects.ts';
-import { ROUTE_KINDS } from '../api/objects.ts';
+import {
+  type AnyRoute,
+  type GRPCRoute,
+  type HTTPRoute,
+  ROUTE_KINDS,
+  type RouteKindName,
+  type StreamRule,
+} from '../api/objects.ts';
 import { isGatewayParent, type ParentReference, parentKey } from '../api/references.ts';
 import { type AttachedRoute, type PlannedHost, planHosts } from '../envoy/host-plan.ts';
 import { hostRoutes } from '../envoy/host-routes.ts';

@@ -1,8 +1,7 @@
 // The kinds of the Gateway API as tracked reads. A kind that the cluster does not serve has no objects.
 import { ConfigMap, type Kind, type KubeObject, Namespace, Secret } from '@capstan/kube';
 import { index, type KindIndex, type ReadDeclaration, type Reader, reading } from '@capstan/reconcile';
-import type { ServedClasses } from '../../routing/classes.ts';
-import { readLookup, SERVICE_READ } from '../../routing/tracked-lookup.ts';
+import { readLookup, SERVICE_READ, type ServedClasses } from '../../routing/lookup.ts';
 import type { GatewayLookup } from '../api/lookup.ts';
 import {
   type AnyRoute,

@@ -4,13 +4,12 @@ import { hash } from 'node:crypto';
 import type { AuthorizationService } from '../../model/listener.ts';
 import type { Resource, ResourceKey } from '../../xds/index.ts';
 import type { FILTER_CHAIN } from '../envoy/listener-message.ts';
+import { FALLBACK_ROUTES, HTTP_ROUTES, sharedRoutes, type VIRTUAL_HOST } from '../envoy/route-message.ts';
 import { chainFragment, fallbackChain, HTTPS_LISTENER } from '../listener/filter-chain.ts';
 import { httpListener, httpsListener, ownListeners, runtimeResource } from '../listener/listeners.ts';
-import { FALLBACK_ROUTES, HTTP_ROUTES, sharedRoutes, type VIRTUAL_HOST } from '../listener/virtual-host.ts';
 import type { RoutingSettings } from '../settings.ts';
-import type { Piece } from './piece.ts';
+import { type Piece, SharedParts } from './piece.ts';
 import { RouteConfigurations } from './route-configurations.ts';
-import { SharedParts } from './shared-parts.ts';
 
 export interface Assembly {
   /** Returns the resources that changed because these pieces did; undefined for removed ones. */

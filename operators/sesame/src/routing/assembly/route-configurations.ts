@@ -1,9 +1,8 @@
 // Route configurations of Gateways: each is composed of the virtual hosts of many pieces, so that an edit of one host costs that host.
 import { hash } from 'node:crypto';
 import { type Resource, type ResourceKey, resourceKey } from '../../xds/index.ts';
-import { sharedRoutes, type VIRTUAL_HOST } from '../listener/virtual-host.ts';
-import { moreHash, type Piece, type RouteConfiguration } from './piece.ts';
-import { SharedParts } from './shared-parts.ts';
+import { sharedRoutes, type VIRTUAL_HOST } from '../envoy/route-message.ts';
+import { moreHash, type Piece, type RouteConfiguration, SharedParts } from './piece.ts';
 
 export class RouteConfigurations {
   readonly #parts = new Map<string, SharedParts<typeof VIRTUAL_HOST>>();

@@ -10,7 +10,7 @@ import type {
   StreamTraffic,
   TlsInspection,
 } from '../../model/listener.ts';
-import { compareBytes } from '../route-order.ts';
+import { compareBytes } from '../conditions.ts';
 import { accessLogMessage } from './access-log-message.ts';
 import { downstreamTls } from './access-message.ts';
 import { connectionManagerMessage } from './connection-manager-message.ts';

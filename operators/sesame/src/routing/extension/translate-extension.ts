@@ -2,6 +2,7 @@
 import type { ExtensionService } from '../../kinds/extension-service.ts';
 import type { Cluster, UpstreamProtocol } from '../../model/cluster.ts';
 import type { EndpointGroup } from '../../model/endpoints.ts';
+import { type Findings, ProblemLog, reporterOf } from '../../result.ts';
 import { Piece } from '../assembly/piece.ts';
 import { clusterResource, clusterViolations } from '../envoy/cluster-message.ts';
 import { endpointsResource } from '../envoy/endpoints-message.ts';
@@ -9,7 +10,6 @@ import { secretResource } from '../envoy/secret-message.ts';
 import type { Lookup } from '../lookup.ts';
 import { extensionClusterName } from '../policy/authorization.ts';
 import { loadBalancing } from '../policy/load-balancing.ts';
-import { type Findings, ProblemLog, reporterOf } from '../problems.ts';
 import { upstreamValidation } from '../proxy/proxy-services.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { envoyTimeout } from '../timeouts.ts';

@@ -6,16 +6,21 @@ import type { PathMatch } from '../../model/match.ts';
 import type { Origin } from '../../model/origin.ts';
 import type { Forward, Retries, Route } from '../../model/route.ts';
 import { accept, type Result, refuse } from '../../result.ts';
-import { annotationPrefixes, ignoredAnnotation, isContoursAnnotation } from '../classes.ts';
-import { notRegex, wildcardHeader } from '../conditions.ts';
+import { notRegex, upgradeToHttps, wildcardHeader } from '../conditions.ts';
 import { clusterViolations } from '../envoy/cluster-message.ts';
 import { clustersOf, routeViolations } from '../envoy/route-message.ts';
-import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
+import {
+  annotationPrefixes,
+  ignoredAnnotation,
+  isContoursAnnotation,
+  isDelegated,
+  type Lookup,
+  secretReference,
+} from '../lookup.ts';
 import { globalAuthorization, globalAuthorizationPolicy } from '../policy/authorization.ts';
 import { headerChanges, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
 import type { TlsTermination } from '../proxy/proxy-tls.ts';
 import type { HostContribution } from '../proxy/translate-root.ts';
-import { upgradeToHttps } from '../route-order.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { envoyTimeout } from '../timeouts.ts';
 import { certificateOf, NO_SECRET, tlsSecretProblem } from '../upstream/tls-secret.ts';

@@ -3,10 +3,10 @@ import { share } from '@capstan/kube';
 import { type Envoy, Fragment } from '../../envoy/index.ts';
 import type { AuthorizationService, DownstreamTls, FilterChain } from '../../model/listener.ts';
 import { chainMessage, FILTER_CHAIN } from '../envoy/listener-message.ts';
+import { FALLBACK_ROUTES, secureRoutesName } from '../envoy/route-message.ts';
 import type { HostContribution, SecureContribution } from '../proxy/translate-root.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { accessLog, httpOptions } from './http-options.ts';
-import { FALLBACK_ROUTES, secureRoutesName } from './virtual-host.ts';
 
 export const HTTPS_LISTENER = 'ingress_https';
 

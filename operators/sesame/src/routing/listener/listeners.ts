@@ -5,11 +5,11 @@ import type { AuthorizationService, DownstreamTls, Listener, Page } from '../../
 import type { Origin } from '../../model/origin.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
 import { chainMessage, type FILTER_CHAIN, listenerMessage } from '../envoy/listener-message.ts';
+import { HTTP_ROUTES } from '../envoy/route-message.ts';
 import { secretResource } from '../envoy/secret-message.ts';
 import type { RoutingSettings, TlsFileSettings } from '../settings.ts';
 import { type ChainFragment, HTTPS_LISTENER } from './filter-chain.ts';
 import { accessLog, httpOptions } from './http-options.ts';
-import { HTTP_ROUTES } from './virtual-host.ts';
 
 export const HTTP_LISTENER = 'ingress_http';
 

@@ -4,8 +4,8 @@ import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
 import type { AuthorizationService, HttpAuthorization } from '../../model/listener.ts';
 import type { TextMatch } from '../../model/match.ts';
 import type { Policies } from '../../model/policy.ts';
+import type { Reporter } from '../../result.ts';
 import type { Lookup } from '../lookup.ts';
-import type { Reporter } from '../problems.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { envoyTimeout } from '../timeouts.ts';
 

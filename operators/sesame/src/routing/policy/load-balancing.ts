@@ -1,7 +1,7 @@
 import type { ProxyRoute } from '../../kinds/http-proxy.ts';
 import type { BalancingStrategy } from '../../model/cluster.ts';
 import type { HashSource } from '../../model/route.ts';
-import type { Reporter } from '../problems.ts';
+import type { Reporter } from '../../result.ts';
 import { isHeaderName } from './header-policy.ts';
 
 export type LoadBalancerSpec = ProxyRoute['loadBalancerPolicy'];

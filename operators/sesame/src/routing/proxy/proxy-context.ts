@@ -1,9 +1,9 @@
 import type { Violation } from '../../envoy/index.ts';
 import type { HTTPProxy } from '../../kinds/http-proxy.ts';
 import type { Cluster } from '../../model/cluster.ts';
+import type { ProblemLog } from '../../result.ts';
 import type { Lookup } from '../lookup.ts';
 import type { HostTokens } from '../policy/jwt.ts';
-import { type ProblemLog, type Reporter, reporterOf } from '../problems.ts';
 import type { RoutingSettings } from '../settings.ts';
 
 /** The facts that are known while the routes of one root are translated. */
@@ -30,12 +30,4 @@ export interface RootContext {
 export interface CheckedCluster {
   readonly cluster: Cluster;
   readonly refused: Violation | undefined;
-}
-
-export function reporterFor({ log }: RootContext, proxy: HTTPProxy): Reporter {
-  return reporterOf(log, namesOf(proxy));
-}
-
-export function namesOf({ metadata }: HTTPProxy): { namespace: string; name: string } {
-  return { namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
 }

@@ -1,6 +1,8 @@
 // The routes of a root: its own, and those of the proxies that it includes, along the tree of includes.
+
 import type { HTTPProxy, MatchCondition } from '../../kinds/http-proxy.ts';
 import type { Route } from '../../model/route.ts';
+import { namesOf, reporterFor } from '../../result.ts';
 import {
   conditionId,
   headerProblem,
@@ -11,7 +13,7 @@ import {
   queryProblem,
   wildcardHeader,
 } from '../conditions.ts';
-import { namesOf, type RootContext, reporterFor } from './proxy-context.ts';
+import type { RootContext } from './proxy-context.ts';
 import { translateRoute } from './proxy-route.ts';
 
 const ALWAYS = conditionId([]);

@@ -14,6 +14,7 @@ import type {
   Route,
   RouteAction,
 } from '../../model/route.ts';
+import { namesOf, type Reporter, reporterFor } from '../../result.ts';
 import {
   emptyHeaders,
   headerProblem,
@@ -33,9 +34,8 @@ import { type LoadBalancing, loadBalancing } from '../policy/load-balancing.ts';
 import { expandReplacement, prefixReplacement } from '../policy/path-rewrite.ts';
 import { rateLimit } from '../policy/rate-limit.ts';
 import { regexRewrite } from '../policy/regex-rewrite.ts';
-import type { Reporter } from '../problems.ts';
 import { envoyTimeout } from '../timeouts.ts';
-import { namesOf, type RootContext, reporterFor } from './proxy-context.ts';
+import type { RootContext } from './proxy-context.ts';
 import { resolveServices } from './proxy-services.ts';
 
 /** `inherited` are the conditions of the includes on the way here, `through` their places, `at` the path of the route in its object. */

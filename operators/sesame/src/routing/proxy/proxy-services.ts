@@ -10,14 +10,19 @@ import type {
 } from '../../model/cluster.ts';
 import type { CookieRewrite } from '../../model/policy.ts';
 import type { Destination, Mirror } from '../../model/route.ts';
-import { accept, type Result, refuse } from '../../result.ts';
-import { ignoredAnnotation } from '../classes.ts';
+import { accept, namesOf, type Reporter, type Result, refuse, reporterFor } from '../../result.ts';
+import { compareBytes } from '../conditions.ts';
 import { clusterViolations } from '../envoy/cluster-message.ts';
 import { cookieProblem, mergeCookieRewrites } from '../envoy/cookie-rewrite.ts';
-import { isDelegated, type Lookup, type ServicePortView, type ServiceView, secretReference } from '../lookup.ts';
+import {
+  ignoredAnnotation,
+  isDelegated,
+  type Lookup,
+  type ServicePortView,
+  type ServiceView,
+  secretReference,
+} from '../lookup.ts';
 import { headerChanges, headerPolicy, withDefaultHeaders } from '../policy/header-policy.ts';
-import type { Reporter } from '../problems.ts';
-import { compareBytes } from '../route-order.ts';
 import { durationMs, seconds } from '../timeouts.ts';
 import { CA_CERT, caSecretProblem } from '../upstream/tls-secret.ts';
 import {
@@ -29,7 +34,7 @@ import {
   type UpstreamOptions,
   upstreamName,
 } from '../upstream/upstream.ts';
-import { type CheckedCluster, namesOf, type RootContext, reporterFor } from './proxy-context.ts';
+import type { CheckedCluster, RootContext } from './proxy-context.ts';
 
 export interface ServiceOptions {
   readonly strategy: BalancingStrategy;

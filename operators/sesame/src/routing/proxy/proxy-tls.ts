@@ -1,10 +1,9 @@
 // TLS of a root: its certificate, and how clients are verified.
-
 import type { HTTPProxy, ProxyVirtualHost } from '../../kinds/http-proxy.ts';
 import type { Certificate } from '../../model/certificate.ts';
 import type { ClientValidation, DownstreamTls, ForwardedCertificate } from '../../model/listener.ts';
+import { namesOf, type Reporter } from '../../result.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
-import type { Reporter } from '../problems.ts';
 import type { RoutingSettings } from '../settings.ts';
 import {
   CA_CERT,
@@ -15,7 +14,6 @@ import {
   NO_SECRET,
   tlsSecretProblem,
 } from '../upstream/tls-secret.ts';
-import { namesOf } from './proxy-context.ts';
 
 type TlsSpec = NonNullable<ProxyVirtualHost['tls']>;
 

@@ -6,7 +6,17 @@ import type { AuthorizationService } from '../../model/listener.ts';
 import type { Origin } from '../../model/origin.ts';
 import type { CorsPolicy, Policies, RateLimitDescriptor } from '../../model/policy.ts';
 import type { Route } from '../../model/route.ts';
-import { accept, type Result, refuse } from '../../result.ts';
+import {
+  accept,
+  type Findings,
+  namesOf,
+  ProblemLog,
+  type Reporter,
+  type Result,
+  refuse,
+  reporterOf,
+} from '../../result.ts';
+import { upgradeToHttps } from '../conditions.ts';
 import { authorizationMessage, tokensMessage } from '../envoy/access-message.ts';
 import { clusterViolations } from '../envoy/cluster-message.ts';
 import type { Lookup } from '../lookup.ts';
@@ -17,11 +27,9 @@ import { ipFilter } from '../policy/ip-filter.ts';
 import { type HostTokens, hostTokens } from '../policy/jwt.ts';
 import { loadBalancing } from '../policy/load-balancing.ts';
 import { type RateLimitSpec, rateLimit } from '../policy/rate-limit.ts';
-import { type Findings, ProblemLog, type Reporter, reporterOf } from '../problems.ts';
-import { upgradeToHttps } from '../route-order.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { clientCertificate } from '../upstream/client-certificate.ts';
-import { namesOf, type RootContext } from './proxy-context.ts';
+import type { RootContext } from './proxy-context.ts';
 import { collectRoutes, findInclude } from './proxy-includes.ts';
 import { resolveServices, type ServiceDestination } from './proxy-services.ts';
 import { type TlsTermination, tlsTermination } from './proxy-tls.ts';

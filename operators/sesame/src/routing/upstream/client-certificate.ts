@@ -1,6 +1,6 @@
 import type { Certificate } from '../../model/certificate.ts';
+import type { Reporter } from '../../result.ts';
 import type { Lookup } from '../lookup.ts';
-import type { Reporter } from '../problems.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { certificateOf, NO_SECRET, tlsSecretProblem } from './tls-secret.ts';
 

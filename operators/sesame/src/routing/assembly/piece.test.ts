@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Fragment } from '../../envoy/index.ts';
-import { sharedRoutes, VIRTUAL_HOST } from '../listener/virtual-host.ts';
-import { type SharedContent, SharedParts } from './shared-parts.ts';
+import { sharedRoutes, VIRTUAL_HOST } from '../envoy/route-message.ts';
+import { type SharedContent, SharedParts } from './piece.ts';
 
 const part = (name: string, domain = name) => ({
   name,
