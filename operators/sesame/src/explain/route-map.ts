@@ -14,7 +14,7 @@ import type {
   RouteMap,
 } from '../model/route-map.ts';
 import { hostKey, ingressesByHost, type RouteGraph, rootsByFqdn } from '../routes/pieces.ts';
-import { inOrder } from '../routing/conditions.ts';
+import { ANY_NAME, hostNames, inOrder } from '../routing/conditions.ts';
 import { filterNames } from '../routing/envoy/http-filters.ts';
 import { ingressHosts } from '../routing/ingress/translate-ingress.ts';
 import { HTTPS_LISTENER } from '../routing/listener/filter-chain.ts';
@@ -75,11 +75,11 @@ export function hostSummaries(graph: RouteGraph, gateways?: ExplainedGateways): 
 
 /** The hosts that HTTPProxies and Ingresses name. */
 function configuredHosts(read: Reader): string[] {
-  const ofRoots = read.list(HTTPProxy, {}, fqdnOf).flatMap((fqdn) => fqdn?.toLowerCase() ?? []);
+  const ofRoots = read.list(HTTPProxy, {}, fqdnsOf).flat();
   return [...new Set([...ofRoots, ...read.list(Ingress, {}, ingressHosts).flat()])].sort();
 }
 
-const fqdnOf = ({ spec }: HTTPProxy) => spec.virtualhost?.fqdn;
+const fqdnsOf = ({ spec }: HTTPProxy) => hostNames(spec.virtualhost ?? {}).map(({ fqdn }) => fqdn);
 
 /** The listeners of HTTPProxies and Ingresses that serve a host, each with this host alone. */
 export function hostListeners(read: Reader, graph: RouteGraph, host: string): MappedListener[] {
@@ -122,6 +122,7 @@ export function hostListeners(read: Reader, graph: RouteGraph, host: string): Ma
                 options: httpOptions(settings),
                 tokens: secure.jwt?.verification,
                 authorization: secure.authorization,
+                refusesMisdirected: host === ANY_NAME,
               }),
           routes: secure.tcp
             ? [mappedStream(secure.tcp, streamOrigin(secure.tcp), read)]

@@ -157,7 +157,15 @@ const jwtProviders = array(
 
 const virtualhost = object(
   {
-    fqdn: text('The host name; may begin with *.', { minLength: 1, pattern: pattern.FQDN }),
+    fqdn: text('The host name; may begin with *., or be * for every name that no other host has.', {
+      minLength: 1,
+      pattern: pattern.FQDN,
+    }),
+    fqdns: array(string({ minLength: 1, maxLength: 253, pattern: pattern.FQDN }), {
+      optional: true,
+      maxItems: 64,
+      description: 'More names with the same routes. The oldest HTTPProxy keeps a name that several have.',
+    }),
     tls,
     authorization,
     corsPolicy,

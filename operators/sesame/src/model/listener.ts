@@ -78,6 +78,8 @@ export interface HttpTraffic {
   readonly tokens?: TokenVerification | undefined;
   readonly authorization?: AuthorizationService | undefined;
   readonly forwardedCertificate?: ForwardedCertificate | undefined;
+  /** Whether requests for another name than the connection was opened for are answered with 421. */
+  readonly refusesMisdirected?: boolean;
   /** Whether every route may be upgraded. */
   readonly allowsWebsockets?: boolean;
 }

@@ -5,8 +5,8 @@ import { type Derived, derivation, index, type KeySet, type KindIndex, type Read
 import { ExtensionService } from '../kinds/extension-service.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
 import type { Findings } from '../result.ts';
-import { hostPiece, isSamePiece, mergeHost, Piece } from '../routing/assembly/piece.ts';
-import { compareBytes } from '../routing/conditions.ts';
+import { closedPiece, hostPiece, isSamePiece, mergeHost, Piece } from '../routing/assembly/piece.ts';
+import { compareBytes, hostNames, wildcardsOver } from '../routing/conditions.ts';
 import { endpointsResource } from '../routing/envoy/endpoints-message.ts';
 import { extensionPiece, type TranslatedExtension } from '../routing/extension/translate-extension.ts';
 import { fingerprint } from '../routing/fingerprint.ts';
@@ -40,7 +40,8 @@ export interface RouteGraph {
 
 /** The kept result of a root: its served bytes, not the values that they were computed from. */
 export interface ServedRoot {
-  readonly piece: Piece;
+  /** By name of its virtual host. */
+  readonly pieces: readonly (readonly [fqdn: string, piece: Piece])[];
   /** By `namespace/name`, of the root and all that it includes. */
   readonly findings: readonly (readonly [name: string, found: Findings])[];
 }
@@ -56,10 +57,9 @@ export function hostKey(host: string): string {
   return HOST + host;
 }
 
-export const rootsByFqdn = index(HTTPProxy, 'fqdn', ({ spec }) => {
-  const fqdn = spec.virtualhost?.fqdn;
-  return fqdn ? [hostKey(fqdn.toLowerCase())] : [];
-});
+export const rootsByFqdn = index(HTTPProxy, 'fqdn', ({ spec }) => [
+  ...new Set(hostNames(spec.virtualhost ?? {}).map(({ fqdn }) => hostKey(fqdn))),
+]);
 
 export const ingressesByHost = index(Ingress, 'host', (ingress) => ingressHosts(ingress).map(hostKey));
 
@@ -89,18 +89,22 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
       const root = read.get(HTTPProxy, ref, proxyView);
       const effective = read.derived(settings, '');
       if (!root?.spec.virtualhost) return NOTHING;
-      const fqdn = (root.spec.virtualhost.fqdn ?? '').toLowerCase();
-      const oldest = fqdn === '' ? key : oldestRoot(read, hostKey(fqdn), effective);
-      const translated = translateRoot(root, readLookup(read, effective.ingress), effective, {
-        olderRoot: oldest === key ? undefined : oldest,
+      const lookup = readLookup(read, effective.ingress);
+      const { parts, closed, secrets, findings } = translateRoot(root, lookup, effective, {
+        olderRoots: olderRoots(read, key, root, effective),
       });
-      const parts = translated.part ? [translated.part] : [];
+      const hasTls = root.spec.virtualhost.tls !== undefined;
       return {
-        piece: hostPiece(fqdn, parts, translated.secrets, effective),
-        findings: [...translated.findings].map(([name, found]) => [interned(name), sharedFindings(found)] as const),
+        pieces: [
+          ...parts.map((part) => [part.fqdn, hostPiece(part.fqdn, [part], secrets, effective)] as const),
+          ...closed
+            .filter((fqdn) => isCaught(read, fqdn))
+            .map((fqdn) => [fqdn, closedPiece(fqdn, key, hasTls, effective)] as const),
+        ],
+        findings: [...findings].map(([name, found]) => [interned(name), sharedFindings(found)] as const),
       };
     },
-    equals: (left, right) => isSamePiece(left.piece, right.piece) && equal(left.findings, right.findings),
+    equals: (left, right) => haveSamePieces(left, right) && equal(left.findings, right.findings),
   });
 
   const ingresses = derivation<TranslatedIngress>({
@@ -155,7 +159,7 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
     return {
       parts: [
         ...older.flatMap(({ parts: found }) => found.get(fqdn) ?? []),
-        ...translated.flatMap(({ part }) => part ?? []),
+        ...translated.flatMap(({ parts }) => parts.filter((part) => part.fqdn === fqdn)),
       ],
       secrets: [...older, ...translated].flatMap((each) => each.secrets),
     };
@@ -166,7 +170,7 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
     const name = oldestRoot(read, key, effective);
     // Most hosts have one root and no Ingress: its piece is that of the host.
     if (read.by(ingressesByHost, key, ingressIdentity).every((each) => !isServed(each, effective.ingress)))
-      return name === undefined ? NOTHING.piece : read.derived(roots, name).piece;
+      return (name === undefined ? undefined : pieceOf(read.derived(roots, name), key.slice(HOST.length))) ?? NO_PIECE;
     const { parts, secrets } = contributions(key, name, read, effective);
     return hostPiece(key.slice(HOST.length), parts, secrets, effective);
   };
@@ -225,7 +229,43 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
   };
 }
 
-const NOTHING: ServedRoot = { piece: new Piece({}), findings: [] };
+const NO_PIECE = new Piece({});
+const NOTHING: ServedRoot = { pieces: [], findings: [] };
+
+function pieceOf({ pieces }: ServedRoot, fqdn: string): Piece | undefined {
+  return pieces.find(([name]) => name === fqdn)?.[1];
+}
+
+function haveSamePieces({ pieces: left }: ServedRoot, { pieces: right }: ServedRoot): boolean {
+  return (
+    left.length === right.length &&
+    left.every(([fqdn, piece], index) => {
+      const [name, other] = right[index] ?? [];
+      return fqdn === name && other !== undefined && isSamePiece(piece, other);
+    })
+  );
+}
+
+/** The names of a root that other HTTPProxies have too and keep, because they are older. */
+function olderRoots(read: Reader, key: string, root: HTTPProxy, settings: RoutingSettings): Map<string, string> {
+  return new Map(
+    hostNames(root.spec.virtualhost ?? {}).flatMap(({ fqdn }) => {
+      const oldest = oldestRoot(read, hostKey(fqdn), settings);
+      return oldest === undefined || oldest === key ? [] : [[fqdn, oldest] as const];
+    }),
+  );
+}
+
+/** Whether an object serves a wildcard that covers the name. */
+function isCaught(read: Reader, fqdn: string): boolean {
+  const isThere = (wildcard: string) =>
+    read.by(rootsByFqdn, hostKey(wildcard), isObject).length > 0 ||
+    read.by(ingressesByHost, hostKey(wildcard), isObject).length > 0;
+  return wildcardsOver(fqdn).some(isThere);
+}
+
+const isObject = () => true;
+
 const NO_PROBLEMS: Findings = { errors: [], warnings: [] };
 
 /** Most have no problems: one value for all of them. */

@@ -5,6 +5,7 @@ import { type AdmissionCheck, admissionCheck } from '@capstan/reconcile';
 import { defaultConfiguration } from '../configuration/effective.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
 import type { RouteProblem } from '../result.ts';
+import { hostNames } from './conditions.ts';
 import { isSameClass, type Lookup, type ServicePortView } from './lookup.ts';
 import { translateRoot } from './proxy/translate-root.ts';
 
@@ -36,21 +37,29 @@ export const HTTP_PROXY_ADMISSION: AdmissionCheck = admissionCheck({
   reads: [HTTPProxy],
   check(proxy, { list }) {
     const others = list(HTTPProxy).filter((other) => keyOf(other) !== keyOf(proxy));
-    const fqdn = proxy.spec.virtualhost?.fqdn?.toLowerCase();
-    const hasSameHost = (other: HTTPProxy) =>
-      other.spec.virtualhost?.fqdn?.toLowerCase() === fqdn && isSameClass(other, proxy);
-    const sameHost = fqdn === undefined ? [] : others.filter(hasSameHost);
     const whole = problemsOf(proxy, others);
     // Without its certificate a host is not looked at further: its routes are, by themselves.
     const routes = problemsOf(withoutPolicies(proxy), others).filter(
       ({ reason }) => reason !== 'TLSIncompatibleFeatures',
     );
     const own = [...whole, ...routes].filter(({ reason }) => OWN_REASONS.has(reason)).map(({ message }) => message);
-    const names = sameHost.map(keyOf).toSorted().join(', ');
-    const duplicate = `spec.virtualhost.fqdn: ${JSON.stringify(fqdn)} is the host of HTTPProxy ${names}, which is older and keeps it; use another host, or include this one there`;
-    return { errors: [...new Set([...own, ...(sameHost.length > 0 ? [duplicate] : [])])] };
+    return { errors: [...new Set([...own, ...duplicates(proxy, others)])] };
   },
 });
+
+/** Names of the proxy that others have: an edit must not take one from them. */
+function duplicates(proxy: HTTPProxy, others: readonly HTTPProxy[]): string[] {
+  const rivals = others.filter((other) => isSameClass(other, proxy));
+  return hostNames(proxy.spec.virtualhost ?? {}).flatMap(({ fqdn, at }) => {
+    const names = rivals
+      .filter(({ spec }) => hostNames(spec.virtualhost ?? {}).some((each) => each.fqdn === fqdn))
+      .map(keyOf)
+      .toSorted()
+      .join(', ');
+    if (names === '') return [];
+    return `${at}: ${JSON.stringify(fqdn)} is the host of HTTPProxy ${names}, which is older and keeps it; use another host, or include this one there`;
+  });
+}
 
 function problemsOf(proxy: HTTPProxy, others: readonly HTTPProxy[]): readonly RouteProblem[] {
   const isRoot = proxy.spec.virtualhost !== undefined;
@@ -62,7 +71,10 @@ function problemsOf(proxy: HTTPProxy, others: readonly HTTPProxy[]): readonly Ro
 
 function withoutPolicies(proxy: HTTPProxy): HTTPProxy {
   const { virtualhost, ...spec } = proxy.spec;
-  return { ...proxy, spec: { ...spec, ...(virtualhost && { virtualhost: { fqdn: virtualhost.fqdn } }) } };
+  return {
+    ...proxy,
+    spec: { ...spec, ...(virtualhost && { virtualhost: { fqdn: virtualhost.fqdn, fqdns: virtualhost.fqdns } }) },
+  };
 }
 
 /** Every Service that the proxy names is there, with the ports that it names. */

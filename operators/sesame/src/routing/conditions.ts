@@ -1,8 +1,10 @@
-// Conditions of routes and includes, checked and merged along the chain of includes; and the order of routes that follows from them.
+// Conditions of routes and includes, checked and merged along the chain of includes; the order of routes that follows from them,
+// and the names of hosts.
 import { regexProblem } from '../envoy/index.ts';
-import type { MatchCondition } from '../kinds/http-proxy.ts';
+import type { MatchCondition, ProxyVirtualHost } from '../kinds/http-proxy.ts';
 import type { HeaderMatch, PathMatch, QueryMatch, RouteMatch } from '../model/match.ts';
 import type { Route } from '../model/route.ts';
+import type { Reporter } from '../result.ts';
 
 type Conditions = readonly MatchCondition[];
 
@@ -294,5 +296,83 @@ function compareQueries(left: QueryMatch, right: QueryMatch): number {
     compareBytes(left.name, right.name) ||
     QUERY_ORDER[left.kind] - QUERY_ORDER[right.kind] ||
     compareBytes(left.value, right.value)
+  );
+}
+
+// The names of a virtual host: `fqdn` and those of `fqdns`. Each is judged by itself, so that a mistake in one concerns that one alone.
+
+/** Every name that no other host has. */
+export const ANY_NAME = '*';
+
+export interface HostName {
+  readonly fqdn: string;
+  /** The field that has it. */
+  readonly at: string;
+}
+
+/** Returns the names in the order of the fields, in lower case; empty ones are left out. */
+export function hostNames({ fqdn, fqdns = [] }: Pick<ProxyVirtualHost, 'fqdn' | 'fqdns'>): HostName[] {
+  return [
+    { fqdn: fqdn ?? '', at: 'spec.virtualhost.fqdn' },
+    ...fqdns.map((each, index) => ({ fqdn: each, at: `spec.virtualhost.fqdns[${index}]` })),
+  ].flatMap(({ fqdn: name, at }) => (name === '' ? [] : [{ fqdn: name.toLowerCase(), at }]));
+}
+
+/** `olderRoots` has, by name, another HTTPProxy that is older and keeps it. Returns the names that the HTTPProxy may serve. */
+export function heldNames(
+  host: ProxyVirtualHost,
+  olderRoots: ReadonlyMap<string, string>,
+  hasFallback: boolean,
+  reporter: Reporter,
+): string[] {
+  if (!host.fqdn) {
+    reporter.error(
+      'VirtualHostError',
+      'FQDNNotSpecified',
+      'spec.virtualhost.fqdn: it is empty; write the host that is served',
+    );
+    return [];
+  }
+  const held = new Set<string>();
+  const original = [host.fqdn, ...(host.fqdns ?? []).filter((each) => each !== '')];
+  for (const [index, { fqdn, at }] of hostNames(host).entries()) {
+    const shown = JSON.stringify(original[index] ?? fqdn);
+    const older = olderRoots.get(fqdn);
+    if (!isFqdn(fqdn))
+      reporter.error(
+        'VirtualHostError',
+        'FQDNNotSpecified',
+        `${at}: ${shown} is not a host name; write one such as shop.example.com, *.example.com or *`,
+      );
+    else if (older !== undefined)
+      reporter.error(
+        'VirtualHostError',
+        'DuplicateVhost',
+        `${at}: ${shown} is the host of HTTPProxy ${older}, which is older and keeps it; use another host, or let that HTTPProxy include this one`,
+      );
+    else if (held.has(fqdn)) reporter.warn('SpecError', 'IgnoredField', `${at}: ${shown} is there already; remove it`);
+    else if (fqdn === ANY_NAME && host.tls && hasFallback)
+      reporter.error(
+        'TLSError',
+        'TLSIncompatibleFeatures',
+        `${at}: TLS for "*" cannot be combined with httpproxy.fallbackCertificate of the SesameConfiguration, which serves the same clients; remove one of them`,
+      );
+    else held.add(fqdn);
+  }
+  return [...held];
+}
+
+/** The wildcards that requests for a name reach while it has no virtual host of its own, the narrowest first. */
+export function wildcardsOver(fqdn: string): string[] {
+  if (fqdn === ANY_NAME) return [];
+  const labels = fqdn.split('.');
+  const parents = labels.slice(1).map((_, index) => `*.${labels.slice(index + 1).join('.')}`);
+  return [...parents.filter((each) => each !== fqdn), ANY_NAME];
+}
+
+/** One label may be a wildcard, at the start or alone. */
+function isFqdn(name: string): boolean {
+  return (
+    name.length <= 253 && /^(\*|(\*\.)?([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)*[a-z0-9]([-a-z0-9]*[a-z0-9])?)$/.test(name)
   );
 }

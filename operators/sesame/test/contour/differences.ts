@@ -13,6 +13,10 @@ export const DIFFERENCES: readonly Difference[] = [
     text: 'Of HTTPProxies with one `fqdn` the oldest keeps it, and the others get `DuplicateVhost`. Contour serves none of them, so an HTTPProxy in any namespace could take down a host of another one.',
   },
   {
+    id: 'closed-hosts',
+    text: 'The name of an HTTPProxy that is not valid as a whole is answered with 404, and its TLS connections are closed, where a wildcard of another object covers it. With Contour its requests reach the wildcard, which may ask nobody for permission.',
+  },
+  {
     id: 'one-bad-route',
     text: 'A route that is not valid answers 502 (503 where its Services are missing); all other routes of the HTTPProxy are served. Contour drops all routes of the HTTPProxy, or the host.',
   },

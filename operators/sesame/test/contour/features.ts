@@ -17,6 +17,18 @@ export const FEATURES: readonly RequestedFeature[] = [
     issues: [4241, 4364],
     text: '`pathRewritePolicy.replaceRegex` of a route rewrites paths by a regular expression with groups.',
   },
+  {
+    issues: [5649, 6064],
+    text: '`virtualhost.fqdns` has more names of a host. Each is judged by itself, and the oldest HTTPProxy keeps a name that several have.',
+  },
+  {
+    issues: [5554],
+    text: '`fqdn: "*"` of an HTTPProxy is the host of every name that no other one has, with TLS too.',
+  },
+  {
+    issues: [1493, 5240],
+    text: 'A request that reaches a host over a connection that a client opened for another one (HTTP/2 coalescing) is answered with 421, without a script for each request.',
+  },
   { issues: [2019], text: 'One route that is not valid takes down that route alone.' },
   { issues: [1886], text: 'Problems of an Ingress are Events on it.' },
   { issues: [1598], text: '`sesame explain HOST/PATH` names the objects and the field that a request is routed by.' },

@@ -67,6 +67,44 @@ suite('the security of an object is its own', () => {
     assert.match(own, /"failure_mode_allow":false/);
   });
 
+  test('a wildcard does not serve the names of an HTTPProxy that is not valid', () => {
+    const broken = proxy({ tls: { secretName: 'gone' } });
+    const wildcard = (fqdn: string) =>
+      object('projectsesame.io/v1', 'HTTPProxy', 'other', 'wildcard', {
+        spec: { virtualhost: { fqdn }, routes: [{ directResponsePolicy: { statusCode: 200 } }] },
+      });
+    assert.deepEqual(outcome([broken]).served('host.test'), []);
+    assert.deepEqual(outcome([broken, wildcard('*.other')]).served('host.test'), []);
+    for (const fqdn of ['*', '*.test']) {
+      const { served, content: of } = outcome([broken, wildcard(fqdn)]);
+      assert.deepEqual(served('host.test'), ['/', 'tls'], fqdn);
+      assert.match(of('host.test'), /"direct_response":\{"status":404\}/);
+      assert.match(of('host.test'), /TcpProxy","stat_prefix":"ingress_https","cluster":"no-backend"/);
+    }
+  });
+
+  test('an HTTPProxy that is younger gets none of the names of an older one, and keeps its others', () => {
+    const named = (namespace: string, createdAt: string, fqdns: string[]) =>
+      object('projectsesame.io/v1', 'HTTPProxy', namespace, 'named', {
+        metadata: { creationTimestamp: createdAt },
+        spec: {
+          virtualhost: { fqdn: `${namespace}.test`, fqdns },
+          routes: [{ conditions: [{ prefix: `/${namespace}` }], services }],
+        },
+      });
+    const older = named('default', '2026-01-01T00:00:00Z', ['host.test', '*']);
+    const younger = named('other', '2026-01-02T00:00:00Z', ['host.test', '*', 'other-too.test']);
+    const { served, reports } = outcomeOf([...world, ...secrets, younger, older], testSettings(), [
+      'host.test',
+      '*',
+      'other.test',
+      'other-too.test',
+    ]);
+    assert.deepEqual([served('host.test'), served('*')], [['/default'], ['/default']]);
+    assert.deepEqual([served('other.test'), served('other-too.test')], [['/other'], ['/other']]);
+    assert.equal(reports.filter((each) => each.includes('DuplicateVhost')).length, 2);
+  });
+
   test('a host without a service of its own has the global one whole, and cannot loosen it', () => {
     const { reports, content: of } = outcome([proxy({ tls, authorization: { failOpen: true } })], (settings) => {
       settings.globalExtAuth = GLOBAL;

@@ -24,8 +24,8 @@ const certificates = { certificate: issued.certificate, key: issued.key, ca: ca.
 
 const files: Record<string, (each: Case) => View> = {
   './http-proxy.yaml': (each) => {
-    const { part, settings } = translateProxyCase(each, certificates);
-    return hostView(part ? [part] : [], settings);
+    const { parts, settings } = translateProxyCase(each, certificates);
+    return hostView(parts, settings);
   },
   './ingress.yaml': (each) => {
     const { parts, settings } = translateIngressCase(each, certificates);

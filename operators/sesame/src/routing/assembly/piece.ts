@@ -3,6 +3,7 @@ import { type Fragment, FragmentChunk, hexHash, type MessageName } from '../../e
 import type { Certificate } from '../../model/certificate.ts';
 import type { Cluster } from '../../model/cluster.ts';
 import type { AuthorizationService } from '../../model/listener.ts';
+import type { Route } from '../../model/route.ts';
 import type { Resource, ResourceKey } from '../../xds/index.ts';
 import { compareBytes } from '../conditions.ts';
 import { clusterKey, clusterResource } from '../envoy/cluster-message.ts';
@@ -15,7 +16,7 @@ import {
   sharedHost,
 } from '../envoy/route-message.ts';
 import { secretResource } from '../envoy/secret-message.ts';
-import { chainFragment, hostChain } from '../listener/filter-chain.ts';
+import { chainFragment, closedChain, hostChain } from '../listener/filter-chain.ts';
 import type { HostContribution, SecureContribution } from '../proxy/translate-root.ts';
 import type { RoutingSettings } from '../settings.ts';
 
@@ -150,6 +151,38 @@ export function hostPiece(
     }
   }
   return new Piece({ resources: [...resources.values()], plain, chain, fallback });
+}
+
+/**
+ * Of a host whose object is not valid. Requests for it are answered as if no host had its name, and TLS connections are closed: without it,
+ * they would reach the host of a wildcard, which may ask nobody for permission.
+ */
+export function closedPiece(fqdn: string, object: string, hasTls: boolean, settings: RoutingSettings): Piece {
+  const at = object.indexOf('/');
+  const origin = { kind: 'HTTPProxy', namespace: object.slice(0, at), name: object.slice(at + 1) };
+  const path = 'spec.virtualhost';
+  const origins = [{ ...origin, path }];
+  const answer: Route = {
+    match: { path: { kind: 'prefix', value: '/' }, headers: [], query: [] },
+    action: { kind: 'answer', status: 404, body: '' },
+    policies: { authorization: { kind: 'disabled' } },
+    permitInsecure: false,
+    origin: { ...origin, path },
+  };
+  const { fragment, resource } = sharedHost(HTTP_ROUTES, {
+    fqdn,
+    routes: [answer],
+    policies: {},
+    rateLimits: [],
+    origins,
+  });
+  return new Piece({
+    resources: [resource],
+    plain: { name: fqdn, fragment, requires: [] },
+    chain: hasTls
+      ? { name: fqdn, fragment: chainFragment(closedChain({ fqdn, origins }, settings)), requires: [] }
+      : undefined,
+  });
 }
 
 /** Merges the contributions of several objects to one host; undefined when there are none. */

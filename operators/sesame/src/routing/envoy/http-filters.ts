@@ -8,12 +8,14 @@ import { FILTER } from './filter-names.ts';
 const HTTP = 'envoy.extensions.filters.http';
 const HTTP_FILTER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
 
-type Filtered = Pick<HttpTraffic, 'options' | 'tokens' | 'authorization'>;
+type Filtered = Pick<HttpTraffic, 'options' | 'tokens' | 'authorization' | 'refusesMisdirected'>;
 
-export function httpFilters({ options, tokens, authorization }: Filtered): Composed<typeof HTTP_FILTER> {
+export function httpFilters(traffic: Filtered): Composed<typeof HTTP_FILTER> {
+  const { options, tokens, authorization, refusesMisdirected } = traffic;
   const { first, last, all } = sharedFilters(options);
-  if (!tokens && !authorization) return all;
+  if (!tokens && !authorization && refusesMisdirected !== true) return all;
   return [
+    ...(refusesMisdirected === true ? [MISDIRECTED] : []),
     ...first,
     ...(tokens ? [{ name: FILTER.jwt, typed_config: tokensMessage(tokens) }] : []),
     ...(authorization ? [{ name: FILTER.authorization, typed_config: authorizationMessage(authorization) }] : []),
@@ -22,14 +24,29 @@ export function httpFilters({ options, tokens, authorization }: Filtered): Compo
 }
 
 /** The names of the filters that a request passes, in order. */
-export function filterNames({ options, tokens, authorization }: Filtered): string[] {
+export function filterNames({ options, tokens, authorization, refusesMisdirected }: Filtered): string[] {
   return [
+    ...(refusesMisdirected === true ? [FILTER.misdirected] : []),
     ...firstNames(options),
     ...(tokens ? [FILTER.jwt] : []),
     ...(authorization ? [FILTER.authorization] : []),
     ...lastNames(options),
   ];
 }
+
+/** A connection that was opened without a name is for every name. */
+const MISDIRECTED_SCRIPT = `function envoy_on_request(request)
+  local name = request:streamInfo():requestedServerName()
+  if name == "" then return end
+  local host = string.lower(request:headers():get(":authority") or "")
+  host = string.gsub(string.gsub(host, ":%d+$", ""), "%.$", "")
+  if host ~= string.lower(name) then request:respond({[":status"] = "421"}, "") end
+end`;
+
+const MISDIRECTED: Envoy.HttpFilter = {
+  name: FILTER.misdirected,
+  typed_config: typed(`${HTTP}.lua.v3.Lua`, { default_source_code: { inline_string: MISDIRECTED_SCRIPT } }),
+};
 
 type SharedFilter = Fragment<typeof HTTP_FILTER>;
 

@@ -2,8 +2,9 @@
 import { share } from '@capstan/kube';
 import { type Envoy, Fragment } from '../../envoy/index.ts';
 import type { AuthorizationService, DownstreamTls, FilterChain } from '../../model/listener.ts';
+import { ANY_NAME } from '../conditions.ts';
 import { chainMessage, FILTER_CHAIN } from '../envoy/listener-message.ts';
-import { FALLBACK_ROUTES, secureRoutesName } from '../envoy/route-message.ts';
+import { FALLBACK_ROUTES, NO_BACKEND, secureRoutesName } from '../envoy/route-message.ts';
 import type { HostContribution, SecureContribution } from '../proxy/translate-root.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { accessLog, httpOptions } from './http-options.ts';
@@ -32,6 +33,8 @@ export function hostChain(
           tokens: jwt?.verification,
           authorization,
           forwardedCertificate: tls?.forwardedCertificate,
+          // Any other host has a route for them. Here every name has the same routes.
+          ...(fqdn === ANY_NAME && { refusesMisdirected: true }),
         },
     tls: tls && {
       certificates: [tls.secret.name],
@@ -41,6 +44,21 @@ export function hostChain(
       clientValidation: tls.clientValidation,
       requiresClientCertificate: tls.requiresClientCertificate,
     },
+    origins,
+  };
+}
+
+/** The chain of a name whose connections are closed: no cluster has the name that it sends them to. */
+export function closedChain(
+  { fqdn, origins }: Pick<HostContribution, 'fqdn' | 'origins'>,
+  settings: RoutingSettings,
+): FilterChain {
+  return {
+    fqdn,
+    name: fqdn,
+    ...reporting(settings),
+    traffic: { kind: 'stream', destinations: [{ cluster: { name: NO_BACKEND }, weight: 1 }] },
+    tls: undefined,
     origins,
   };
 }

@@ -41,7 +41,9 @@ function lookup(others: readonly HTTPProxy[] = []): Lookup {
 
 /** Returns the problems that are reported on the root, as `Type/Reason`. */
 function problems(spec: Spec, others: readonly HTTPProxy[] = [], olderRoot?: string): string[] {
-  const { findings } = translateRoot(proxy('root', spec), lookup(others), testSettings(), { olderRoot });
+  const { findings } = translateRoot(proxy('root', spec), lookup(others), testSettings(), {
+    olderRoots: new Map(olderRoot === undefined ? [] : [['a.test', olderRoot]]),
+  });
   const { errors = [], warnings = [] } = findings.get('default/root') ?? {};
   return [
     ...errors.map(({ type, reason }) => `${type}/${reason}`),
@@ -420,7 +422,10 @@ suite('problems of a root HTTPProxy', () => {
     const b = child('b', { includes: [{ name: 'c' }], routes: [{ ...route, conditions: [{ prefix: '/b' }] }] });
     const c = child('c', { includes: [{ name: 'b' }], routes: [{ ...route, conditions: [{ prefix: '/c' }] }] });
     const root = proxy('root', { virtualhost: host, includes: [{ name: 'b' }] });
-    const { part, findings } = translateRoot(root, lookup([b, c]), testSettings());
+    const {
+      parts: [part],
+      findings,
+    } = translateRoot(root, lookup([b, c]), testSettings());
     assert.deepEqual(
       findings.get('default/c')?.errors.map(({ reason }) => reason),
       ['IncludeCreatesCycle'],
@@ -435,7 +440,9 @@ suite('problems of a root HTTPProxy', () => {
       virtualhost: host,
       includes: [{ name: 'b', conditions: [{ prefix: '/api/' }, { header: { name: 'x', present: true } }] }],
     });
-    const { part } = translateRoot(root, lookup([b]), testSettings());
+    const {
+      parts: [part],
+    } = translateRoot(root, lookup([b]), testSettings());
     assert.deepEqual(
       part?.plain.map(({ match }) => [match.path, match.headers.length]),
       [
@@ -457,7 +464,9 @@ suite('problems of a root HTTPProxy', () => {
       ],
     });
     const root = proxy('root', { virtualhost: host, includes: [{ name: 'b', conditions: [{ prefix: '/api' }] }] });
-    const { part } = translateRoot(root, lookup([b]), testSettings());
+    const {
+      parts: [part],
+    } = translateRoot(root, lookup([b]), testSettings());
     assert.deepEqual(
       part?.plain.map((route) => [route.match.path.value, routeMessage(route).route?.prefix_rewrite]),
       [

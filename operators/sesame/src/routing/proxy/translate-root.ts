@@ -16,7 +16,7 @@ import {
   refuse,
   reporterOf,
 } from '../../result.ts';
-import { upgradeToHttps } from '../conditions.ts';
+import { heldNames, upgradeToHttps } from '../conditions.ts';
 import { authorizationMessage, tokensMessage } from '../envoy/access-message.ts';
 import { clusterViolations } from '../envoy/cluster-message.ts';
 import type { Lookup } from '../lookup.ts';
@@ -56,16 +56,18 @@ export interface SecureContribution {
 }
 
 export interface TranslatedRoot {
-  /** Undefined when the root as a whole is not valid. */
-  readonly part: HostContribution | undefined;
+  /** One for each name that is served; none when the root as a whole is not valid. */
+  readonly parts: readonly HostContribution[];
+  /** Names that belong to the root and that it cannot serve: requests for them must not reach the host of a wildcard. */
+  readonly closed: readonly string[];
   readonly secrets: readonly Certificate[];
   /** By `namespace/name`, of the root and of all that it includes. */
   readonly findings: ReadonlyMap<string, Findings>;
 }
 
 export interface RootOptions {
-  /** Another HTTPProxy with the same fqdn, `namespace/name`, that is older and keeps it. */
-  readonly olderRoot?: string | undefined;
+  /** By name, another HTTPProxy that has the name too, `namespace/name`, is older and keeps it. */
+  readonly olderRoots?: ReadonlyMap<string, string>;
 }
 
 export function translateRoot(
@@ -78,8 +80,15 @@ export function translateRoot(
   log.visit(namesOf(root));
   const reporter = reporterOf(log, namesOf(root));
   const translation = new RootTranslation(root, lookup, settings, log, reporter);
-  const part = translation.isRootValid(options) ? translation.part() : undefined;
-  return { part, secrets: translation.secrets(part), findings: log.findings() };
+  const held = translation.names(options);
+  const parts = translation.hasContent() ? held.flatMap((fqdn) => translation.part(fqdn) ?? []) : [];
+  const served = new Set(parts.map(({ fqdn }) => fqdn));
+  return {
+    parts,
+    closed: held.filter((fqdn) => !served.has(fqdn)),
+    secrets: translation.secrets(parts),
+    findings: log.findings(),
+  };
 }
 
 class RootTranslation {
@@ -100,66 +109,43 @@ class RootTranslation {
     this.#reporter = reporter;
   }
 
-  isRootValid({ olderRoot }: RootOptions): boolean {
+  /** Returns the names that are the root's own. */
+  names({ olderRoots = new Map() }: RootOptions): string[] {
     const { namespace } = namesOf(this.#root);
-    const { fqdn } = this.#host;
-    const roots = this.#settings.httpproxy.rootNamespaces ?? [];
+    const { rootNamespaces: roots = [], fallbackCertificate } = this.#settings.httpproxy;
     if (roots.length > 0 && !roots.includes(namespace)) {
       this.#reporter.error(
         'RootNamespaceError',
         'RootProxyNotAllowedInNamespace',
         `metadata.namespace: roots are only allowed in ${roots.join(', ')} (httpproxy.rootNamespaces of the SesameConfiguration); move it there`,
       );
-      return false;
+      return [];
     }
-    if (!fqdn) {
-      this.#reporter.error(
-        'VirtualHostError',
-        'FQDNNotSpecified',
-        'spec.virtualhost.fqdn: it is empty; write the host that is served',
-      );
-      return false;
-    }
-    if (!isFqdn(fqdn)) {
-      this.#reporter.error(
-        'VirtualHostError',
-        'FQDNNotSpecified',
-        `spec.virtualhost.fqdn: ${JSON.stringify(fqdn)} is not a host name; write one such as shop.example.com or *.example.com`,
-      );
-      return false;
-    }
-    if (olderRoot !== undefined) {
-      this.#reporter.error(
-        'VirtualHostError',
-        'DuplicateVhost',
-        `spec.virtualhost.fqdn: ${JSON.stringify(fqdn)} is the host of HTTPProxy ${olderRoot}, which is older and keeps it; use another host, or let that HTTPProxy include this one`,
-      );
-      return false;
-    }
-    const { spec } = this.#root;
-    if (!spec.routes?.length && !spec.includes?.length && !spec.tcpproxy) {
-      this.#reporter.error(
-        'SpecError',
-        'NothingDefined',
-        'spec: it has neither routes nor includes nor a tcpproxy; add one of them',
-      );
-      return false;
-    }
-    return true;
+    return heldNames(this.#host, olderRoots, fallbackCertificate !== undefined, this.#reporter);
+  }
+
+  hasContent(): boolean {
+    const { routes, includes, tcpproxy } = this.#root.spec;
+    if (routes?.length || includes?.length || tcpproxy) return true;
+    this.#reporter.error(
+      'SpecError',
+      'NothingDefined',
+      'spec: it has neither routes nor includes nor a tcpproxy; add one of them',
+    );
+    return false;
   }
 
   /** Secrets that the host uses: its certificate, the fallback, the one that Envoy shows to services. */
-  secrets(part: HostContribution | undefined): Certificate[] {
+  secrets([part]: readonly HostContribution[]): Certificate[] {
     const tls = part?.secure?.tls;
     return [tls?.secret, tls?.fallback, part ? this.#clientCertificate : undefined].filter(
       (each) => each !== undefined,
     );
   }
 
-  part(): HostContribution | undefined {
+  part(fqdn: string): HostContribution | undefined {
     const { tls } = this.#host;
     const { spec } = this.#root;
-    const fqdn = (this.#host.fqdn ?? '').toLowerCase();
     let termination: TlsTermination | undefined;
     if (tls) {
       if (!this.#isTlsConsistent(tls)) return undefined;
@@ -416,12 +402,4 @@ class RootTranslation {
 
 function refusal({ path, problem }: Violation): string {
   return `Envoy would refuse it (${path} ${problem}); correct the value that it comes from`;
-}
-
-/** One label may be a wildcard, at the start. */
-function isFqdn(name: string): boolean {
-  return (
-    name.length <= 253 &&
-    /^(\*\.)?([a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?\.)*[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?$/.test(name)
-  );
 }
