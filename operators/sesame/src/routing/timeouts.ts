@@ -18,17 +18,9 @@ export function envoyTimeout(text: string | undefined): Result<EnvoyTimeout> {
 
 /** Returns a timeout of the configuration, whose durations are valid. */
 export function settingTimeout(text: string | undefined): EnvoyTimeout {
-  if (text === undefined) return undefined;
-  const known = settingTimeouts.get(text);
-  if (known !== undefined || settingTimeouts.has(text)) return known;
   const timeout = envoyTimeout(text);
-  const value = timeout.isOk ? timeout.value : undefined;
-  settingTimeouts.set(text, value);
-  return value;
+  return timeout.isOk ? timeout.value : undefined;
 }
-
-/** A configuration has few durations, and every cluster asks for them. */
-const settingTimeouts = new Map<string, EnvoyTimeout>();
 
 export function durationMs(text: string): number | undefined {
   try {

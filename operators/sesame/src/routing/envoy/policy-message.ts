@@ -80,10 +80,8 @@ function localRateLimitMessage(limit: LocalRateLimit): Envoy.Any {
   });
 }
 
-export function rateLimitsMessage(
-  descriptors: readonly RateLimitDescriptor[],
-): readonly Envoy.RouteRateLimit[] | undefined {
-  return descriptors.length > 0 ? descriptors.map((entries) => ({ actions: entries.map(rateLimitAction) })) : undefined;
+export function rateLimitsMessage(descriptors: readonly RateLimitDescriptor[]): readonly Envoy.RouteRateLimit[] {
+  return descriptors.map((entries) => ({ actions: entries.map(rateLimitAction) }));
 }
 
 function rateLimitAction(entry: RateLimitEntry): Envoy.RateLimitAction {

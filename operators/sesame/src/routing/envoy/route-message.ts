@@ -50,8 +50,8 @@ export function routeMessage(route: Route): Envoy.Route {
       : action.kind === 'redirect'
         ? { redirect: redirectMessage(action) }
         : { direct_response: answerMessage(action) }),
-    ...headersMessage(requestHeaders, responseHeaders),
-    typed_per_filter_config: policiesMessage(policies),
+    ...(requestHeaders || responseHeaders ? headersMessage(requestHeaders, responseHeaders) : undefined),
+    typed_per_filter_config: hasFields(policies) ? policiesMessage(policies) : undefined,
     metadata: originMessage(origin),
   };
 }
@@ -128,7 +128,7 @@ function forwardMessage(action: Forward): Envoy.RouteAction {
     ...host,
     upgrade_configs: action.allowsWebsockets === true ? [{ upgrade_type: 'websocket' }] : undefined,
     hash_policy: hashes.length > 0 ? hashes.map(hashMessage) : undefined,
-    rate_limits: rateLimitsMessage(action.rateLimits),
+    rate_limits: action.rateLimits.length > 0 ? rateLimitsMessage(action.rateLimits) : undefined,
     request_mirror_policies: mirrors.length > 0 ? mirrors.map(mirrorMessage) : undefined,
     internal_redirect_policy: internalRedirects && internalRedirectsMessage(internalRedirects),
     ...(action.pathRewrite && rewriteMessage(action.pathRewrite)),
@@ -152,7 +152,7 @@ function destinationMessage(destination: Destination): Envoy.WeightedClusterClus
   return {
     name: cluster?.name ?? NO_BACKEND,
     weight,
-    ...headersMessage(requestHeaders, responseHeaders),
+    ...(requestHeaders || responseHeaders ? headersMessage(requestHeaders, responseHeaders) : undefined),
     host_rewrite_literal: hostRewrite,
     typed_per_filter_config: cookies && policiesMessage({ cookies }),
   };
@@ -256,8 +256,8 @@ export function virtualHostMessage({ fqdn, routes, policies, rateLimits }: Virtu
     name: hashName(fqdn),
     domains: [fqdn],
     routes: inOrder(routes).map((route) => routeMessage(route)),
-    typed_per_filter_config: policiesMessage(policies),
-    rate_limits: rateLimitsMessage(rateLimits),
+    typed_per_filter_config: hasFields(policies) ? policiesMessage(policies) : undefined,
+    rate_limits: rateLimits.length > 0 ? rateLimitsMessage(rateLimits) : undefined,
   };
 }
 

@@ -29,8 +29,7 @@ export const NO_HEADERS: HeaderPolicy = {
 };
 
 /** Returns the policy, or its problem. */
-export function headerPolicy(spec: HeaderPolicySpec | undefined, context: HeaderContext): Result<HeaderPolicy> {
-  if (spec === undefined) return accept(NO_HEADERS);
+export function headerPolicy(spec: HeaderPolicySpec, context: HeaderContext): Result<HeaderPolicy> {
   const set = new Map<string, string>();
   const remove: string[] = [];
   let hostRewrite: string | undefined;

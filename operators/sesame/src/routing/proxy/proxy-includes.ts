@@ -14,7 +14,7 @@ import {
   wildcardHeader,
 } from '../conditions.ts';
 import type { RootContext } from './proxy-context.ts';
-import { translateRoute } from './proxy-route.ts';
+import { ownRoutes } from './proxy-route.ts';
 
 const ALWAYS = conditionId([]);
 
@@ -66,9 +66,7 @@ export function collectRoutes(
     const way = [...through, `HTTPProxy ${namespace}/${name}, ${at}`];
     routes.push(...(child ? collectRoutes(context, child, conditions, visited, way) : failed()));
   }
-  for (const [index, route] of (proxy.spec.routes ?? []).entries())
-    routes.push(...translateRoute(proxy, route, inherited, context, `spec.routes[${index}]`, through));
-  return routes;
+  return [...routes, ...ownRoutes(proxy, context, inherited, through)];
 }
 
 /** Undefined after an error was reported on the proxy that includes. */

@@ -39,7 +39,7 @@ import type { RootContext } from './proxy-context.ts';
 import { resolveServices } from './proxy-services.ts';
 
 /** `inherited` are the conditions of the includes on the way here, `through` their places, `at` the path of the route in its object. */
-export function translateRoute(
+function translateRoute(
   proxy: HTTPProxy,
   route: ProxyRoute,
   inherited: readonly MatchCondition[],
@@ -94,6 +94,19 @@ type OwnRoute = Omit<Route, 'permitInsecure' | 'origin'>;
 /** Fields that a route has whatever it does with requests. */
 type CommonFields = Pick<Route, 'requestHeaders' | 'responseHeaders' | 'policies'>;
 
+/** Returns the routes of a proxy itself, without those of the proxies that it includes. */
+export function ownRoutes(
+  proxy: HTTPProxy,
+  context: RootContext,
+  inherited: readonly MatchCondition[] = [],
+  through: readonly string[] = [],
+): Route[] {
+  context.log.visit(namesOf(proxy));
+  return (proxy.spec.routes ?? []).flatMap((route, index) =>
+    translateRoute(proxy, route, inherited, context, `spec.routes[${index}]`, through),
+  );
+}
+
 function answer(status: number, body = ''): Answer {
   return { kind: 'answer', status, body };
 }
@@ -129,17 +142,16 @@ class RouteTranslation {
   routes(): OwnRoute[] | undefined {
     const route = this.#route;
     for (const ignored of emptyHeaders(route.conditions ?? [])) this.#warn(ignored);
-    const request = headerPolicy(route.requestHeadersPolicy, {
-      direction: 'request',
-      allowsHostHeader: true,
-      variables: { NAMESPACE: this.#proxy.metadata.namespace ?? '' },
-    });
-    if (!request.isOk) return this.#fail('RequestHeadersPolicyInvalid', `requestHeadersPolicy.${request.problem}`);
-    const response = headerPolicy(route.responseHeadersPolicy, {
-      direction: 'response',
-      variables: { NAMESPACE: this.#proxy.metadata.namespace ?? '' },
-    });
-    if (!response.isOk) return this.#fail('ResponseHeaderPolicyInvalid', `responseHeadersPolicy.${response.problem}`);
+    const variables = { NAMESPACE: this.#proxy.metadata.namespace ?? '' };
+    const request =
+      route.requestHeadersPolicy &&
+      headerPolicy(route.requestHeadersPolicy, { direction: 'request', allowsHostHeader: true, variables });
+    if (request && !request.isOk)
+      return this.#fail('RequestHeadersPolicyInvalid', `requestHeadersPolicy.${request.problem}`);
+    const response =
+      route.responseHeadersPolicy && headerPolicy(route.responseHeadersPolicy, { direction: 'response', variables });
+    if (response && !response.isOk)
+      return this.#fail('ResponseHeaderPolicyInvalid', `responseHeadersPolicy.${response.problem}`);
     const cookies = route.cookieRewritePolicies && cookieProblem(route.cookieRewritePolicies);
     if (cookies !== undefined) return this.#fail('CookieRewritePoliciesInvalid', cookies);
     const actions = [
@@ -159,8 +171,8 @@ class RouteTranslation {
     const limits = route.rateLimitPolicy && rateLimit(route.rateLimitPolicy, `vhost.${this.#context.fqdn}`);
     if (limits && !limits.isOk) return this.#fail('RateLimitPolicyNotValid', `rateLimitPolicy${limits.problem}`);
     const common: CommonFields = {
-      requestHeaders: headerChanges(request.value),
-      responseHeaders: headerChanges(response.value),
+      requestHeaders: request && headerChanges(request.value),
+      responseHeaders: response && headerChanges(response.value),
       policies: { ...policies, ...limits?.value.policies },
     };
     if (route.directResponsePolicy) {
@@ -179,7 +191,7 @@ class RouteTranslation {
       return [this.#own(answer(statusCode, isBodiless ? '' : body), common)];
     }
     if (route.requestRedirectPolicy) return this.#redirect(common);
-    return this.#forward(request.value, common, limits?.value.descriptors ?? []);
+    return this.#forward(request?.value, common, limits?.value.descriptors ?? []);
   }
 
   #warn(message: string): void {
@@ -286,7 +298,7 @@ class RouteTranslation {
   }
 
   #forward(
-    request: HeaderPolicy,
+    request: HeaderPolicy | undefined,
     common: CommonFields,
     rateLimits: readonly RateLimitDescriptor[],
   ): OwnRoute[] | undefined {
@@ -307,7 +319,7 @@ class RouteTranslation {
         strategy,
         healthCheck: route.healthCheckPolicy && httpHealthCheck(route.healthCheckPolicy),
         idleTimeout: timeouts.idleConnection,
-        routeHost: request.hostRewrite,
+        routeHost: request?.hostRewrite,
         cookies: route.cookieRewritePolicies ?? [],
         problemType: 'ServiceError',
         at: this.#at,
@@ -316,8 +328,8 @@ class RouteTranslation {
     );
     if (resolved.isBroken) return undefined;
     if (resolved.destinations.every(({ weight }) => weight === 0)) return [this.#own(answer(503), common)];
-    const perTry = envoyTimeout(route.retryPolicy?.perTryTimeout);
-    if (!perTry.isOk)
+    const perTry = route.retryPolicy && envoyTimeout(route.retryPolicy.perTryTimeout);
+    if (perTry && !perTry.isOk)
       this.#warn(`retryPolicy.perTryTimeout: ${perTry.problem}; until then tries have no timeout of their own`);
     for (const [index, condition] of (route.retryPolicy?.retryOn ?? []).entries())
       if (!RETRY_CONDITIONS.has(condition))
@@ -344,7 +356,7 @@ class RouteTranslation {
       timeout: timeouts.response,
       idleTimeout: timeouts.idle,
       retries: route.retryPolicy && retries(route.retryPolicy),
-      hostRewrite: hostRewrite(request),
+      hostRewrite: request && hostRewrite(request),
       allowsWebsockets: route.enableWebsockets === true,
       hashes,
       rateLimits,
@@ -398,6 +410,7 @@ class RouteTranslation {
     const { timeoutPolicy = {} } = this.#route;
     const values: Record<string, string | undefined> = {};
     for (const field of ['response', 'idle', 'idleConnection'] as const) {
+      if (timeoutPolicy[field] === undefined) continue;
       const timeout = envoyTimeout(timeoutPolicy[field]);
       if (!timeout.isOk) return this.#fail('TimeoutPolicyNotValid', `timeoutPolicy.${field}: ${timeout.problem}`);
       values[field] = timeout.value;

@@ -22,7 +22,7 @@ import {
   type ServiceView,
   secretReference,
 } from '../lookup.ts';
-import { headerChanges, headerPolicy, withDefaultHeaders } from '../policy/header-policy.ts';
+import { headerChanges, headerPolicy, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
 import { durationMs, seconds } from '../timeouts.ts';
 import { CA_CERT, caSecretProblem } from '../upstream/tls-secret.ts';
 import {
@@ -154,18 +154,20 @@ function resolveService(
   const protocol = (spec.protocol ? spec.protocol : protocolOf(service, port)) as UpstreamProtocol;
 
   const variables = { NAMESPACE: namespace, SERVICE_NAME: spec.name, SERVICE_PORT: String(spec.port) };
-  const request = headerPolicy(spec.requestHeadersPolicy, { direction: 'request', variables });
-  if (!request.isOk) return fail('RequestHeadersPolicyInvalid', `.requestHeadersPolicy.${request.problem}`);
-  const response = headerPolicy(spec.responseHeadersPolicy, { direction: 'response', variables });
-  if (!response.isOk) return fail('ResponseHeadersPolicyInvalid', `.responseHeadersPolicy.${response.problem}`);
-  const requestHeaders = withDefaultHeaders(request.value, settings.policy.requestHeaders, {
-    direction: 'request',
-    variables,
-  });
-  const responseHeaders = withDefaultHeaders(response.value, settings.policy.responseHeaders, {
-    direction: 'response',
-    variables,
-  });
+  const request =
+    spec.requestHeadersPolicy && headerPolicy(spec.requestHeadersPolicy, { direction: 'request', variables });
+  if (request && !request.isOk) return fail('RequestHeadersPolicyInvalid', `.requestHeadersPolicy.${request.problem}`);
+  const response =
+    spec.responseHeadersPolicy && headerPolicy(spec.responseHeadersPolicy, { direction: 'response', variables });
+  if (response && !response.isOk)
+    return fail('ResponseHeadersPolicyInvalid', `.responseHeadersPolicy.${response.problem}`);
+  const { requestHeaders: defaults, responseHeaders: responseDefaults } = settings.policy;
+  const requestHeaders = defaults
+    ? withDefaultHeaders(request?.value ?? NO_HEADERS, defaults, { direction: 'request', variables })
+    : request?.value;
+  const responseHeaders = responseDefaults
+    ? withDefaultHeaders(response?.value ?? NO_HEADERS, responseDefaults, { direction: 'response', variables })
+    : response?.value;
 
   const cookies = spec.cookieRewritePolicies ?? [];
   const cookieError = cookies.length > 0 ? cookieProblem(cookies) : undefined;
@@ -193,7 +195,7 @@ function resolveService(
       healthPort: spec.healthPort,
       validation: validation?.value,
       clientCertificate: context.clientCertificate,
-      sni: requestHeaders.hostRewrite ?? options.routeHost ?? service.externalName ?? '',
+      sni: requestHeaders?.hostRewrite ?? options.routeHost ?? service.externalName ?? '',
       idleTimeout: options.idleTimeout,
       slowStart: slowStart?.value,
       origin: { kind: 'HTTPProxy', ...namesOf(proxy), path: at },
@@ -208,9 +210,9 @@ function resolveService(
   return accept({
     cluster,
     weight,
-    requestHeaders: headerChanges(requestHeaders),
-    responseHeaders: headerChanges(responseHeaders),
-    hostRewrite: requestHeaders.hostRewrite,
+    requestHeaders: requestHeaders && headerChanges(requestHeaders),
+    responseHeaders: responseHeaders && headerChanges(responseHeaders),
+    hostRewrite: requestHeaders?.hostRewrite,
     cookies: cookies.length > 0 ? mergeCookieRewrites(cookies, options.cookies) : undefined,
   });
 }

@@ -31,6 +31,7 @@ import type { RoutingSettings } from '../settings.ts';
 import { clientCertificate } from '../upstream/client-certificate.ts';
 import type { RootContext } from './proxy-context.ts';
 import { collectRoutes, findInclude } from './proxy-includes.ts';
+import { ownRoutes } from './proxy-route.ts';
 import { resolveServices, type ServiceDestination } from './proxy-services.ts';
 import { type TlsTermination, tlsTermination } from './proxy-tls.ts';
 
@@ -190,7 +191,8 @@ class RootTranslation {
       tcp = this.#tcp(context, this.#root, spec.tcpproxy, []);
       if (!tcp) return undefined;
     }
-    const routes = collectRoutes(context, this.#root);
+    const root = this.#root;
+    const routes = root.spec.includes?.length ? collectRoutes(context, root) : ownRoutes(root, context);
     return {
       fqdn,
       plain: tls ? routes.map(upgradeToHttps) : routes,

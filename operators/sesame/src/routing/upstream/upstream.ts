@@ -87,7 +87,7 @@ export function serviceCluster(
   settings: RoutingSettings,
 ): Cluster {
   const { namespace, name, externalName } = service;
-  const { cluster, timeouts } = settings.envoy;
+  const { cluster } = settings.envoy;
   return {
     name: upstreamName(service, port, options),
     statName: `${namespace}_${name}_${port.port}`,
@@ -95,7 +95,7 @@ export function serviceCluster(
     endpoints: externalName
       ? { kind: 'dns', host: externalName, port: port.port, family: dnsFamily(cluster.dnsLookupFamily) }
       : { kind: 'service', name: endpointsName(service, port.name) },
-    connectTimeout: settingTimeout(timeouts.connectTimeout) ?? '2s',
+    connectTimeout: connectTimeout(settings),
     balancing: { strategy: options.strategy ?? 'RoundRobin', slowStart: options.slowStart },
     health: { panicPercent: 0, check: options.healthCheck },
     circuitBreakers: circuitBreakers(service, cluster.circuitBreakers),
@@ -107,6 +107,18 @@ export function serviceCluster(
     origin: options.origin,
   };
 }
+
+function connectTimeout(settings: RoutingSettings): string {
+  let timeout = connectTimeouts.get(settings);
+  if (timeout === undefined) {
+    timeout = settingTimeout(settings.envoy.timeouts.connectTimeout) ?? '2s';
+    connectTimeouts.set(settings, timeout);
+  }
+  return timeout;
+}
+
+/** Every cluster asks for it. */
+const connectTimeouts = new WeakMap<RoutingSettings, string>();
 
 /** Clusters that differ in nothing that is configured share their name. */
 export function upstreamName(service: ServiceView, port: ServicePortView, options: UpstreamOptions): string {
