@@ -35,7 +35,7 @@ import { proxyStates } from '../routes/proxy-state.ts';
 import { type Lookup, ROUTE_READS, readLookup } from '../routing/lookup.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { NO_SECRET, tlsSecretProblem } from '../routing/upstream/tls-secret.ts';
-import type { NodeReport, Refused, ResourceStore, XdsServer } from '../xds/index.ts';
+import type { Refused, ResourceStore, XdsServer } from '../xds/index.ts';
 import type { DataPath, DataPathReport, RunningDataPath } from './controllers.ts';
 import { refusalAlerts } from './refusal-alerts.ts';
 import { createRefusalMemory } from './refusal-memory.ts';
@@ -275,7 +275,7 @@ export function addressesOf(
 }
 
 function reportOf(read: Reader, xds: IngressComponents['xds'], configuration: EffectiveConfiguration): DataPathReport {
-  const reports: readonly { readonly row: NodeReport }[] = read.sink(xds).reports();
+  const reports = read.sink(xds).reports();
   const nacks = reports.flatMap(({ row }) =>
     row.rejections.map(({ key, message, origins }) => ({
       object: origins[0] ?? key,

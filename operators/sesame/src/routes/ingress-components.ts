@@ -9,9 +9,8 @@ import { httpProxyStatus, type Refusals } from '../reconcilers/http-proxy-status
 import { ingressEvents } from '../reconcilers/ingress-events.ts';
 import type { Piece } from '../routing/assembly/piece.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
-import type { NodeReport } from '../xds/index.ts';
 import { type PieceProvider, type RouteGraph, routeGraph } from './pieces.ts';
-import { type XdsSinkOptions, xdsSink } from './xds-sink.ts';
+import { type RefusingNode, type XdsSinkOptions, xdsSink } from './xds-sink.ts';
 
 export interface IngressPartsOptions extends Omit<XdsSinkOptions, 'graph'> {
   /** The effective configuration, read with the empty key. While it suspends, nothing is served. */
@@ -33,7 +32,7 @@ export interface IngressComponents {
   readonly reconcilers: readonly Reconciler[];
   readonly sinks: readonly Sink[];
   /** The xDS server among them: the acknowledgements and refusals of Envoys are read from it. */
-  readonly xds: Sink<Piece, NodeReport>;
+  readonly xds: Sink<Piece, RefusingNode>;
   readonly graph: RouteGraph;
 }
 

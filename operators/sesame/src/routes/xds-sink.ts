@@ -10,6 +10,7 @@ import {
   createResourceStore,
   type NodeReport,
   type Refused,
+  type Rejection,
   type ResourceStore,
   startXdsServer,
   type XdsServer,
@@ -35,9 +36,12 @@ export interface XdsSinkOptions {
   onUpdated?(ms: number): void;
 }
 
-export function xdsSink(options: XdsSinkOptions): Sink<Piece, NodeReport> {
+/** A client with the resources that it refuses. Nothing in the graph depends on what clients accept. */
+export type RefusingNode = Pick<NodeReport, 'node' | 'rejections'>;
+
+export function xdsSink(options: XdsSinkOptions): Sink<Piece, RefusingNode> {
   const { graph } = options;
-  return sink<Piece, NodeReport>({
+  return sink<Piece, RefusingNode>({
     name: 'xds',
     of: graph.pieces,
     keys: graph.keys,
@@ -53,14 +57,16 @@ export function xdsSink(options: XdsSinkOptions): Sink<Piece, NodeReport> {
 }
 
 class Server {
-  readonly #context: SinkContext<Piece, NodeReport>;
+  readonly #context: SinkContext<Piece, RefusingNode>;
   readonly #options: XdsSinkOptions;
   readonly #store = createResourceStore();
   #assembly: Assembly | undefined;
   #server: XdsServer | undefined;
+  /** The reported refusals, by client. */
+  readonly #refusing = new Map<string, NodeReport['rejections']>();
   #place: { readonly key: string; readonly port: number } | undefined;
 
-  constructor(context: SinkContext<Piece, NodeReport>, options: XdsSinkOptions) {
+  constructor(context: SinkContext<Piece, RefusingNode>, options: XdsSinkOptions) {
     this.#context = context;
     this.#options = options;
   }
@@ -105,12 +111,23 @@ class Server {
       ...(!xdsServer.insecure && { tls: xdsServer.tls }),
       clock: this.#options.clock ?? this.#context.clock,
       logger: this.#context.logger,
-      onReport: (report) => this.#context.report(report.node, report.streams > 0 ? report : undefined),
+      onReport: (report) => this.#report(report),
     });
     await this.#stop();
     this.#server = server;
     this.#place = { key, port };
     this.#options.onListening?.(server, this.#store);
+  }
+
+  /** A thousand clients that acknowledge an edit change nothing: only new refusals start a wave. */
+  #report({ node, streams, rejections: all }: NodeReport): void {
+    const rejections = streams > 0 ? all : [];
+    const before = this.#refusing.get(node) ?? [];
+    if (rejections.length === before.length && rejections.every((each, at) => isSameRejection(each, before[at])))
+      return;
+    if (rejections.length > 0) this.#refusing.set(node, rejections);
+    else this.#refusing.delete(node);
+    this.#context.report(node, rejections.length > 0 ? { node, rejections } : undefined);
   }
 
   async #stop(): Promise<void> {
@@ -119,4 +136,8 @@ class Server {
     this.#place = undefined;
     await server?.close();
   }
+}
+
+function isSameRejection(left: Rejection, right: Rejection | undefined): boolean {
+  return left.key === right?.key && left.version === right.version && left.message === right.message;
 }

@@ -60,7 +60,7 @@ export class DeltaSubscription extends Subscription {
   /** A split resource does not change with its parts. */
   override mark(name: string, previous: Resource | undefined): void {
     const { shape } = this.stream;
-    const next = this.node.get(resourceKey(this.type, name));
+    const next = this.node.find(this.type, name);
     const isSame = previous !== undefined && next !== undefined && previous.version(shape) === next.version(shape);
     if (!isSame || this.dirty.has(name)) super.mark(name, previous);
   }
@@ -76,16 +76,16 @@ export class DeltaSubscription extends Subscription {
       const prefix = `${name}/`;
       const hosts = [...this.node.ofType(this.type)].filter((resource) => resource.name.startsWith(prefix));
       for (const host of hosts) this.#compare(host.name, has);
-      if (hosts.length > 0 || this.node.get(resourceKey('rds', name))) return;
+      if (hosts.length > 0 || this.node.find('rds', name)) return;
     }
     this.#compare(name, has);
   }
 
   #compare(name: string, has: Readonly<Record<string, string>>): void {
-    const resource = this.node.get(resourceKey(this.type, name));
+    const resource = this.node.find(this.type, name);
     const version = Object.hasOwn(has, name) ? has[name] : undefined;
     const isSame = resource !== undefined && resource.version(this.stream.shape) === version;
-    if (!isSame) this.mark(name, undefined);
+    if (!isSame) super.mark(name, undefined);
   }
 
   /** False when there is nothing that may be sent. */
@@ -102,10 +102,9 @@ export class DeltaSubscription extends Subscription {
         if (part) this.returnPart(part);
         break;
       }
-      const key = resourceKey(this.type, name);
-      const sent = this.node.get(key);
+      const sent = this.node.find(this.type, name);
       // The client keeps the version that it has of a resource that it refuses.
-      if (!sent && this.node.isLeftOut(key)) {
+      if (!sent && this.node.isLeftOut(resourceKey(this.type, name))) {
         this.dirty.delete(name);
         this.node.dropped(this, [name]);
         continue;

@@ -13,6 +13,8 @@ export interface ResourceStore {
   /** False until the first complete set is there; nothing is answered before that. */
   readonly isComplete: boolean;
   get(key: ResourceKey): Resource | undefined;
+  /** The same without a key, which would have to be put together first. */
+  find(type: ResourceType, name: string): Resource | undefined;
   ofType(type: ResourceType): ReadonlyMap<string, Resource>;
   /** Replaces changed resources; equal ones are left out of the notification. */
   take(changes: Iterable<readonly [ResourceKey, Resource | undefined]>): readonly ResourceChange[];
@@ -49,6 +51,7 @@ export function createResourceStore(): ResourceStore {
       return isComplete;
     },
     get,
+    find: (type, name) => types.get(type)?.get(name),
     ofType,
     take(incoming) {
       const changes: ResourceChange[] = [];

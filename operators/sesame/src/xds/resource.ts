@@ -154,8 +154,10 @@ class EncodedResource implements Resource {
 
   buffers(delivery: Delivery, shape: Shape): readonly Uint8Array[] {
     const isSplit = this.#more?.splitValue !== undefined && shape === 'split';
-    if (typeof this.#value !== 'function' || isSplit) return [this.bytes(delivery, shape)];
-    return encodeAnyBuffers(RESOURCE_MESSAGES[this.type], this.#value(), delivery);
+    const value = this.#value;
+    if (typeof value !== 'function' || isSplit) return [this.bytes(delivery, shape)];
+    const composed = ((this.#more ??= {}).composed ??= {});
+    return (composed[delivery] ??= encodeAnyBuffers(RESOURCE_MESSAGES[this.type], value(), delivery));
   }
 
   bytes(delivery: Delivery, shape: Shape): Uint8Array {
@@ -201,6 +203,8 @@ interface More {
   splitVersion?: string;
   /** The forms for other deliveries than the first. */
   forms?: Partial<Record<Delivery, Uint8Array>>;
+  /** The buffers of a composed resource. Most of them belong to its parts, which other versions of it have too. */
+  composed?: Partial<Record<Delivery, readonly Uint8Array[]>>;
   placed?: Map<string, Resource>;
 }
 
@@ -219,6 +223,7 @@ class PlacedListener implements Resource {
   readonly origins: readonly string[];
   readonly #of: Resource;
   readonly #value: () => Envoy.Listener;
+  readonly #forms: Partial<Record<Delivery, readonly Uint8Array[]>> = {};
 
   constructor(of: Resource, value: () => Envoy.Listener) {
     this.type = of.type;
@@ -251,7 +256,7 @@ class PlacedListener implements Resource {
   }
 
   buffers(delivery: Delivery): readonly Uint8Array[] {
-    return encodeAnyBuffers(RESOURCE_MESSAGES.lds, this.#value(), delivery);
+    return (this.#forms[delivery] ??= encodeAnyBuffers(RESOURCE_MESSAGES.lds, this.#value(), delivery));
   }
 
   bytes(delivery: Delivery): Uint8Array {

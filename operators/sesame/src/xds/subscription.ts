@@ -1,6 +1,7 @@
 // The subscription of one stream to one type, and its progress: the names, the changes since the last response, and the sent changes that
 // are not yet acknowledged. Changes of a name that arrive meanwhile become one.
 import type { Delivery, ResourceType } from '../envoy/index.ts';
+import { NameSet } from './holding/subscription-index.ts';
 import { type Resource, resourceKey, type Shape } from './resource.ts';
 import type { XdsNode } from './xds-node.ts';
 
@@ -36,7 +37,7 @@ export abstract class Subscription {
   readonly type: ResourceType;
   readonly stream: SubscriptionStream;
   readonly node: XdsNode;
-  readonly names = new Set<string>();
+  readonly names: NameSet;
   /** The length of all names. */
   nameCharacters = 0;
   /** The client had nothing of the type when it subscribed. */
@@ -53,6 +54,7 @@ export abstract class Subscription {
     this.type = type;
     this.stream = stream;
     this.node = node;
+    this.names = new NameSet(node.namesOf(type));
     node.add(this);
   }
 
@@ -113,6 +115,7 @@ export abstract class Subscription {
 
   close(): void {
     this.node.remove(this);
+    this.names.clear();
   }
 
   /** The client's answer to a response; false when the nonce is not that of a response that waits for one. */
@@ -129,8 +132,7 @@ export abstract class Subscription {
   }
 
   protected subscribe(name: string): void {
-    if (this.names.has(name)) return;
-    this.names.add(name);
+    if (!this.names.add(name)) return;
     this.nameCharacters += name.length;
     this.node.name(this, name);
   }

@@ -112,7 +112,7 @@ export class WorldSubscription extends Subscription {
     const refused = this.#refused();
     for (const name of this.names)
       if (name !== WILDCARD)
-        this.#record(name, refused.has(name) ? refused.get(name) : this.node.get(resourceKey(this.type, name)));
+        this.#record(name, refused.has(name) ? refused.get(name) : this.node.find(this.type, name));
     const names = this.isWildcard ? [...this.node.ofType(this.type)].map(({ name }) => name) : this.names;
     // A client that reconnects with the present version gets only the resources that it refused: they are tried again.
     const isSame = version !== '' && version === this.#version(refused);
@@ -207,7 +207,7 @@ export class WorldSubscription extends Subscription {
     const changes = new Map<string, SentChange>();
     for (const [name, previous] of this.dirty) {
       if (part && !part.has(name)) continue;
-      const sent = this.node.get(resourceKey(this.type, name));
+      const sent = this.node.find(this.type, name);
       changes.set(name, { sent, previous });
       if (!this.isWildcard) this.#record(name, sent);
     }

@@ -5,13 +5,13 @@ import { RESOURCE_TYPES, type ResourceType } from '../envoy/index.ts';
 import { AwaitedEndpoints } from './holding/awaited-endpoints.ts';
 import { HeldTime } from './holding/held-time.ts';
 import { Removals } from './holding/removals.ts';
-import { SubscriptionIndex } from './holding/subscription-index.ts';
+import { NameTable, SubscriptionIndex } from './holding/subscription-index.ts';
 import { Isolations, type RefusedParts } from './isolation.ts';
 import type { ListenerPlace } from './listener-place.ts';
 import type { RefusedResources } from './refused-resources.ts';
 import { isSameResource, type Resource, type ResourceKey, resourceKey } from './resource.ts';
 import type { ResourceChange, ResourceStore } from './resource-store.ts';
-import type { SentChange, Subscription } from './subscription.ts';
+import { type SentChange, type Subscription, WILDCARD } from './subscription.ts';
 
 export interface Rejection {
   readonly key: ResourceKey;
@@ -35,6 +35,9 @@ export interface NodeCalls {
   onOverdue(node: XdsNode, count: number): void;
 }
 
+/** The names that the clients of a server ask for, by type. */
+export type Names = Map<ResourceType, NameTable>;
+
 export interface NodeIdentity {
   readonly id: string;
   /** Where its listeners are; default: as configured. */
@@ -49,6 +52,11 @@ export interface NodeReport {
   /** The last sent version of each type. */
   readonly sent: Readonly<Partial<Record<ResourceType, string>>>;
   readonly rejections: readonly Rejection[];
+}
+
+/** A first request: its type, and the names that it asks for. */
+interface Beginning extends Pick<Subscription, 'type' | 'isWildcard'> {
+  readonly names: Pick<ReadonlySet<string>, 'has'>;
 }
 
 interface Held {
@@ -70,6 +78,7 @@ export class XdsNode {
   readonly store: ResourceStore;
   /** The refusals of any client of the server. */
   readonly refused: RefusedResources;
+  readonly #names: Names;
   readonly #place: ListenerPlace | undefined;
   readonly #onReport: (report: NodeReport) => void;
   /** The resources that this client sees in place of those in the store: the last value, while a change is held or after a refusal. */
@@ -101,7 +110,9 @@ export class XdsNode {
     onReport: (report: NodeReport) => void,
     { parts, resources }: Refused,
     { contain, onOverdue }: NodeCalls,
+    names: Names = new Map(),
   ) {
+    this.#names = names;
     this.#isolations = new Isolations(parts);
     this.refused = resources;
     this.id = id;
@@ -126,6 +137,13 @@ export class XdsNode {
       onSettled: (key) => this.#settled.add(key),
       resend: (endpoints, clusters) => this.#resend(endpoints, clusters),
     });
+  }
+
+  /** The names of this type that any client of the server asks for. */
+  namesOf(type: ResourceType): NameTable {
+    let table = this.#names.get(type);
+    if (!table) this.#names.set(type, (table = new NameTable()));
+    return table;
   }
 
   get isIdle(): boolean {
@@ -159,7 +177,7 @@ export class XdsNode {
   }
 
   /** The client begins with nothing, although it was here before: its process was restarted before its old streams ended. */
-  begins({ type, names, isWildcard }: Pick<Subscription, 'type' | 'names' | 'isWildcard'>): void {
+  begins({ type, names, isWildcard }: Beginning): void {
     const isAsked = (key: ResourceKey) => isWildcard || names.has(key.slice(type.length + 1));
     for (const key of this.#isolations.forget((each) => each.startsWith(`${type}/`) && isAsked(each)))
       if (!this.#held.has(key)) this.#release(key);
@@ -172,6 +190,13 @@ export class XdsNode {
   /** The resource as this client should see it now. */
   get(key: ResourceKey): Resource | undefined {
     const resource = this.#instead.has(key) ? this.#instead.get(key) : this.store.get(key);
+    return this.#place === undefined ? resource : resource?.at(this.#place);
+  }
+
+  /** The same without a key: most clients see what is in the store. */
+  find(type: ResourceType, name: string): Resource | undefined {
+    if (this.#instead.size > 0) return this.get(resourceKey(type, name));
+    const resource = this.store.find(type, name);
     return this.#place === undefined ? resource : resource?.at(this.#place);
   }
 
@@ -191,6 +216,10 @@ export class XdsNode {
 
   *ofType(type: ResourceType): Generator<Resource> {
     const prefix = `${type}/`;
+    if (this.#instead.size === 0 && this.#place === undefined) {
+      yield* this.store.ofType(type).values();
+      return;
+    }
     for (const resource of this.store.ofType(type).values()) {
       const seen = this.get(resource.key);
       if (seen) yield seen;
@@ -238,14 +267,16 @@ export class XdsNode {
   ): void {
     const { type } = subscription;
     this.#time.heard();
-    if (USES_CLUSTERS.has(type)) for (const name of changes.keys()) this.#routeSettled(resourceKey(type, name), order);
+    if (USES_CLUSTERS.has(type) && !this.#removals.isEmpty)
+      for (const name of changes.keys()) this.#routeSettled(resourceKey(type, name), order);
     if (refused && type === 'cds') this.#awaitedEndpoints.clustersRefused(subscription, changes);
-    if (type === 'cds') for (const name of changes.keys()) this.#settled.add(resourceKey(type, name));
+    if (type === 'cds' && this.#waiting.size > 0)
+      for (const name of changes.keys()) this.#settled.add(resourceKey(type, name));
     if (refused === undefined) {
       this.#acknowledged[type] = version;
       for (const [name, { sent }] of changes) {
-        const key = resourceKey(type, name);
-        if (!this.#isKept(key, sent)) {
+        const key = sent?.key ?? resourceKey(type, name);
+        if (this.rejections.size + this.refused.size > 0 && !this.#isKept(key, sent)) {
           this.rejections.delete(key);
           this.refused.forget(key);
         }
@@ -320,7 +351,7 @@ export class XdsNode {
     this.#release(key);
     const next = this.#instead.get(key) ?? this.store.get(key);
     if (!next || next.version('whole') === accepted?.version('whole')) return;
-    this.#mark(key, next.type, next.name, accepted);
+    this.#mark(next.type, next.name, accepted);
   }
 
   /** From now on the client sees the store's version, except for parts that it refuses. */
@@ -402,8 +433,9 @@ export class XdsNode {
   }
 
   #resend(endpoints: ResourceKey, { stream }: Subscription): void {
-    for (const other of this.#subscriptions.naming(endpoints))
-      if (other.stream === stream) other.resend(endpoints.slice('eds/'.length), this.get(endpoints));
+    const name = endpoints.slice('eds/'.length);
+    for (const other of this.#subscriptions.naming('eds', name))
+      if (other.stream === stream) other.resend(name, this.get(endpoints));
   }
 
   #change({ key, before, after }: ResourceChange, type: ResourceType, isGated: boolean): void {
@@ -422,7 +454,7 @@ export class XdsNode {
         return;
       }
     }
-    this.#mark(key, type, after?.name ?? before?.name ?? '', seen);
+    this.#mark(type, after?.name ?? before?.name ?? '', seen);
   }
 
   #hold(key: ResourceKey, seen: Resource | undefined, held: Omit<Held, 'since'> & { since?: number }): void {
@@ -441,15 +473,16 @@ export class XdsNode {
     for (const awaited of held.waitsFor) removeFrom(this.#waiting, awaited, key);
   }
 
-  #mark(key: ResourceKey, type: ResourceType, name: string, seen: Resource | undefined): void {
-    this.#markAll(key, name, seen);
+  #mark(type: ResourceType, name: string, seen: Resource | undefined): void {
+    this.#markAll(type, name, name, seen);
     // A subscription to virtual hosts names the route configuration that they belong to.
-    if (type === 'vhds') this.#markAll(resourceKey(type, name.slice(0, name.lastIndexOf('/'))), name, seen);
-    this.#markAll(resourceKey(type, '*'), name, seen);
+    if (type === 'vhds') this.#markAll(type, name.slice(0, name.lastIndexOf('/')), name, seen);
+    this.#markAll(type, WILDCARD, name, seen);
   }
 
-  #markAll(key: ResourceKey, name: string, seen: Resource | undefined): void {
-    for (const subscription of this.#subscriptions.naming(key)) subscription.mark(name, seen);
+  /** Marks a name at the subscriptions that ask for it, or for another name that stands for it. */
+  #markAll(type: ResourceType, asked: string, name: string, seen: Resource | undefined): void {
+    for (const subscription of this.#subscriptions.naming(type, asked)) subscription.mark(name, seen);
   }
 
   /** The first of these clusters that the client cannot use yet, and its endpoints if it waits for them. */
@@ -524,7 +557,7 @@ export class XdsNode {
     this.#unhold(key);
     this.#release(key);
     const at = key.indexOf('/');
-    this.#mark(key, key.slice(0, at) as ResourceType, key.slice(at + 1), seen);
+    this.#mark(key.slice(0, at) as ResourceType, key.slice(at + 1), seen);
   }
 
   /** A client that answers nothing gets everything: routes first. */

@@ -17,7 +17,7 @@ import { type CertificateFiles, createCertificateWatch } from './grpc/server-cer
 import { type RefusalReason, XDS_LIMITS, type XdsLimits } from './limits.ts';
 import { RefusedResources } from './refused-resources.ts';
 import type { ResourceStore } from './resource-store.ts';
-import { type NodeIdentity, type NodeReport, type Refused, XdsNode } from './xds-node.ts';
+import { type Names, type NodeIdentity, type NodeReport, type Refused, XdsNode } from './xds-node.ts';
 
 export interface XdsServerOptions {
   readonly store: ResourceStore;
@@ -64,6 +64,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   const { store, clock = systemClock, logger = silentLogger } = options;
   const nodes = new Map<string, XdsNode>();
   const refusals: Refused = options.refused ?? { parts: new Map(), resources: new RefusedResources() };
+  const names: Names = new Map();
   const sessions = new Set<ServerHttp2Session>();
   const responses: Partial<Record<ResourceType, number>> = {};
   const bytes: Partial<Record<ResourceType, number>> = {};
@@ -104,7 +105,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   const nodeOf = (identity: NodeIdentity): XdsNode => {
     let node = nodes.get(identity.id);
     if (!node) {
-      node = new XdsNode(identity, store, clock, report, refusals, { contain, onOverdue });
+      node = new XdsNode(identity, store, clock, report, refusals, { contain, onOverdue }, names);
       nodes.set(identity.id, node);
     }
     return node;

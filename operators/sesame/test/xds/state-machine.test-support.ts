@@ -104,7 +104,7 @@ class PlayedStream implements SubscriptionStream {
     if (this.mode.isDelta) {
       const { resources = [], removed_resources: removed = [], nonce = '' } = decode(DELTA_RESPONSE, bytes) as Decoded;
       const found = resources.map(({ name = '', resource }) => [name, JSON.stringify(resource)] as const);
-      const names = this.subscriptions.get(type)?.names ?? new Set();
+      const names = this.subscriptions.get(type)?.names ?? new Set<string>();
       for (const name of [...new Map(found).keys(), ...removed])
         assert.ok(covers(type, names, name), `${type}/${name} was asked for`);
       this.queue.push({ type, nonce, resources: new Map(found), removed });
@@ -125,7 +125,7 @@ class PlayedStream implements SubscriptionStream {
   }
 }
 
-function covers(type: ResourceType, names: ReadonlySet<string>, name: string): boolean {
+function covers(type: ResourceType, names: Pick<ReadonlySet<string>, 'has'>, name: string): boolean {
   const prefix = name.slice(0, name.lastIndexOf('/'));
   return names.has(WILDCARD) || names.has(name) || (type === 'vhds' && names.has(prefix));
 }

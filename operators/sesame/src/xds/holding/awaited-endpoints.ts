@@ -119,7 +119,8 @@ export class AwaitedEndpoints {
 
   #countStreams(key: ResourceKey, counts: (subscription: Subscription) => boolean): number {
     let count = 0;
-    for (const subscription of this.#options.subscriptions.naming(key)) if (counts(subscription)) count += 1;
+    for (const subscription of this.#options.subscriptions.naming('eds', key.slice('eds/'.length)))
+      if (counts(subscription)) count += 1;
     return count;
   }
 }

@@ -44,6 +44,10 @@ export class Removals {
     this.#byRemoval.delete(key);
   }
 
+  get isEmpty(): boolean {
+    return this.#byRoute.size === 0;
+  }
+
   awaits(route: ResourceKey): boolean {
     return this.#byRoute.has(route);
   }
