@@ -34,6 +34,7 @@ export const REPORT_SCHEMAS = {
         name: string(),
         address: string(),
         filters: strings('Filters that a request passes, in order.'),
+        effects: strings('Effects of policies on all requests of the host, each with the field that it comes from.'),
         routes: array(route, { description: 'In the order in which Envoy tries them.' }),
       }),
     ),

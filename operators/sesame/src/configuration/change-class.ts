@@ -60,6 +60,7 @@ const CHANGES: readonly (readonly [prefix: string, ...classes: ChangeClass[]])[]
   ['envoy.timeouts', 'Listeners'],
   ['envoy.cluster', 'Routes'],
   ['envoy.runtimeSettings', 'Listeners'],
+  ['envoy.errorPages', 'Listeners'],
   ['gateway', 'Restart'],
   ['httpproxy.rootNamespaces', 'Restart'],
   ['httpproxy', 'Routes'],

@@ -1,6 +1,7 @@
 export { formatProblem, jsonField } from './access-log-format.ts';
 export { type ChangeClass, changeClassesOf, disturbanceOf, type ServerName } from './change-class.ts';
 export { type Action, actionsFor, type Change, changesBetween } from './changes.ts';
+export { DEFAULT_CONTENT_TYPE, type ErrorPageSpec, errorPageProblems, MAX_PAGE_BYTES } from './error-pages.ts';
 export {
   defaultConfiguration,
   type Effective,

@@ -63,6 +63,7 @@ const TYPES: readonly (readonly [prefix: string, type: ProblemType])[] = [
   ['envoy.listener', 'ListenerError'],
   ['envoy.defaultHTTPVersions', 'ListenerError'],
   ['envoy.runtimeSettings', 'ListenerError'],
+  ['envoy.errorPages', 'ListenerError'],
   ['envoy.metrics.tls', 'TLSError'],
   ['envoy.clientCertificate', 'TLSError'],
   ['envoy.logging', 'LoggingError'],

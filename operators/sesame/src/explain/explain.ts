@@ -27,6 +27,8 @@ export interface ExplainedListener {
   readonly address: string;
   /** Filters that a request passes, in order. */
   readonly filters: readonly string[];
+  /** Effects of policies on all requests of the host, each with its field. */
+  readonly effects: readonly string[];
   /** Routes whose path fits, in the order in which Envoy looks: the first whose conditions hold is taken. */
   readonly routes: readonly ExplainedRoute[];
 }
@@ -100,10 +102,8 @@ export function explanations(graph: RouteGraph, gateways?: ExplainedGateways): D
     compute({ key, read }) {
       const { host, path, view } = requestOf(key);
       const settings = read.derived(graph.settings, '');
-      const filters = filterNames({
-        options: httpOptions(settings),
-        authorization: globalAuthorization(settings, readLookup(read)),
-      });
+      const options = httpOptions(settings);
+      const filters = filterNames({ options, authorization: globalAuthorization(settings, readLookup(read)) });
       const ofGateways = gateways ? gatewayAnswers(read, gateways, host, filters) : [];
       const own = candidates(host).find((name) => isServed(read, graph, name));
       return {
@@ -113,7 +113,7 @@ export function explanations(graph: RouteGraph, gateways?: ExplainedGateways): D
         listeners: [
           ...(own === undefined ? [] : hostListeners(read, graph, own)).map((each) => explainListener(each, view)),
           ...ofGateways.map((answer) => {
-            const listener = explainListener(gatewayListener(answer, read), view);
+            const listener = explainListener(gatewayListener(answer, read, options), view);
             const { servedAs } = answer;
             return { ...listener, name: `${listener.name}${servedAs === host ? '' : `, served as ${servedAs}`}` };
           }),
@@ -133,6 +133,7 @@ function explainListener({ name, address, hosts: [host] }: MappedListener, reque
     name,
     address,
     filters: host?.filters ?? [],
+    effects: host?.effects ?? [],
     routes: (host?.routes ?? []).flatMap((route) => {
       const found = route.match ? fits(route.match, request) : 'yes';
       return found === 'no' ? [] : explainRoute(route, found === 'yes');

@@ -9,8 +9,9 @@ export function explanationText({ host, path, servedAs, listeners, problems }: E
     );
   else if (servedAs !== host && listeners.some(({ name }) => !name.includes(' of Gateway ')))
     lines.push(`  served as ${servedAs}`);
-  for (const { name, address, filters, routes } of listeners) {
+  for (const { name, address, filters, effects, routes } of listeners) {
     lines.push(`  listener ${name} on ${address}`, `    filters: ${filters.join(', ')}`);
+    lines.push(...effects.map((effect) => `    ${effect}`));
     if (routes.length === 0) lines.push('    no route has this path: the answer is 404');
     const taken = routes.findIndex(({ isUnconditional }) => isUnconditional);
     for (const [index, route] of routes.entries()) {

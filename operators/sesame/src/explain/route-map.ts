@@ -3,6 +3,7 @@ import { Ingress } from '@capstan/kube';
 import { type Derived, derivation, type Reader } from '@capstan/reconcile';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
 import type { Cluster } from '../model/cluster.ts';
+import type { HttpOptions } from '../model/http-options.ts';
 import type { Origin } from '../model/origin.ts';
 import type { Destination, Route } from '../model/route.ts';
 import type {
@@ -24,6 +25,7 @@ import { readLookup, slicesByService } from '../routing/lookup.ts';
 import { globalAuthorization } from '../routing/policy/authorization.ts';
 import { matchText } from '../routing/request-match.ts';
 import { readyEndpoints, sliceView } from '../routing/upstream/endpoints.ts';
+import { hostEffects } from './effects.ts';
 import {
   type ExplainedGateways,
   type GatewayAnswer,
@@ -88,6 +90,7 @@ export function hostListeners(read: Reader, graph: RouteGraph, host: string): Ma
   const settings = read.derived(graph.settings, '');
   const { http, https } = settings.envoy;
   const { secure } = model;
+  const options = httpOptions(settings);
   const origins = objectsOf(read, host);
   const listeners: MappedListener[] = [];
   if (model.plain.length > 0)
@@ -99,10 +102,11 @@ export function hostListeners(read: Reader, graph: RouteGraph, host: string): Ma
         {
           host,
           origins,
-          filters: filterNames({
-            options: httpOptions(settings),
-            authorization: globalAuthorization(settings, readLookup(read)),
-          }),
+          filters: filterNames(
+            { options, authorization: globalAuthorization(settings, readLookup(read)) },
+            model.policies,
+          ),
+          effects: hostEffects(model.policies, options.errorPages),
           routes: inOrder(model.plain).map((route) => mappedRoute(route, read)),
         },
       ],
@@ -118,12 +122,16 @@ export function hostListeners(read: Reader, graph: RouteGraph, host: string): Ma
           origins,
           filters: secure.tcp
             ? [TCP_PROXY]
-            : filterNames({
-                options: httpOptions(settings),
-                tokens: secure.jwt?.verification,
-                authorization: secure.authorization,
-                refusesMisdirected: host === ANY_NAME,
-              }),
+            : filterNames(
+                {
+                  options,
+                  tokens: secure.jwt?.verification,
+                  authorization: secure.authorization,
+                  refusesMisdirected: host === ANY_NAME,
+                },
+                model.policies,
+              ),
+          effects: secure.tcp ? [] : hostEffects(model.policies, options.errorPages),
           routes: secure.tcp
             ? [mappedStream(secure.tcp, streamOrigin(secure.tcp), read)]
             : inOrder(secure.routes).map((route) => mappedRoute(route, read)),
@@ -142,14 +150,12 @@ function gatewayListeners(
   host: string | undefined,
 ): MappedListener[] {
   const settings = read.derived(graph.settings, '');
-  const filters = filterNames({
-    options: httpOptions(settings),
-    authorization: globalAuthorization(settings, readLookup(read)),
-  });
-  return gatewayHosts(read, gateways, host, filters).map((answer) => gatewayListener(answer, read));
+  const options = httpOptions(settings);
+  const filters = filterNames({ options, authorization: globalAuthorization(settings, readLookup(read)) });
+  return gatewayHosts(read, gateways, host, filters).map((answer) => gatewayListener(answer, read, options));
 }
 
-export function gatewayListener(answer: GatewayAnswer, read: Reader): MappedListener {
+export function gatewayListener(answer: GatewayAnswer, read: Reader, { errorPages }: HttpOptions): MappedListener {
   const { gateway, listener, address, servedAs, origin, stream } = answer;
   const routes = stream
     ? [mappedStream(stream.destinations, stream.origin, read)]
@@ -161,7 +167,15 @@ export function gatewayListener(answer: GatewayAnswer, read: Reader): MappedList
     name: `${listener} of Gateway ${gateway}`,
     address,
     origin,
-    hosts: [{ host: servedAs, origins: [...objects.values()], filters: stream ? [TCP_PROXY] : answer.filters, routes }],
+    hosts: [
+      {
+        host: servedAs,
+        origins: [...objects.values()],
+        filters: stream ? [TCP_PROXY] : answer.filters,
+        effects: stream ? [] : hostEffects({}, errorPages),
+        routes,
+      },
+    ],
   };
 }
 

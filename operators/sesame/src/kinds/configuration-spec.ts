@@ -312,6 +312,19 @@ const envoy = object(
     timeouts,
     cluster,
     runtimeSettings: map(string(), { optional: true, description: 'Keys of Envoy’s runtime.' }),
+    errorPages: array(
+      object({
+        statusCodes: array(integer({ format: 'int32' }), { description: 'Statuses of answers, from 400 to 599.' }),
+        body: text('The body of the answer; empty by default.'),
+        contentType: text('text/html; charset=utf-8 by default.'),
+        responseStatusCode: integer({ optional: true, format: 'int32', description: 'The status that clients get.' }),
+        replaceServiceResponses: boolean({
+          optional: true,
+          description: 'Replaces answers of services too, not only those of Envoy itself.',
+        }),
+      }),
+      { optional: true, description: 'Error pages of all hosts that have none of their own for a status.' },
+    ),
   },
   { default: {}, description: 'What Envoy is configured with.' },
 );

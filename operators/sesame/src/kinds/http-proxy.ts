@@ -173,6 +173,22 @@ const virtualhost = object(
     jwtProviders,
     ipAllowPolicy: ipFilter('Only these addresses are served.'),
     ipDenyPolicy: ipFilter('These addresses are refused.'),
+    errorPages: array(
+      object({
+        statusCodes: array(integer({ minimum: 400, maximum: 599, format: 'int32' }), { minItems: 1, maxItems: 64 }),
+        body: text('The body of the answer; empty by default.', { maxLength: 16_384 }),
+        contentType: text('text/html; charset=utf-8 by default.', { minLength: 1, maxLength: 256 }),
+        responseStatusCode: integer({
+          optional: true,
+          minimum: 200,
+          maximum: 599,
+          format: 'int32',
+          description: 'The status that clients get; that of the answer by default.',
+        }),
+        replaceServiceResponses: flag('Replaces answers of services too, not only those of Envoy itself.'),
+      }),
+      { optional: true, maxItems: 64, description: 'Answers that take the place of errors.' },
+    ),
   },
   { optional: true, description: 'The host of its routes and includes; it turns the object into a root.' },
 );

@@ -1,5 +1,7 @@
 // How HTTP is spoken with clients. One value of a configuration is shared by all listeners and filter chains.
 
+import type { ErrorPage } from './policy.ts';
+
 export interface HttpOptions {
   /** Undefined: the one that the client speaks. */
   readonly version: 'HTTP/1.1' | 'HTTP/2' | undefined;
@@ -20,6 +22,8 @@ export interface HttpOptions {
   readonly trustedHops: number;
   /** Undefined: answers are not compressed. */
   readonly compression: 'gzip' | 'brotli' | 'zstd' | undefined;
+  /** Of every host that has none of its own for a status. */
+  readonly errorPages: readonly ErrorPage[];
   readonly rateLimits: RateLimitService | undefined;
   readonly tracing: Tracing | undefined;
 }

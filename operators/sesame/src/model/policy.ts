@@ -1,5 +1,6 @@
 // Policies of routes and virtual hosts, each of which a filter of Envoy applies.
 import type { HeaderMatch, TextMatch } from './match.ts';
+import type { Origin } from './origin.ts';
 
 /** An unset policy is inherited: by a route from its host, by a host from the listener. */
 export interface Policies {
@@ -12,6 +13,20 @@ export interface Policies {
   /** The global limits of the host do not hold. */
   readonly ignoresHostRateLimits?: boolean;
   readonly cors?: CorsPolicy | undefined;
+  /** Each status has one page at most. None in a list of a route: its answers keep their bodies. */
+  readonly errorPages?: readonly ErrorPage[] | undefined;
+}
+
+/** An answer that takes the place of answers with some statuses. */
+export interface ErrorPage {
+  readonly statuses: readonly number[];
+  /** Whether it replaces answers of services too, and not only those of Envoy itself. */
+  readonly replacesServices: boolean;
+  readonly body: string;
+  readonly contentType: string;
+  /** Undefined: that of the answer. */
+  readonly status: number | undefined;
+  readonly origin: Origin;
 }
 
 export type AuthorizationPolicy =

@@ -24,6 +24,8 @@ export interface MappedHost {
   readonly origins: readonly Origin[];
   /** Filters that a request passes, in order. */
   readonly filters: readonly string[];
+  /** Effects of policies on all requests: `error page for 502, 503: HTTPProxy default/shop, spec.virtualhost.errorPages[0]`. */
+  readonly effects: readonly string[];
   /** In the order in which Envoy looks. A host whose connections are passed on has one, without a match. */
   readonly routes: readonly MappedRoute[];
 }

@@ -1,4 +1,5 @@
 // The part of Sesame's configuration that decides about routes: the effective configuration has all of it, under the same names.
+import type { ErrorPageSpec } from '../configuration/index.ts';
 import type { ServedClasses } from './lookup.ts';
 
 export interface RoutingSettings {
@@ -67,6 +68,7 @@ export interface EnvoySettings {
   readonly health: { readonly address: string; readonly port: number };
   readonly omEnforcedHealth?: { readonly address: string; readonly port?: number | undefined } | undefined;
   readonly runtimeSettings?: Readonly<Record<string, string>> | undefined;
+  readonly errorPages?: readonly ErrorPageSpec[] | undefined;
 }
 
 export interface TlsFileSettings {

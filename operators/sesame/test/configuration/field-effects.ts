@@ -285,6 +285,10 @@ export const IN_XDS: Readonly<Record<string, Row>> = {
     edit: { envoy: { runtimeSettings: { 'overload.global_downstream_max_connections': '1000' } } },
     shows: /"overload\.global_downstream_max_connections":"1000"/,
   },
+  'envoy.errorPages': {
+    edit: { envoy: { errorPages: [{ statusCodes: [503], body: 'back soon' }] } },
+    shows: /"name":"envoy\.filters\.http\.custom_response".*"inline_string":"back soon"/,
+  },
   'httpproxy.disablePermitInsecure': {
     edit: { httpproxy: { disablePermitInsecure: true } },
     hides: /"domains":\["guarded\.test"\],"routes":\[\{"match":\{"prefix":"\/"\},"route"/,

@@ -29,6 +29,10 @@ export const FEATURES: readonly RequestedFeature[] = [
     issues: [1493, 5240],
     text: 'A request that reaches a host over a connection that a client opened for another one (HTTP/2 coalescing) is answered with 421, without a script for each request.',
   },
+  {
+    issues: [320, 3883],
+    text: '`virtualhost.errorPages`, and `envoy.errorPages` for all hosts, replace the answers of Envoy, or of services too, by status.',
+  },
   { issues: [2019], text: 'One route that is not valid takes down that route alone.' },
   { issues: [1886], text: 'Problems of an Ingress are Events on it.' },
   { issues: [1598], text: '`sesame explain HOST/PATH` names the objects and the field that a request is routed by.' },

@@ -1,5 +1,6 @@
 // Rules for Envoy's part: listeners, TLS, timeouts, access logs, clusters.
 import { formatProblem, jsonField } from '../access-log-format.ts';
+import { errorPageProblems } from '../error-pages.ts';
 import { shown } from '../problem.ts';
 import { parseTimeout } from '../timeout.ts';
 import { CURVES, unknownCiphers } from '../tls-values.ts';
@@ -15,6 +16,8 @@ export function envoyRules(input: ValidationInput, findings: Findings): void {
   versions(input, findings);
   timeouts(input, findings);
   cluster(input, findings);
+  for (const { at, reason, message } of errorPageProblems(input.value.envoy.errorPages ?? []))
+    findings.error(`envoy.errorPages${at}`, reason, message);
 }
 
 function listener({ value: { envoy } }: ValidationInput, findings: Findings): void {

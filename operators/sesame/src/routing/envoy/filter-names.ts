@@ -2,6 +2,7 @@
 export const FILTER = {
   misdirected: 'envoy.filters.http.lua.misdirected',
   compressor: 'envoy.filters.http.compressor',
+  errorPages: 'envoy.filters.http.custom_response',
   grpcWeb: 'envoy.filters.http.grpc_web',
   grpcStats: 'envoy.filters.http.grpc_stats',
   cors: 'envoy.filters.http.cors',

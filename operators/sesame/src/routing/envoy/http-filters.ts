@@ -2,7 +2,9 @@
 import { type Composed, type Envoy, Fragment, typed } from '../../envoy/index.ts';
 import type { HttpOptions, RateLimitService } from '../../model/http-options.ts';
 import type { HttpTraffic } from '../../model/listener.ts';
+import type { Policies } from '../../model/policy.ts';
 import { authorizationMessage, tokensMessage } from './access-message.ts';
+import { errorPagesMessage } from './error-pages-message.ts';
 import { FILTER } from './filter-names.ts';
 
 const HTTP = 'envoy.extensions.filters.http';
@@ -23,11 +25,13 @@ export function httpFilters(traffic: Filtered): Composed<typeof HTTP_FILTER> {
   ];
 }
 
-/** The names of the filters that a request passes, in order. */
-export function filterNames({ options, tokens, authorization, refusesMisdirected }: Filtered): string[] {
+/** The names of the filters that a request passes, in order: those of the listener, and those that the host switches on. */
+export function filterNames(traffic: Filtered, policies: Policies = {}): string[] {
+  const { options, tokens, authorization, refusesMisdirected } = traffic;
+  const used = new Set<string>(policies.errorPages ? [FILTER.errorPages] : []);
   return [
     ...(refusesMisdirected === true ? [FILTER.misdirected] : []),
-    ...firstNames(options),
+    ...firstNames(options).filter((name) => used.has(name) || !isDormant(name, options)),
     ...(tokens ? [FILTER.jwt] : []),
     ...(authorization ? [FILTER.authorization] : []),
     ...lastNames(options),
@@ -65,7 +69,15 @@ function sharedFilters(options: HttpOptions): SharedFilters {
   let found = filtersOf.get(options);
   if (!found) {
     const fragment = (name: FilterName) =>
-      new Fragment(HTTP_FILTER, { name, typed_config: CONFIGURATIONS[name](options) }, true);
+      new Fragment(
+        HTTP_FILTER,
+        {
+          name,
+          typed_config: CONFIGURATIONS[name](options),
+          ...(isDormant(name, options) && { disabled: true }),
+        },
+        true,
+      );
     const first = firstNames(options).map(fragment);
     const last = lastNames(options).map(fragment);
     found = { first, last, all: [...first, ...last] };
@@ -76,9 +88,15 @@ function sharedFilters(options: HttpOptions): SharedFilters {
 
 type FilterName = keyof typeof CONFIGURATIONS;
 
+/** Whether no request passes the filter unless its host or route switches it on. No listener changes when one does. */
+function isDormant(name: FilterName, { errorPages }: HttpOptions): boolean {
+  return name === FILTER.errorPages && errorPages.length === 0;
+}
+
 function firstNames({ compression }: HttpOptions): FilterName[] {
   return [
     ...(compression ? [FILTER.compressor] : []),
+    FILTER.errorPages,
     FILTER.grpcWeb,
     FILTER.grpcStats,
     FILTER.cors,
@@ -94,6 +112,7 @@ function lastNames({ rateLimits }: HttpOptions): FilterName[] {
 
 const CONFIGURATIONS = {
   [FILTER.compressor]: ({ compression }: HttpOptions) => compressorMessage(compression ?? 'gzip'),
+  [FILTER.errorPages]: ({ errorPages }: HttpOptions) => errorPagesMessage(errorPages),
   [FILTER.grpcWeb]: () => typed(`${HTTP}.grpc_web.v3.GrpcWeb`),
   [FILTER.grpcStats]: () =>
     typed(`${HTTP}.grpc_stats.v3.FilterConfig`, { emit_filter_state: true, enable_upstream_stats: true }),

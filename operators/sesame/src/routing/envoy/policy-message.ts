@@ -12,13 +12,15 @@ import type {
   RateLimitEntry,
 } from '../../model/policy.ts';
 import { cookieScript } from './cookie-rewrite.ts';
+import { errorPagesMessage } from './error-pages-message.ts';
 import { FILTER } from './filter-names.ts';
 
 const HTTP = 'envoy.extensions.filters.http';
 
 /** By the names of the filters; undefined when there are none. */
 export function policiesMessage(policies: Policies): PerFilter | undefined {
-  const { authorization, jwtProvider, addresses, cookies, localRateLimit, ignoresHostRateLimits, cors } = policies;
+  const { authorization, jwtProvider, addresses, cookies, localRateLimit, ignoresHostRateLimits, cors, errorPages } =
+    policies;
   const filters: Record<string, Envoy.Any> = {};
   if (cors) filters[FILTER.cors] = corsMessage(cors);
   if (authorization) filters[FILTER.authorization] = authorizationMessage(authorization);
@@ -32,6 +34,9 @@ export function policiesMessage(policies: Policies): PerFilter | undefined {
   if (localRateLimit) filters[FILTER.localRateLimit] = localRateLimitMessage(localRateLimit);
   if (ignoresHostRateLimits === true)
     filters[FILTER.rateLimit] = typed(`${HTTP}.ratelimit.v3.RateLimitPerRoute`, { vh_rate_limits: 'IGNORE' });
+  if (errorPages)
+    filters[FILTER.errorPages] =
+      errorPages.length > 0 ? errorPagesMessage(errorPages) : typed('envoy.config.route.v3.FilterConfig', { disabled: true });
   for (const _filter in filters) return filters;
   return undefined;
 }

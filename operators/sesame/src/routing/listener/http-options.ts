@@ -2,7 +2,9 @@
 import { jsonField } from '../../configuration/index.ts';
 import type { HttpOptions, RateLimitService, TraceTag, Tracing } from '../../model/http-options.ts';
 import type { AccessLog } from '../../model/listener.ts';
+import type { Origin } from '../../model/origin.ts';
 import { extensionClusterName } from '../policy/authorization.ts';
+import { errorPage } from '../policy/error-pages.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { settingTimeout } from '../timeouts.ts';
 
@@ -38,10 +40,14 @@ function readOptions(settings: RoutingSettings): HttpOptions {
     serverHeader: oneOf(SERVER_HEADERS, listener.serverHeaderTransformation) ?? 'overwrite',
     trustedHops: network.numTrustedHops,
     compression: oneOf(COMPRESSIONS, listener.compression.algorithm),
+    errorPages: (settings.envoy.errorPages ?? []).map((page, index) => errorPage(page, index, PAGES)),
     rateLimits: rateLimits(settings),
     tracing: tracing(settings),
   };
 }
+
+/** The configuration in force, whatever object, file or flag it comes from. */
+const PAGES: Origin = { kind: 'SesameConfiguration', namespace: '', name: '', path: 'envoy.errorPages' };
 
 const SERVER_HEADERS = ['overwrite', 'append_if_absent', 'pass_through'] as const;
 const COMPRESSIONS = ['gzip', 'brotli', 'zstd'] as const;

@@ -188,10 +188,18 @@ class RouteTranslation {
         this.#warn(
           `directResponsePolicy.body: it is not sent, because answers with ${statusCode} have no body; remove it`,
         );
-      return [this.#own(answer(statusCode, isBodiless ? '' : body), common)];
+      const own = answer(statusCode, isBodiless ? '' : body);
+      // A page would take the place of the text that the route has for the answer.
+      const keeps = own.body !== '' && statusCode >= 400 && this.#hasErrorPages();
+      return [this.#own(own, keeps ? { ...common, policies: { ...common.policies, errorPages: [] } } : common)];
     }
     if (route.requestRedirectPolicy) return this.#redirect(common);
     return this.#forward(request?.value, common, limits?.value.descriptors ?? []);
+  }
+
+  #hasErrorPages(): boolean {
+    const { root, settings } = this.#context;
+    return [root.spec.virtualhost?.errorPages, settings.envoy.errorPages].some((pages) => pages?.length);
   }
 
   #warn(message: string): void {

@@ -22,6 +22,7 @@ import { clusterViolations } from '../envoy/cluster-message.ts';
 import type { Lookup } from '../lookup.ts';
 import { type HostAuthorization, hostAuthorization } from '../policy/authorization.ts';
 import { corsPolicy } from '../policy/cors.ts';
+import { hostErrorPages } from '../policy/error-pages.ts';
 import { tcpHealthCheck } from '../policy/health-check.ts';
 import { ipFilter } from '../policy/ip-filter.ts';
 import { type HostTokens, hostTokens } from '../policy/jwt.ts';
@@ -315,8 +316,14 @@ class RootTranslation {
       this.#reporter.error('IPFilterError', addresses.problem.reason, `spec.virtualhost.${addresses.problem.problem}`);
       return undefined;
     }
+    const errorPages = hostErrorPages(this.#root, this.#reporter);
     return {
-      policies: { ...(cors && { cors }), ...limits?.value.policies, ...(addresses && { addresses: addresses.value }) },
+      policies: {
+        ...(cors && { cors }),
+        ...limits?.value.policies,
+        ...(addresses && { addresses: addresses.value }),
+        ...(errorPages.length > 0 && { errorPages }),
+      },
       rateLimits: limits?.value.descriptors ?? [],
     };
   }

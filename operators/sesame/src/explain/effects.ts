@@ -1,0 +1,19 @@
+// The effects of policies of the model, in a few words with the field that each comes from.
+import type { Origin } from '../model/origin.ts';
+import type { ErrorPage, Policies } from '../model/policy.ts';
+
+/** Returns the effects on all requests of a host; `shared` are the error pages of all hosts. */
+export function hostEffects({ errorPages = [] }: Policies, shared: readonly ErrorPage[]): string[] {
+  const own = new Set(errorPages.flatMap(({ statuses }) => statuses));
+  return [...errorPages, ...shared].flatMap((page) => {
+    const statuses = errorPages.includes(page) ? page.statuses : page.statuses.filter((status) => !own.has(status));
+    if (statuses.length === 0) return [];
+    const answers = page.replacesServices ? ', of services too' : '';
+    return [`error page for ${statuses.join(', ')}${answers}: ${originText(page.origin)}`];
+  });
+}
+
+/** `HTTPProxy default/shop, spec.virtualhost`; the configuration in force has no name. */
+function originText({ kind, namespace, name, path }: Origin): string {
+  return name === '' ? `${kind}, ${path}` : `${kind} ${namespace}/${name}, ${path}`;
+}
