@@ -19,6 +19,7 @@ const route = object({
       service: string({ description: 'namespace/name, with the port.' }),
       share: number({ description: 'In percent.' }),
       endpoints: strings('ADDRESS:PORT of those that are ready.'),
+      effects: strings('Effects of policies of the Service, each with the field that it comes from.'),
     }),
   ),
   isUnconditional: boolean({ description: 'Every request for the path that reaches it takes it.' }),

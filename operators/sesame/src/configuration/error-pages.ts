@@ -36,14 +36,26 @@ export function errorPageProblems(pages: readonly ErrorPageSpec[]): ErrorPagePro
     for (const [index, status] of statusCodes.entries()) {
       const owner = owners.get(status);
       if (!(status >= 400 && status <= 599))
-        add(`statusCodes[${index}]`, 'OutOfRange', `must be the status of an error (${status}); use one from 400 to 599`);
+        add(
+          `statusCodes[${index}]`,
+          'OutOfRange',
+          `must be the status of an error (${status}); use one from 400 to 599`,
+        );
       else if (owner !== undefined)
-        add(`statusCodes[${index}]`, 'Duplicate', `has a page already (${status}, page [${owner}]); remove one of them`);
+        add(
+          `statusCodes[${index}]`,
+          'Duplicate',
+          `has a page already (${status}, page [${owner}]); remove one of them`,
+        );
       else owners.set(status, page);
     }
     const size = Buffer.byteLength(body);
     if (size > MAX_PAGE_BYTES)
-      add('body', 'OutOfRange', `must have at most ${MAX_PAGE_BYTES} bytes (${size}); shorten it, or let a Service answer`);
+      add(
+        'body',
+        'OutOfRange',
+        `must have at most ${MAX_PAGE_BYTES} bytes (${size}); shorten it, or let a Service answer`,
+      );
     if (contentType !== undefined && !CONTENT_TYPE.test(contentType))
       add('contentType', 'InvalidValue', `must be a media type (${shown(contentType)}); write one such as text/html`);
     if (responseStatusCode !== undefined && !(responseStatusCode >= 200 && responseStatusCode <= 599))

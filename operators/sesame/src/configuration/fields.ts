@@ -3,7 +3,11 @@ import { isJsonObject, type JsonObject, type JsonSchema } from '@capstan/kube/va
 import { configurationSchema } from '../kinds/configuration-spec.ts';
 
 /** Structs that are replaced as a whole: their fields only mean something together. */
-const WHOLE = ['globalExtAuth.httpSettings', 'rateLimitService.defaultGlobalRateLimitPolicy'];
+const WHOLE = [
+  'globalExtAuth.httpSettings',
+  'rateLimitService.defaultGlobalRateLimitPolicy',
+  'envoy.cluster.outlierDetection',
+];
 
 /** Every leaf, `envoy.http.port`, in the order of the schema. */
 export const LEAVES: readonly string[] = leavesOf(configurationSchema.json, '');

@@ -1,4 +1,5 @@
 // The effects of policies of the model, in a few words with the field that each comes from.
+import type { Cluster } from '../model/cluster.ts';
 import type { Origin } from '../model/origin.ts';
 import type { ErrorPage, Policies } from '../model/policy.ts';
 
@@ -11,6 +12,16 @@ export function hostEffects({ errorPages = [] }: Policies, shared: readonly Erro
     const answers = page.replacesServices ? ', of services too' : '';
     return [`error page for ${statuses.join(', ')}${answers}: ${originText(page.origin)}`];
   });
+}
+
+/** Returns the effects on the endpoints of a cluster. */
+export function clusterEffects({ outliers }: Pick<Cluster, 'outliers'>): string[] {
+  if (!outliers) return [];
+  const { serverErrors, localFailures, baseEjection, maxPercent, origin } = outliers;
+  const local = localFailures === undefined ? '' : ` or ${localFailures} failed connections`;
+  return [
+    `leaves out an endpoint after ${serverErrors} errors${local} in a row, for ${baseEjection}, at most ${maxPercent} %: ${originText(origin)}`,
+  ];
 }
 
 /** `HTTPProxy default/shop, spec.virtualhost`; the configuration in force has no name. */

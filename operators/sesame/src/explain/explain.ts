@@ -54,6 +54,8 @@ export interface ExplainedService {
   /** In percent. */
   readonly share: number;
   readonly endpoints: readonly string[];
+  /** Effects of policies of the Service, each with its field. */
+  readonly effects: readonly string[];
 }
 
 /** The request to explain. */
@@ -165,9 +167,9 @@ function explainRoute(route: MappedRoute, isUnconditional: boolean): ExplainedRo
   };
 }
 
-export function shownService({ name, service, share, endpoints }: MappedCluster): ExplainedService {
+export function shownService({ name, service, share, endpoints, effects }: MappedCluster): ExplainedService {
   const { namespace = '', name: serviceName = '', port } = service ?? {};
-  return { cluster: name, service: `${namespace}/${serviceName} port ${port ?? ''}`, share, endpoints };
+  return { cluster: name, service: `${namespace}/${serviceName} port ${port ?? ''}`, share, endpoints, effects };
 }
 
 export function settingsOnly(settings: RoutingSettings): Derived<RoutingSettings> {

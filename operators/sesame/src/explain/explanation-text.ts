@@ -42,9 +42,10 @@ function routeLines(
     ...(from === undefined ? [] : [`      from ${from}${field === undefined ? '' : `, ${field}`}`]),
     ...through.toReversed().map((include) => `      included by ${include}`),
     ...(answer === undefined ? [] : [`      ${answer}`]),
-    ...services.flatMap(({ service, share, cluster, endpoints }) => [
+    ...services.flatMap(({ service, share, cluster, endpoints, effects }) => [
       `      to Service ${service}${services.length > 1 ? `, ${share} %` : ''} (cluster ${cluster})`,
       `        endpoints: ${endpoints.length === 0 ? 'none is ready: the answer is 503' : endpoints.join(', ')}`,
+      ...effects.map((effect) => `        ${effect}`),
     ]),
   ];
 }

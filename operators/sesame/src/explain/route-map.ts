@@ -25,7 +25,7 @@ import { readLookup, slicesByService } from '../routing/lookup.ts';
 import { globalAuthorization } from '../routing/policy/authorization.ts';
 import { matchText } from '../routing/request-match.ts';
 import { readyEndpoints, sliceView } from '../routing/upstream/endpoints.ts';
-import { hostEffects } from './effects.ts';
+import { clusterEffects, hostEffects } from './effects.ts';
 import {
   type ExplainedGateways,
   type GatewayAnswer,
@@ -239,7 +239,15 @@ function mappedClusters(destinations: readonly Destination[], read: Reader): Map
 
 function mappedCluster(cluster: Cluster, share: number, isMirror: boolean, read: Reader): MappedCluster {
   const { name, service, origin } = cluster;
-  return { name, service, share, isMirror, endpoints: endpointsOf(cluster, read), origin };
+  return {
+    name,
+    service,
+    share,
+    isMirror,
+    endpoints: endpointsOf(cluster, read),
+    effects: clusterEffects(cluster),
+    origin,
+  };
 }
 
 function endpointsOf({ service, endpoints }: Cluster, read: Reader): string[] {

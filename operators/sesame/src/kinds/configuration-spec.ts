@@ -215,6 +215,22 @@ const cluster = object(
       },
       { optional: true, description: 'Limits of services that have none of their own.' },
     ),
+    outlierDetection: object(
+      {
+        disabled: boolean({ optional: true, description: 'Switches it off.' }),
+        consecutiveServerErrors: count('Errors in a row; 5 by default.'),
+        splitExternalLocalOriginErrors: boolean({
+          optional: true,
+          description: 'Counts failed connections by themselves, not as server errors.',
+        }),
+        consecutiveLocalOriginFailures: count('Failed connections in a row, counted by themselves; 5 by default.'),
+        interval: text('Between two looks at the endpoints; 10s by default.'),
+        baseEjectionTime: text('How long an endpoint is left out the first time; 30s by default.'),
+        maxEjectionTime: text('How long an endpoint is left out at most; 300s by default.'),
+        maxEjectionPercent: count('Endpoints that are left out at the same time; 50 by default.'),
+      },
+      { optional: true, description: 'Leaves out endpoints that answer with errors, of services that decide nothing.' },
+    ),
     upstreamTLS: object(
       {
         minimumProtocolVersion: string({ default: '1.2', description: '1.2 or 1.3.' }),

@@ -193,6 +193,36 @@ export const slowStartPolicy = () =>
     { optional: true },
   );
 
+export const outlierDetection = () =>
+  object(
+    {
+      disabled: flag('Switches off the detection of the SesameConfiguration.'),
+      consecutiveServerErrors: integer({ optional: true, minimum: 1, format: 'int64', description: '5 by default.' }),
+      splitExternalLocalOriginErrors: flag('Counts failed connections by themselves, not as server errors.'),
+      consecutiveLocalOriginFailures: integer({
+        optional: true,
+        minimum: 1,
+        format: 'int64',
+        description: 'Failed connections in a row, where they are counted by themselves; 5 by default.',
+      }),
+      interval: text('10s by default.', { pattern: pattern.DURATION }),
+      baseEjectionTime: text('How long an endpoint is left out the first time; 30s by default.', {
+        pattern: pattern.DURATION,
+      }),
+      maxEjectionTime: text('How long an endpoint is left out at most; 300s by default.', {
+        pattern: pattern.DURATION,
+      }),
+      maxEjectionPercent: integer({
+        optional: true,
+        minimum: 1,
+        maximum: 100,
+        format: 'int32',
+        description: 'Endpoints that are left out at the same time; 50 by default.',
+      }),
+    },
+    { optional: true, description: 'Leaves out endpoints for a while that answer with errors in a row.' },
+  );
+
 const service = object({
   name: string({ minLength: 1, description: 'A Service of the same namespace.' }),
   port: integer({ minimum: 1, maximum: 65_535, format: 'int32' }),
@@ -205,6 +235,7 @@ const service = object({
   responseHeadersPolicy: headerPolicy('Headers of responses of this service.'),
   cookieRewritePolicies: cookieRewrites(),
   slowStartPolicy: slowStartPolicy(),
+  outlierDetection: outlierDetection(),
 });
 
 export const services = () => array(service, { optional: true });

@@ -15,6 +15,8 @@ export interface Cluster {
   /** How Envoy counts endpoints that are not healthy; undefined: by its own default. */
   readonly health: ClusterHealth | undefined;
   readonly circuitBreakers: CircuitBreakers | undefined;
+  /** Undefined: no endpoint is left out because of its answers. */
+  readonly outliers?: OutlierDetection | undefined;
   readonly bufferLimitBytes: number | undefined;
   readonly protocol: UpstreamProtocol;
   readonly idleTimeout: string | undefined;
@@ -84,6 +86,22 @@ export interface HttpHealthCheck {
   readonly host: string;
   /** Ranges without their ends; undefined: 200. */
   readonly expectedStatuses: readonly { readonly start: number; readonly end: number }[] | undefined;
+}
+
+/** Endpoints that answer with errors are left out for a while. */
+export interface OutlierDetection {
+  /** Errors in a row. Failed connections count too, unless they are counted by themselves. */
+  readonly serverErrors: number;
+  /** Failed connections and timeouts in a row, counted by themselves; undefined: as server errors. */
+  readonly localFailures: number | undefined;
+  /** Between two looks at the endpoints. */
+  readonly interval: string;
+  /** Multiplied by the times that the endpoint was left out. */
+  readonly baseEjection: string;
+  readonly maxEjection: string;
+  /** Of the endpoints. */
+  readonly maxPercent: number;
+  readonly origin: Origin;
 }
 
 export interface CircuitBreakers {

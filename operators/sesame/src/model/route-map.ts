@@ -51,6 +51,8 @@ export interface MappedCluster {
   readonly isMirror: boolean;
   /** Those that are ready: `10.0.0.1:8080`, or the name that Envoy resolves. */
   readonly endpoints: readonly string[];
+  /** Effects of its policies, each with its field. */
+  readonly effects: readonly string[];
   readonly origin: Origin;
 }
 

@@ -1,5 +1,5 @@
 // The part of Sesame's configuration that decides about routes: the effective configuration has all of it, under the same names.
-import type { ErrorPageSpec } from '../configuration/index.ts';
+import type { ErrorPageSpec, OutlierDetectionSpec } from '../configuration/index.ts';
 import type { ServedClasses } from './lookup.ts';
 
 export interface RoutingSettings {
@@ -113,6 +113,7 @@ export interface ClusterSettings {
   readonly maxRequestsPerConnection?: number | undefined;
   readonly perConnectionBufferLimitBytes?: number | undefined;
   readonly circuitBreakers?: CircuitBreakers | undefined;
+  readonly outlierDetection?: OutlierDetectionSpec | undefined;
   readonly upstreamTLS: {
     readonly minimumProtocolVersion: string;
     readonly maximumProtocolVersion: string;

@@ -281,6 +281,10 @@ export const IN_XDS: Readonly<Record<string, Row>> = {
     edit: cluster({ upstreamTLS: { ecdhCurves: ['P-521'] } }),
     shows: /"ecdh_curves":\["P-521"\]/,
   },
+  'envoy.cluster.outlierDetection': {
+    edit: cluster({ outlierDetection: { consecutiveServerErrors: 7 } }),
+    shows: /"outlier_detection":\{"consecutive_5xx":7/,
+  },
   'envoy.runtimeSettings': {
     edit: { envoy: { runtimeSettings: { 'overload.global_downstream_max_connections': '1000' } } },
     shows: /"overload\.global_downstream_max_connections":"1000"/,

@@ -33,6 +33,10 @@ export const FEATURES: readonly RequestedFeature[] = [
     issues: [320, 3883],
     text: '`virtualhost.errorPages`, and `envoy.errorPages` for all hosts, replace the answers of Envoy, or of services too, by status.',
   },
+  {
+    issues: [5317, 4531],
+    text: '`outlierDetection` of a service, and `envoy.cluster.outlierDetection` for all services, leave out endpoints that answer with errors.',
+  },
   { issues: [2019], text: 'One route that is not valid takes down that route alone.' },
   { issues: [1886], text: 'Problems of an Ingress are Events on it.' },
   { issues: [1598], text: '`sesame explain HOST/PATH` names the objects and the field that a request is routed by.' },

@@ -95,7 +95,9 @@ function byName(filters: readonly Fields[], cluster: (name: string) => unknown):
     typeof filter['name'] === 'string' ? filter['name'] : '',
     normalised(filter, cluster),
   ];
-  return { names: filters.map(({ name }) => name ?? ''), ...Object.fromEntries(filters.map(of)) };
+  // A filter that no host has switched on does nothing.
+  const used = filters.filter(({ disabled }) => disabled !== true);
+  return { names: used.map(({ name }) => name ?? ''), ...Object.fromEntries(used.map(of)) };
 }
 
 /** Such as thresholds that only count. */

@@ -1,6 +1,7 @@
 // Rules for Envoy's part: listeners, TLS, timeouts, access logs, clusters.
 import { formatProblem, jsonField } from '../access-log-format.ts';
 import { errorPageProblems } from '../error-pages.ts';
+import { outlierProblems } from '../outlier-detection.ts';
 import { shown } from '../problem.ts';
 import { parseTimeout } from '../timeout.ts';
 import { CURVES, unknownCiphers } from '../tls-values.ts';
@@ -201,5 +202,7 @@ function cluster({ value: { envoy } }: ValidationInput, findings: Findings): voi
     'perHostMaxConnections',
   ] as const)
     findings.count(`envoy.cluster.circuitBreakers.${name}`, cluster.circuitBreakers?.[name]);
+  for (const { field, reason, message } of outlierProblems(cluster.outlierDetection ?? {}))
+    findings.error(`envoy.cluster.outlierDetection.${field}`, reason, message);
   tlsParameters('envoy.cluster.upstreamTLS', cluster.upstreamTLS, findings);
 }

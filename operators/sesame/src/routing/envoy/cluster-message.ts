@@ -9,6 +9,7 @@ import type {
   DnsEndpoints,
   DnsFamily,
   HealthCheck,
+  OutlierDetection,
   ServiceEndpoints,
   TlsParameters,
   UpstreamTls,
@@ -18,7 +19,7 @@ import type { Origin } from '../../model/origin.ts';
 import { createResource, type Resource, type ResourceKey, resourceKey } from '../../xds/index.ts';
 
 export function clusterMessage(cluster: Cluster): Envoy.Cluster {
-  const { name, statName, health, circuitBreakers, bufferLimitBytes, connectTimeout, balancing } = cluster;
+  const { name, statName, health, circuitBreakers, outliers, bufferLimitBytes, connectTimeout, balancing } = cluster;
   const { check } = health ?? {};
   return {
     name,
@@ -31,6 +32,7 @@ export function clusterMessage(cluster: Cluster): Envoy.Cluster {
       locality_weighted_lb_config: balancing?.isWeightedByService === true ? {} : undefined,
     },
     circuit_breakers: circuitBreakers && circuitBreakersMessage(circuitBreakers),
+    outlier_detection: outliers && outliersMessage(outliers),
     health_checks: check && [healthCheckMessage(check, isHttp2(cluster))],
     ignore_health_on_host_removal: check && true,
     per_connection_buffer_limit_bytes: bufferLimitBytes,
@@ -114,6 +116,24 @@ function circuitBreakersMessage(breakers: CircuitBreakers): Envoy.CircuitBreaker
   return {
     thresholds: hasFields(threshold) ? [{ ...threshold, track_remaining: true }] : undefined,
     per_host_thresholds: perHost !== undefined ? [{ max_connections: perHost, track_remaining: true }] : undefined,
+  };
+}
+
+/** Only errors in a row count: Envoy would also compare the success rates of endpoints. */
+export function outliersMessage(outliers: OutlierDetection): Envoy.OutlierDetection {
+  const { serverErrors, localFailures, interval, baseEjection, maxEjection, maxPercent } = outliers;
+  return {
+    consecutive_5xx: serverErrors,
+    enforcing_success_rate: 0,
+    ...(localFailures !== undefined && {
+      split_external_local_origin_errors: true,
+      consecutive_local_origin_failure: localFailures,
+      enforcing_local_origin_success_rate: 0,
+    }),
+    interval,
+    base_ejection_time: baseEjection,
+    max_ejection_time: maxEjection,
+    max_ejection_percent: maxPercent,
   };
 }
 

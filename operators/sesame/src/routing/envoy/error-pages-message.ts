@@ -12,8 +12,7 @@ function pageMatcher(page: ErrorPage): Envoy.XdsMatcherMatcherListFieldMatcher {
   const [first, ...more] = page.statuses.map(statusPredicate);
   const status = more.length > 0 && first ? { or_matcher: { predicate: [first, ...more] } } : first;
   return {
-    predicate:
-      page.replacesServices || !status ? status : { and_matcher: { predicate: [status, IS_ANSWER_OF_ENVOY] } },
+    predicate: page.replacesServices || !status ? status : { and_matcher: { predicate: [status, IS_ANSWER_OF_ENVOY] } },
     on_match: { action: { name: 'page', typed_config: answerMessage(page) } },
   };
 }

@@ -36,7 +36,9 @@ export function policiesMessage(policies: Policies): PerFilter | undefined {
     filters[FILTER.rateLimit] = typed(`${HTTP}.ratelimit.v3.RateLimitPerRoute`, { vh_rate_limits: 'IGNORE' });
   if (errorPages)
     filters[FILTER.errorPages] =
-      errorPages.length > 0 ? errorPagesMessage(errorPages) : typed('envoy.config.route.v3.FilterConfig', { disabled: true });
+      errorPages.length > 0
+        ? errorPagesMessage(errorPages)
+        : typed('envoy.config.route.v3.FilterConfig', { disabled: true });
   for (const _filter in filters) return filters;
   return undefined;
 }

@@ -1,4 +1,5 @@
 // Services of a route: resolved to clusters, one by one. The problem of one is reported, and the others are used.
+import { outlierProblems } from '../../configuration/index.ts';
 import type { HTTPProxy, ProxyService } from '../../kinds/http-proxy.ts';
 import type {
   BalancingStrategy,
@@ -23,6 +24,7 @@ import {
   secretReference,
 } from '../lookup.ts';
 import { headerChanges, headerPolicy, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
+import { outlierDetection } from '../policy/outlier-detection.ts';
 import { durationMs, seconds } from '../timeouts.ts';
 import { CA_CERT, caSecretProblem } from '../upstream/tls-secret.ts';
 import {
@@ -182,9 +184,13 @@ function resolveService(
       'SlowStartInvalid',
       '.slowStartPolicy: it needs the strategy RoundRobin or WeightedLeastRequest; change loadBalancerPolicy.strategy of the route, or remove it',
     );
+  const [outlierProblem] = outlierProblems(spec.outlierDetection ?? {});
+  if (outlierProblem)
+    return fail('OutlierDetectionInvalid', `.outlierDetection.${outlierProblem.field}: ${outlierProblem.message}`);
   const validation = spec.validation && upstreamValidation(spec.validation, namespace, protocol, lookup, reporter, at);
   if (validation && !validation.isOk) return refuse(undefined);
 
+  const origin = { kind: 'HTTPProxy', ...namesOf(proxy), path: at };
   const { cluster, refused } = checkedCluster(
     service,
     port,
@@ -198,7 +204,10 @@ function resolveService(
       sni: requestHeaders?.hostRewrite ?? options.routeHost ?? service.externalName ?? '',
       idleTimeout: options.idleTimeout,
       slowStart: slowStart?.value,
-      origin: { kind: 'HTTPProxy', ...namesOf(proxy), path: at },
+      outliers:
+        spec.outlierDetection &&
+        (outlierDetection(spec.outlierDetection, { ...origin, path: `${at}.outlierDetection` }) ?? null),
+      origin,
     },
     context,
   );

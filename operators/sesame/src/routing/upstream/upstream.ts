@@ -1,20 +1,23 @@
 // From a Service and a port to a cluster.
 import { hash } from 'node:crypto';
 import { isIP } from 'node:net';
+import type { OutlierDetectionSpec } from '../../configuration/index.ts';
 import type {
   BalancingStrategy,
   CircuitBreakers,
   Cluster,
   DnsFamily,
   HealthCheck,
+  OutlierDetection,
   SlowStart,
   UpstreamProtocol,
   UpstreamTls,
   UpstreamValidation,
 } from '../../model/cluster.ts';
 import type { Origin } from '../../model/origin.ts';
-import { healthCheckMessage, LB_POLICIES } from '../envoy/cluster-message.ts';
+import { healthCheckMessage, LB_POLICIES, outliersMessage } from '../envoy/cluster-message.ts';
 import type { ServicePortView, ServiceView } from '../lookup.ts';
+import { sharedOutlierDetection } from '../policy/outlier-detection.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { settingTimeout } from '../timeouts.ts';
 
@@ -30,6 +33,8 @@ export interface UpstreamOptions {
   readonly sni?: string;
   readonly idleTimeout?: string | undefined;
   readonly slowStart?: SlowStart | undefined;
+  /** Undefined: that of the configuration; null: none. */
+  readonly outliers?: OutlierDetection | null | undefined;
   /** A part of the name, for a difference that no other option shows. */
   readonly variant?: string;
   readonly origin: Origin;
@@ -99,6 +104,7 @@ export function serviceCluster(
     balancing: { strategy: options.strategy ?? 'RoundRobin', slowStart: options.slowStart },
     health: { panicPercent: 0, check: options.healthCheck },
     circuitBreakers: circuitBreakers(service, cluster.circuitBreakers),
+    ...outlierField(options.outliers, cluster.outlierDetection),
     bufferLimitBytes: cluster.perConnectionBufferLimitBytes,
     protocol: options.protocol,
     idleTimeout: options.idleTimeout,
@@ -106,6 +112,11 @@ export function serviceCluster(
     tls: upstreamTls(options, settings),
     origin: options.origin,
   };
+}
+
+function outlierField(own: OutlierDetection | null | undefined, shared: OutlierDetectionSpec | undefined) {
+  const outliers = own === undefined ? sharedOutlierDetection(shared) : (own ?? undefined);
+  return outliers && { outliers };
 }
 
 function connectTimeout(settings: RoutingSettings): string {
@@ -131,6 +142,7 @@ export function upstreamName(service: ServiceView, port: ServicePortView, option
     idleTimeout = '',
     slowStart,
     healthPort,
+    outliers,
     variant = '',
   } = options;
   const parts = [
@@ -142,6 +154,7 @@ export function upstreamName(service: ServiceView, port: ServicePortView, option
     idleTimeout,
     slowStart ? `${slowStart.window}${slowStart.aggression}${slowStart.minWeightPercent}` : '',
     healthPort === undefined || healthPort === port.port ? '' : String(healthPort),
+    outliers === undefined ? '' : JSON.stringify(outliers && outliersMessage(outliers)),
     variant,
   ];
   return hashName(service.namespace, service.name, String(port.port), shortHash(parts.join('')));
