@@ -4,14 +4,19 @@ import type { Origin } from '../model/origin.ts';
 import type { ErrorPage, Policies } from '../model/policy.ts';
 
 /** Returns the effects on all requests of a host; `shared` are the error pages of all hosts. */
-export function hostEffects({ errorPages = [] }: Policies, shared: readonly ErrorPage[]): string[] {
+export function hostEffects({ errorPages = [], hostAuthorization }: Policies, shared: readonly ErrorPage[]): string[] {
   const own = new Set(errorPages.flatMap(({ statuses }) => statuses));
-  return [...errorPages, ...shared].flatMap((page) => {
+  const asked =
+    hostAuthorization && !hostAuthorization.isDisabled
+      ? [`asks ${hostAuthorization.service.cluster} for permission: ${originText(hostAuthorization.origin)}`]
+      : [];
+  const pages = [...errorPages, ...shared].flatMap((page) => {
     const statuses = errorPages.includes(page) ? page.statuses : page.statuses.filter((status) => !own.has(status));
     if (statuses.length === 0) return [];
     const answers = page.replacesServices ? ', of services too' : '';
     return [`error page for ${statuses.join(', ')}${answers}: ${originText(page.origin)}`];
   });
+  return [...asked, ...pages];
 }
 
 /** Returns the effects on the endpoints of a cluster. */

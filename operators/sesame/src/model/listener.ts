@@ -77,6 +77,8 @@ export interface HttpTraffic {
   readonly options: HttpOptions;
   readonly tokens?: TokenVerification | undefined;
   readonly authorization?: AuthorizationService | undefined;
+  /** Whether several hosts share the traffic, each of which may have an authorization service of its own. */
+  readonly isShared?: boolean;
   readonly forwardedCertificate?: ForwardedCertificate | undefined;
   /** Whether requests for another name than the connection was opened for are answered with 421. */
   readonly refusesMisdirected?: boolean;

@@ -1,10 +1,13 @@
 // Policies of routes and virtual hosts, each of which a filter of Envoy applies.
+import type { AuthorizationService } from './listener.ts';
 import type { HeaderMatch, TextMatch } from './match.ts';
 import type { Origin } from './origin.ts';
 
 /** An unset policy is inherited: by a route from its host, by a host from the listener. */
 export interface Policies {
   readonly authorization?: AuthorizationPolicy | undefined;
+  /** Of a host whose listener other hosts have too. It takes the place of the listener's authorization. */
+  readonly hostAuthorization?: HostAuthorization | undefined;
   /** Name of the provider that must have signed the token. */
   readonly jwtProvider?: string | undefined;
   readonly addresses?: AddressPolicy | undefined;
@@ -33,6 +36,15 @@ export type AuthorizationPolicy =
   | { readonly kind: 'disabled' }
   /** Sent to the service that decides. */
   | { readonly kind: 'context'; readonly context: Readonly<Record<string, string>> };
+
+/** The service that decides about each request of a host. */
+export interface HostAuthorization {
+  readonly service: AuthorizationService;
+  readonly isDisabled: boolean;
+  /** Sent to the service. */
+  readonly context: Readonly<Record<string, string>>;
+  readonly origin: Origin;
+}
 
 export interface AddressPolicy {
   readonly action: 'allow' | 'deny';

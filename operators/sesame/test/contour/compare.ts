@@ -63,7 +63,8 @@ function statusExcuse({ object, contour, sesame }: Reported, all: readonly Repor
   if ([...theirs, ...ours].includes(ORPHANED) && all.some((one) => isInvalid(one.contour) || isInvalid(one.sesame)))
     return 'parts-of-invalid-roots';
   if (theirs.length > 0 && ours.length > 0) return 'several-errors';
-  if (theirs.length > 0) return undefined;
+  if (theirs.length > 0)
+    return theirs.every((line) => line === 'AuthError/AuthNotPermitted') ? 'plain-authorization' : undefined;
   if (ours.every((line) => NEED_PREFIX.has(line)) && EXACT_FIRST.test(JSON.stringify(object)))
     return 'exact-conditions';
   return STRICTER.find(([, line]) => ours.every((each) => each === line))?.[0];

@@ -77,6 +77,10 @@ export const DIFFERENCES: readonly Difference[] = [
     text: '`virtualhost.authorization` on a host whose TLS is passed through is an error. Contour ignores it.',
   },
   {
+    id: 'plain-authorization',
+    text: '`virtualhost.authorization` with a service of its own holds on a host without TLS too. Contour refuses it there.',
+  },
+  {
     id: 'empty-ranges',
     text: '`healthCheckPolicy.expectedStatuses` with an empty range is an error of the route. Contour sends it to Envoy, which refuses all clusters of the update.',
   },

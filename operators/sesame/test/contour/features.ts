@@ -37,6 +37,10 @@ export const FEATURES: readonly RequestedFeature[] = [
     issues: [5317, 4531],
     text: '`outlierDetection` of a service, and `envoy.cluster.outlierDetection` for all services, leave out endpoints that answer with errors.',
   },
+  {
+    issues: [6657, 3420],
+    text: '`virtualhost.authorization` works on hosts without TLS: each asks its own service.',
+  },
   { issues: [2019], text: 'One route that is not valid takes down that route alone.' },
   { issues: [1886], text: 'Problems of an Ingress are Events on it.' },
   { issues: [1598], text: '`sesame explain HOST/PATH` names the objects and the field that a request is routed by.' },

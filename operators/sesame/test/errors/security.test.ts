@@ -116,6 +116,25 @@ suite('the security of an object is its own', () => {
     );
   });
 
+  test('the authorization of a plain host holds for an Ingress of the same host, whose TLS keeps the global one', () => {
+    const { reports, content: of } = outcome(
+      [ingress('other', '/other'), proxy({ authorization: AUTH })],
+      (settings) => {
+        settings.globalExtAuth = GLOBAL;
+      },
+    );
+    assert.deepEqual(reports, []);
+    const [plain, , ...resources] = JSON.parse(of('host.test')) as {
+      name?: string;
+      typed_per_filter_config?: object;
+      virtual_hosts?: object[];
+    }[];
+    assert.deepEqual(Object.keys(plain?.typed_per_filter_config ?? {}), ['envoy.filters.http.ext_authz.grpc']);
+    const secure = resources.find(({ name }) => name === 'https/host.test')?.virtual_hosts?.[0];
+    assert.ok(secure);
+    assert.doesNotMatch(JSON.stringify(secure), OFF);
+  });
+
   test('a host may opt out of the authorization without naming a service, with and without TLS', () => {
     for (const virtualhost of [{}, { tls }])
       for (const shared of [undefined, GLOBAL, { extensionRef: { namespace: 'default', name: 'gone' } }]) {

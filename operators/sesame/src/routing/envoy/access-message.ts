@@ -9,7 +9,7 @@ import type {
   TokenVerification,
 } from '../../model/listener.ts';
 import { tlsParameters } from './cluster-message.ts';
-import { textMatcher } from './policy-message.ts';
+import { askedService, bodyMessage, textMatcher } from './policy-message.ts';
 
 export function downstreamTls(tls: DownstreamTls): Envoy.TransportSocket {
   const { clientValidation, protocols = [] } = tls;
@@ -56,40 +56,19 @@ export function forwardedCertificateMessage(
   return { subject: subject ? true : undefined, cert, chain, dns, uri };
 }
 
-type AskedService = Choice<Envoy.ExtAuthz, 'grpc_service' | 'http_service'> & Pick<Envoy.ExtAuthz, 'allowed_headers'>;
-
 export function authorizationMessage(service: AuthorizationService): Envoy.Any {
-  const { failOpen, body } = service;
+  const { failOpen, body, protocol } = service;
+  const headers = protocol.kind === 'http' ? protocol.requestHeaders : [];
   return typed('envoy.extensions.filters.http.ext_authz.v3.ExtAuthz', {
     ...askedService(service),
+    allowed_headers: headers.length > 0 ? { patterns: headers.map(textMatcher) } : undefined,
     transport_api_version: 'V3',
     failure_mode_allow: failOpen,
     status_on_error: { code: 'Forbidden' },
     clear_route_cache: true,
     include_peer_certificate: true,
-    with_request_body: body && {
-      max_request_bytes: body.maxBytes,
-      allow_partial_message: body.allowsPartial,
-      pack_as_bytes: body.isSentAsBytes,
-    },
+    with_request_body: body && bodyMessage(body),
   });
-}
-
-function askedService({ cluster, protocol, timeout }: AuthorizationService): AskedService {
-  if (protocol.kind === 'grpc')
-    return { grpc_service: { envoy_grpc: { cluster_name: cluster, authority: protocol.authority }, timeout } };
-  const { pathPrefix, upstreamHeaders, requestHeaders } = protocol;
-  return {
-    http_service: {
-      server_uri: { uri: `http://${cluster.replaceAll('/', '.')}/`, cluster, timeout: timeout ?? '0.2s' },
-      path_prefix: pathPrefix !== '' ? pathPrefix : undefined,
-      authorization_response:
-        upstreamHeaders.length > 0
-          ? { allowed_upstream_headers: { patterns: upstreamHeaders.map(textMatcher) } }
-          : undefined,
-    },
-    allowed_headers: requestHeaders.length > 0 ? { patterns: requestHeaders.map(textMatcher) } : undefined,
-  };
 }
 
 export function tokensMessage({ providers }: TokenVerification): Envoy.Any {

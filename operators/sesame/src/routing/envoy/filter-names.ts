@@ -1,3 +1,5 @@
+import type { AuthorizationService } from '../../model/listener.ts';
+
 /** Names of HTTP filters, by which routes configure them. */
 export const FILTER = {
   misdirected: 'envoy.filters.http.lua.misdirected',
@@ -14,3 +16,14 @@ export const FILTER = {
   rateLimit: 'envoy.filters.http.ratelimit',
   router: 'router',
 } as const;
+
+/** The name of the filter that asks the service of a host, on a listener that hosts share. It decides about the settings that a host cannot override. */
+export function hostAuthorizationName({
+  protocol,
+  failOpen,
+}: {
+  readonly protocol: Pick<AuthorizationService['protocol'], 'kind'>;
+  readonly failOpen: boolean;
+}): string {
+  return `${FILTER.authorization}.${protocol.kind}${failOpen ? '.fail_open' : ''}`;
+}

@@ -1,26 +1,28 @@
 // The HTTP filters of a listener or a filter chain, in the order in which a request passes them.
 import { type Composed, type Envoy, Fragment, typed } from '../../envoy/index.ts';
 import type { HttpOptions, RateLimitService } from '../../model/http-options.ts';
-import type { HttpTraffic } from '../../model/listener.ts';
+import type { AuthorizationService, HttpTraffic } from '../../model/listener.ts';
 import type { Policies } from '../../model/policy.ts';
 import { authorizationMessage, tokensMessage } from './access-message.ts';
 import { errorPagesMessage } from './error-pages-message.ts';
-import { FILTER } from './filter-names.ts';
+import { FILTER, hostAuthorizationName } from './filter-names.ts';
+import { NO_BACKEND } from './route-message.ts';
 
 const HTTP = 'envoy.extensions.filters.http';
 const HTTP_FILTER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
 
-type Filtered = Pick<HttpTraffic, 'options' | 'tokens' | 'authorization' | 'refusesMisdirected'>;
+type Filtered = Pick<HttpTraffic, 'options' | 'tokens' | 'authorization' | 'isShared' | 'refusesMisdirected'>;
 
 export function httpFilters(traffic: Filtered): Composed<typeof HTTP_FILTER> {
-  const { options, tokens, authorization, refusesMisdirected } = traffic;
+  const { options, tokens, authorization, isShared = false, refusesMisdirected } = traffic;
   const { first, last, all } = sharedFilters(options);
-  if (!tokens && !authorization && refusesMisdirected !== true) return all;
+  if (!tokens && !authorization && !isShared && refusesMisdirected !== true) return all;
   return [
     ...(refusesMisdirected === true ? [MISDIRECTED] : []),
     ...first,
     ...(tokens ? [{ name: FILTER.jwt, typed_config: tokensMessage(tokens) }] : []),
     ...(authorization ? [{ name: FILTER.authorization, typed_config: authorizationMessage(authorization) }] : []),
+    ...(isShared ? HOST_AUTHORIZATIONS : []),
     ...last,
   ];
 }
@@ -29,14 +31,29 @@ export function httpFilters(traffic: Filtered): Composed<typeof HTTP_FILTER> {
 export function filterNames(traffic: Filtered, policies: Policies = {}): string[] {
   const { options, tokens, authorization, refusesMisdirected } = traffic;
   const used = new Set<string>(policies.errorPages ? [FILTER.errorPages] : []);
+  const { hostAuthorization: asked } = policies;
   return [
     ...(refusesMisdirected === true ? [FILTER.misdirected] : []),
     ...firstNames(options).filter((name) => used.has(name) || !isDormant(name, options)),
     ...(tokens ? [FILTER.jwt] : []),
     ...(authorization ? [FILTER.authorization] : []),
+    ...(asked && !asked.isDisabled ? [hostAuthorizationName(asked.service)] : []),
     ...lastNames(options),
   ];
 }
+
+const PROTOCOLS: readonly AuthorizationService['protocol'][] = [
+  { kind: 'grpc', authority: NO_BACKEND },
+  { kind: 'http', pathPrefix: '', upstreamHeaders: [], requestHeaders: [] },
+];
+
+/** No request passes them unless its host names a service. Without the settings of the host they would refuse it. */
+const HOST_AUTHORIZATIONS = PROTOCOLS.flatMap((protocol) =>
+  [false, true].map((failOpen): Envoy.HttpFilter => {
+    const service = { cluster: NO_BACKEND, protocol, timeout: undefined, failOpen, body: undefined };
+    return { name: hostAuthorizationName(service), typed_config: authorizationMessage(service), disabled: true };
+  }),
+);
 
 /** A connection that was opened without a name is for every name. */
 const MISDIRECTED_SCRIPT = `function envoy_on_request(request)

@@ -1,11 +1,13 @@
 // From policies of the model to the configurations of Envoy's filters.
-import { type Choice, type Envoy, type PerFilter, statusCode, typed } from '../../envoy/index.ts';
+import { type Choice, type Envoy, hasFields, type PerFilter, statusCode, typed } from '../../envoy/index.ts';
+import type { AuthorizationBody, AuthorizationService } from '../../model/listener.ts';
 import type { HeaderMatch, TextMatch } from '../../model/match.ts';
 import type {
   AddressPolicy,
   AuthorizationPolicy,
   CorsPolicy,
   HeaderChanges,
+  HostAuthorization,
   LocalRateLimit,
   Policies,
   RateLimitDescriptor,
@@ -13,17 +15,19 @@ import type {
 } from '../../model/policy.ts';
 import { cookieScript } from './cookie-rewrite.ts';
 import { errorPagesMessage } from './error-pages-message.ts';
-import { FILTER } from './filter-names.ts';
+import { FILTER, hostAuthorizationName } from './filter-names.ts';
 
 const HTTP = 'envoy.extensions.filters.http';
 
 /** By the names of the filters; undefined when there are none. */
 export function policiesMessage(policies: Policies): PerFilter | undefined {
-  const { authorization, jwtProvider, addresses, cookies, localRateLimit, ignoresHostRateLimits, cors, errorPages } =
-    policies;
+  const { authorization, hostAuthorization, jwtProvider, addresses, cookies, cors, errorPages } = policies;
+  const { localRateLimit, ignoresHostRateLimits } = policies;
   const filters: Record<string, Envoy.Any> = {};
   if (cors) filters[FILTER.cors] = corsMessage(cors);
   if (authorization) filters[FILTER.authorization] = authorizationMessage(authorization);
+  if (hostAuthorization)
+    filters[hostAuthorizationName(hostAuthorization.service)] = hostAuthorizationMessage(hostAuthorization);
   if (jwtProvider !== undefined)
     filters[FILTER.jwt] = typed(`${HTTP}.jwt_authn.v3.PerRouteConfig`, { requirement_name: jwtProvider });
   if (addresses) filters[FILTER.rbac] = addressesMessage(addresses);
@@ -61,6 +65,41 @@ function authorizationMessage(policy: AuthorizationPolicy): Envoy.Any {
     `${HTTP}.ext_authz.v3.ExtAuthzPerRoute`,
     policy.kind === 'disabled' ? { disabled: true } : { check_settings: { context_extensions: policy.context } },
   );
+}
+
+function hostAuthorizationMessage({ service, isDisabled, context }: HostAuthorization): Envoy.Any {
+  const { body } = service;
+  const settings: Envoy.CheckSettings = {
+    ...askedService(service),
+    context_extensions: hasFields(context) ? context : undefined,
+    with_request_body: body && bodyMessage(body),
+  };
+  return typed(`${HTTP}.ext_authz.v3.ExtAuthzPerRoute`, isDisabled ? { disabled: true } : { check_settings: settings });
+}
+
+/** A service that is asked, as filters and routes name it. */
+export function askedService({
+  cluster,
+  protocol,
+  timeout,
+}: AuthorizationService): Choice<Envoy.CheckSettings, 'grpc_service' | 'http_service'> {
+  if (protocol.kind === 'grpc')
+    return { grpc_service: { envoy_grpc: { cluster_name: cluster, authority: protocol.authority }, timeout } };
+  const { pathPrefix, upstreamHeaders } = protocol;
+  return {
+    http_service: {
+      server_uri: { uri: `http://${cluster.replaceAll('/', '.')}/`, cluster, timeout: timeout ?? '0.2s' },
+      path_prefix: pathPrefix !== '' ? pathPrefix : undefined,
+      authorization_response:
+        upstreamHeaders.length > 0
+          ? { allowed_upstream_headers: { patterns: upstreamHeaders.map(textMatcher) } }
+          : undefined,
+    },
+  };
+}
+
+export function bodyMessage({ maxBytes, allowsPartial, isSentAsBytes }: AuthorizationBody): Envoy.BufferSettings {
+  return { max_request_bytes: maxBytes, allow_partial_message: allowsPartial, pack_as_bytes: isSentAsBytes };
 }
 
 function addressesMessage({ action, ranges }: AddressPolicy): Envoy.Any {

@@ -23,7 +23,7 @@ export function httpListener(settings: RoutingSettings, authorization: Authoriza
     fqdn: undefined,
     statPrefix: HTTP_LISTENER,
     accessLog: accessLog(http.accessLog, settings),
-    traffic: { kind: 'http', routes: HTTP_ROUTES, options: httpOptions(settings), authorization },
+    traffic: { kind: 'http', routes: HTTP_ROUTES, options: httpOptions(settings), authorization, isShared: true },
     tls: undefined,
     origins: [listener.origin],
   });

@@ -1,10 +1,10 @@
 // External authorization: the filter of a host, and the settings of its routes.
 import type { ExtensionService } from '../../kinds/extension-service.ts';
-import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
+import type { HTTPProxy, ProxyVirtualHost } from '../../kinds/http-proxy.ts';
 import type { AuthorizationService, HttpAuthorization } from '../../model/listener.ts';
 import type { TextMatch } from '../../model/match.ts';
-import type { Policies } from '../../model/policy.ts';
-import type { Reporter } from '../../result.ts';
+import type { HostAuthorization, Policies } from '../../model/policy.ts';
+import { namesOf, type Reporter } from '../../result.ts';
 import type { Lookup } from '../lookup.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { envoyTimeout } from '../timeouts.ts';
@@ -105,12 +105,27 @@ function askedAllTheSame(lookup: Lookup): Lookup {
 }
 
 /** How the routes of an HTTPProxy's host are authorized. */
-export interface HostAuthorization {
-  /** Undefined: no service is asked where TLS ends here. */
+export interface AuthorizationDecision {
+  /** The service of the host's filter chain, or, without TLS, that of the host itself; undefined: none is asked by the host. */
   readonly service: AuthorizationService | undefined;
   /** Default for routes that have no `authPolicy`. */
   readonly isDisabled: boolean;
   readonly context: Readonly<Record<string, string>>;
+}
+
+interface HostKind {
+  /** TLS ends here. */
+  readonly isSecure: boolean;
+  /** There is no TLS. */
+  readonly isPlain: boolean;
+  readonly namespace: string;
+}
+
+/** Returns the policy of a host without TLS that names a service of its own. */
+export function plainAuthorization(root: HTTPProxy, decision: AuthorizationDecision): HostAuthorization | undefined {
+  const { service, isDisabled, context } = decision;
+  if (!service || root.spec.virtualhost?.tls) return undefined;
+  return { service, isDisabled, context, origin: { kind: 'HTTPProxy', ...namesOf(root), path: OWN } };
 }
 
 /**
@@ -120,21 +135,30 @@ export interface HostAuthorization {
  */
 export function hostAuthorization(
   own: AuthorizationSpec | undefined,
-  { isSecure, namespace }: { readonly isSecure: boolean; readonly namespace: string },
+  { isSecure, isPlain, namespace }: HostKind,
   settings: RoutingSettings,
   lookup: Lookup,
   reporter: Reporter,
-): HostAuthorization | undefined {
+): AuthorizationDecision | undefined {
   const { globalExtAuth: shared } = settings;
   const policy = own ? own.authPolicy : shared?.authPolicy;
   const isDisabled = policy?.disabled ?? false;
   const decided = { isDisabled, context: policy?.context ?? {} };
   if (own?.extensionRef?.name) {
-    if (!isSecure) {
+    if (!isSecure && !isPlain) {
       reporter.error(
         'AuthError',
         'AuthNotPermitted',
-        `${OWN}: requests are only authorized where TLS ends here; set spec.virtualhost.tls.secretName, or globalExtAuth in the SesameConfiguration`,
+        `${OWN}: requests are not decrypted where TLS is passed through; set spec.virtualhost.tls.secretName instead of passthrough, or remove it`,
+      );
+      return undefined;
+    }
+    // Hosts without TLS share the filter that has the list.
+    if (isPlain && own.httpSettings?.allowedAuthorizationHeaders?.length) {
+      reporter.error(
+        'AuthError',
+        'AuthNotPermitted',
+        `${OWN}.httpSettings.allowedAuthorizationHeaders: a host without TLS cannot choose the headers that the service gets; set spec.virtualhost.tls.secretName, use serviceType grpc, or remove it`,
       );
       return undefined;
     }

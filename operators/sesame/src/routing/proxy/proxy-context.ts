@@ -1,6 +1,7 @@
 import type { Violation } from '../../envoy/index.ts';
 import type { HTTPProxy } from '../../kinds/http-proxy.ts';
 import type { Cluster } from '../../model/cluster.ts';
+import type { HostAuthorization } from '../../model/policy.ts';
 import type { ProblemLog } from '../../result.ts';
 import type { Lookup } from '../lookup.ts';
 import type { HostTokens } from '../policy/jwt.ts';
@@ -20,6 +21,8 @@ export interface RootContext {
   /** The context of the host, for the authorization service. */
   readonly authorizationContext: Readonly<Record<string, string>>;
   readonly isAuthorizationDisabled: boolean;
+  /** Of a host without TLS that names a service of its own. */
+  readonly hostAuthorization: HostAuthorization | undefined;
   /** SDS name of the certificate that Envoy shows to services. */
   readonly clientCertificate: string | undefined;
   /** Clusters by name and the proxy that asks for them: routes of a host use the same few again and again. */

@@ -224,7 +224,17 @@ class RouteTranslation {
     const route = this.#route;
     const { jwt, hasAuthorization, isAuthorizationDisabled } = this.#context;
     let authorization: AuthorizationPolicy | undefined;
-    if (hasAuthorization) {
+    let { hostAuthorization } = this.#context;
+    if (hostAuthorization) {
+      // The service of the host is asked in the place of that of all hosts.
+      if (this.#context.settings.globalExtAuth) authorization = { kind: 'disabled' };
+      hostAuthorization = route.authPolicy && {
+        ...hostAuthorization,
+        isDisabled: route.authPolicy.disabled ?? false,
+        context: { ...hostAuthorization.context, ...route.authPolicy.context },
+        origin: { kind: 'HTTPProxy', ...namesOf(this.#proxy), path: `${this.#at}.authPolicy` },
+      };
+    } else if (hasAuthorization) {
       // A route with a policy of its own decides by it alone, as with Contour.
       const isDisabled = route.authPolicy ? (route.authPolicy.disabled ?? false) : isAuthorizationDisabled;
       const merged = { ...this.#context.authorizationContext, ...route.authPolicy?.context };
@@ -259,6 +269,7 @@ class RouteTranslation {
     }
     return {
       ...(authorization && { authorization }),
+      ...(hostAuthorization && { hostAuthorization }),
       ...(provider && { jwtProvider: provider }),
       ...(addresses && { addresses: addresses.value }),
       ...(route.cookieRewritePolicies?.length && { cookies: route.cookieRewritePolicies }),

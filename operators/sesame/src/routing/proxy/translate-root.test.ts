@@ -315,9 +315,9 @@ const cases: [what: string, spec: Spec, expected: string[], others?: HTTPProxy[]
     ['JWTVerificationError/JWTVerificationNotPermitted'],
   ],
   [
-    'authorization without TLS',
+    'authorization without TLS by a service that is missing',
     withHost({ authorization: { extensionRef: { name: 'a' } } }),
-    ['AuthError/AuthNotPermitted'],
+    ['AuthError/ExtensionServiceNotFound'],
   ],
   [
     'a JWT provider that is not defined',

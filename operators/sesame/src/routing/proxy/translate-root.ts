@@ -20,7 +20,7 @@ import { heldNames, upgradeToHttps } from '../conditions.ts';
 import { authorizationMessage, tokensMessage } from '../envoy/access-message.ts';
 import { clusterViolations } from '../envoy/cluster-message.ts';
 import type { Lookup } from '../lookup.ts';
-import { type HostAuthorization, hostAuthorization } from '../policy/authorization.ts';
+import { type AuthorizationDecision, hostAuthorization, plainAuthorization } from '../policy/authorization.ts';
 import { corsPolicy } from '../policy/cors.ts';
 import { hostErrorPages } from '../policy/error-pages.ts';
 import { tcpHealthCheck } from '../policy/health-check.ts';
@@ -163,6 +163,7 @@ class RootTranslation {
     if (!authorization) return undefined;
     const vhost = this.#hostPolicies(fqdn);
     if (!vhost) return undefined;
+    const asked = plainAuthorization(this.#root, authorization);
     if (this.#settings.envoy.clientCertificate)
       this.#clientCertificate = clientCertificate(this.#settings, this.#lookup, this.#reporter);
     const context: RootContext = {
@@ -176,6 +177,7 @@ class RootTranslation {
       hasAuthorization: authorization.service !== undefined || this.#settings.globalExtAuth !== undefined,
       authorizationContext: authorization.context,
       isAuthorizationDisabled: authorization.isDisabled,
+      hostAuthorization: asked,
       clientCertificate: this.#clientCertificate?.name,
       clusters: new Map(),
     };
@@ -208,6 +210,7 @@ class RootTranslation {
             }
           : undefined,
       ...vhost,
+      policies: asked ? { ...vhost.policies, hostAuthorization: asked } : vhost.policies,
       origins: [{ kind: 'HTTPProxy', ...namesOf(this.#root), path: 'spec.virtualhost' }],
     };
   }
@@ -271,7 +274,7 @@ class RootTranslation {
     return refuse(undefined);
   }
 
-  #authorization(isSecure: boolean): HostAuthorization | undefined {
+  #authorization(isSecure: boolean): AuthorizationDecision | undefined {
     const { authorization: own, tls } = this.#host;
     if (!own && !this.#settings.globalExtAuth) return { service: undefined, isDisabled: false, context: {} };
     if (own && isSecure && tls?.enableFallbackCertificate === true) {
@@ -283,7 +286,8 @@ class RootTranslation {
       return undefined;
     }
     const { namespace } = namesOf(this.#root);
-    const found = hostAuthorization(own, { isSecure, namespace }, this.#settings, this.#lookup, this.#reporter);
+    const host = { isSecure, isPlain: !tls, namespace };
+    const found = hostAuthorization(own, host, this.#settings, this.#lookup, this.#reporter);
     const [refused] = found?.service ? validateAny(authorizationMessage(found.service)) : [];
     if (!refused) return found;
     this.#reporter.error('AuthError', 'RefusedByEnvoy', `spec.virtualhost.authorization: ${refusal(refused)}`);
