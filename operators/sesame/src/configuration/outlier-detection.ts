@@ -14,7 +14,7 @@ export interface OutlierDetectionSpec {
   readonly maxEjectionPercent?: number | undefined;
 }
 
-/** Envoy's own, but for the percentage: of 10 % a service of a few endpoints would notice nothing. */
+/** Envoy's own, except the percentage: with 10 % a service of a few endpoints would never leave one out. */
 export const OUTLIER_DEFAULTS = {
   consecutiveServerErrors: 5,
   consecutiveLocalOriginFailures: 5,

@@ -99,7 +99,7 @@ export interface OutlierDetection {
   /** Multiplied by the times that the endpoint was left out. */
   readonly baseEjection: string;
   readonly maxEjection: string;
-  /** Of the endpoints. */
+  /** The share of endpoints that may be left out at the same time. */
   readonly maxPercent: number;
   readonly origin: Origin;
 }

@@ -22,7 +22,7 @@ export interface HttpOptions {
   readonly trustedHops: number;
   /** Undefined: answers are not compressed. */
   readonly compression: 'gzip' | 'brotli' | 'zstd' | undefined;
-  /** Of every host that has none of its own for a status. */
+  /** Pages for every host that has none of its own for a status. */
   readonly errorPages: readonly ErrorPage[];
   readonly rateLimits: RateLimitService | undefined;
   readonly tracing: Tracing | undefined;

@@ -6,7 +6,7 @@ import type { Origin } from './origin.ts';
 /** An unset policy is inherited: by a route from its host, by a host from the listener. */
 export interface Policies {
   readonly authorization?: AuthorizationPolicy | undefined;
-  /** Of a host whose listener other hosts have too. It takes the place of the listener's authorization. */
+  /** The service of a host that shares its listener. It takes the place of the listener's authorization. */
   readonly hostAuthorization?: HostAuthorization | undefined;
   /** Name of the provider that must have signed the token. */
   readonly jwtProvider?: string | undefined;

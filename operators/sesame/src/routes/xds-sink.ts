@@ -36,7 +36,7 @@ export interface XdsSinkOptions {
   onUpdated?(ms: number): void;
 }
 
-/** A client with the resources that it refuses. Nothing in the graph depends on what clients accept. */
+/** A client with the resources that it refuses. The graph does not depend on the answers of clients. */
 export type RefusingNode = Pick<NodeReport, 'node' | 'rejections'>;
 
 export function xdsSink(options: XdsSinkOptions): Sink<Piece, RefusingNode> {

@@ -206,7 +206,7 @@ export function wildcardHeader(host: string): HeaderMatch[] {
 }
 
 /**
- * Sorts the routes of a virtual host: Envoy takes the first that matches, so the more specific come first. Of routes that match the same
+ * Sorts the routes of a virtual host: Envoy takes the first that matches, so the more specific come first. Among routes that match the same
  * the last one counts.
  */
 export function inOrder(routes: readonly Route[]): Route[] {

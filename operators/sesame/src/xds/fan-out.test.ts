@@ -1,4 +1,4 @@
-// Many clients of one server. The counters count what the codec reads: a value is read once for each time that it is encoded.
+// Many clients of one server. The counters count the reads of the codec: a value is read once for each time that it is encoded.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { CONFIG_SOURCE, type Envoy, Fragment, FragmentChunk, typeUrl } from '../envoy/index.ts';

@@ -193,7 +193,7 @@ export class XdsNode {
     return this.#place === undefined ? resource : resource?.at(this.#place);
   }
 
-  /** The same without a key: most clients see what is in the store. */
+  /** The same without a key: most clients see the content of the store. */
   find(type: ResourceType, name: string): Resource | undefined {
     if (this.#instead.size > 0) return this.get(resourceKey(type, name));
     const resource = this.store.find(type, name);

@@ -154,7 +154,7 @@ export function hostPiece(
 }
 
 /**
- * Of a host whose object is not valid. Requests for it are answered as if no host had its name, and TLS connections are closed: without it,
+ * Returns the piece of a host whose object is not valid. Requests for it are answered as if no host had its name, and TLS connections are closed: without it,
  * they would reach the host of a wildcard, which may ask nobody for permission.
  */
 export function closedPiece(fqdn: string, object: string, hasTls: boolean, settings: RoutingSettings): Piece {

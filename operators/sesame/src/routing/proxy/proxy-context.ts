@@ -21,7 +21,7 @@ export interface RootContext {
   /** The context of the host, for the authorization service. */
   readonly authorizationContext: Readonly<Record<string, string>>;
   readonly isAuthorizationDisabled: boolean;
-  /** Of a host without TLS that names a service of its own. */
+  /** The service that a host without TLS names. */
   readonly hostAuthorization: HostAuthorization | undefined;
   /** SDS name of the certificate that Envoy shows to services. */
   readonly clientCertificate: string | undefined;

@@ -13,7 +13,7 @@ const SEARCHED = 8;
 
 export class SubscriptionIndex {
   readonly #byType = new Map<ResourceType, Set<Subscription>>();
-  /** Of types with many subscriptions. */
+  /** Kept for types with many subscriptions. */
   readonly #byName = new Map<ResourceType, ByName>();
   /** How many subscriptions each stream has. */
   readonly #streams = new Map<SubscriptionStream, number>();
