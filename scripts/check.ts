@@ -1,4 +1,4 @@
-// Checks format, types, lint and the language of comments, without running the code. `--fix` corrects as much as the tools can.
+// Checks format, types, lint, the structure of folders and the language of comments, without running the code. `--fix` corrects as much as the tools can.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { checkComments } from './comment-patterns.ts';
@@ -11,6 +11,8 @@ const steps: [title: string, command: string, ...args: string[]][] = [
   // The page has the types of the browser, which the programs must not see.
   ['types of the page', 'tsc', '--noEmit', '-p', 'packages/console/src/client/tsconfig.json'],
   ['lint', 'oxlint', '--type-aware', '--deny-warnings', ...(fix ? ['--fix'] : [])],
+  // npm test runs these too: a change that breaks them is seen before it is committed.
+  ['structure', 'node', '--test', '--test-reporter=dot', 'scripts/folders.test.ts', 'scripts/layers.test.ts'],
 ];
 let failed = false;
 for (const [title, command, ...args] of steps) {

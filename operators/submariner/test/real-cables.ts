@@ -5,5 +5,6 @@ export { openRotatingPair, type RotatingPair } from './cables/rotation.ts';
 export { ping } from './cables/traffic.ts';
 export { createUnderlay, skip, type TestGateway } from './cables/underlay.ts';
 export { openLocalSet } from './gateway/local-set.ts';
-export { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess, until } from './gateway/set.ts';
+export { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess } from './gateway/set.ts';
 export { openTakeoverStage, TAKEOVER_EVENTS, type TakeoverEvent, type TakeoverReport } from './gateway/takeover.ts';
+export { until } from './until.ts';

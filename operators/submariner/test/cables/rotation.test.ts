@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { openVici } from '../../src/drivers/vici.ts';
 import { userspaceDevice } from '../../src/drivers/wireguard-device.ts';
 import { presharedKeyOf } from '../../src/drivers/wireguard-keys.ts';
-import { until } from '../gateway/set.ts';
+import { until } from '../until.ts';
 import { openRotatingPair, type RotatingEnd, type RotatingPair } from './rotation.ts';
 import { ping, pingOutage } from './traffic.ts';
 import { skip } from './underlay.ts';

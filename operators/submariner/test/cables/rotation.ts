@@ -8,7 +8,7 @@ import {
   type WantedCable,
 } from '../../src/gateway/cable-engine.ts';
 import type { DriverName } from '../../src/policy/driver-names.ts';
-import { until } from '../gateway/set.ts';
+import { until } from '../until.ts';
 import { cableOf, testKeys } from './traffic.ts';
 import { createUnderlay, type TestGateway, type Underlay } from './underlay.ts';
 

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { readRejected, readRoutes } from '../../src/drivers/routes.ts';
 import { userspaceDevice } from '../../src/drivers/wireguard-device.ts';
 import type { DriverName } from '../../src/policy/driver-names.ts';
-import { until } from '../gateway/set.ts';
+import { until } from '../until.ts';
 import { type Capture, routeEverything, startCapture, startTraffic } from './capture.ts';
 import { ENCRYPTED_DRIVERS } from './faults.ts';
 import { openRotatingPair, type RotatingEnd, type RotatingPair } from './rotation.ts';

@@ -8,7 +8,8 @@ import { Endpoint, Gateway, MEMBER_NAMESPACE } from '../../src/kinds/index.ts';
 import { startTraffic } from '../cables/capture.ts';
 import { ping } from '../cables/traffic.ts';
 import { createUnderlay, skip, type TestGateway, type Underlay } from '../cables/underlay.ts';
-import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess, until } from './set.ts';
+import { until } from '../until.ts';
+import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess } from './set.ts';
 
 /** Longer than in a cluster: on a busy machine a short Lease is lost without a reason, and this test measures no time. */
 const LEASE = { LEADERSHIP_LEASEDURATION: '15', LEADERSHIP_RENEWDEADLINE: '10', LEADERSHIP_RETRYPERIOD: '1' };

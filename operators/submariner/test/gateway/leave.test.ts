@@ -13,7 +13,8 @@ import {
   MEMBER_NAMESPACE,
   Submariner,
 } from '../../src/kinds/index.ts';
-import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess, until } from './set.ts';
+import { until } from '../until.ts';
+import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess } from './set.ts';
 
 const there = { namespace: BROKER_NAMESPACE };
 const here = { namespace: MEMBER_NAMESPACE };

@@ -10,7 +10,7 @@ import { createHost } from '../../src/host/index.ts';
 import { type Connection, MEMBER_NAMESPACE, Submariner } from '../../src/kinds/index.ts';
 import type { Sender } from '../cables/capture.ts';
 import { realPrograms } from '../cables/underlay.ts';
-import { until } from './set.ts';
+import { until } from '../until.ts';
 
 export interface LocalSet {
   /** The connections that the gateway of a member reports. */

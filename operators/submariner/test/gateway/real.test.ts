@@ -8,7 +8,8 @@ import { Cluster, MEMBER_NAMESPACE, Submariner } from '../../src/kinds/index.ts'
 import { type Capture, routeEverything, startCapture, startTraffic } from '../cables/capture.ts';
 import { ping, pingOutage } from '../cables/traffic.ts';
 import { createUnderlay, skip, type TestGateway, type Underlay } from '../cables/underlay.ts';
-import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess, until } from './set.ts';
+import { until } from '../until.ts';
+import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess } from './set.ts';
 
 const MEMBERS = ['east', 'west', 'north'] as const;
 

@@ -27,6 +27,7 @@ import { GATEWAY } from '../../src/deployment/gateway-daemon-set.ts';
 import { Gateway, MEMBER_NAMESPACE } from '../../src/kinds/index.ts';
 import { createSubmariner } from '../../src/operator.ts';
 import type { TestGateway } from '../cables/underlay.ts';
+import { until } from '../until.ts';
 
 export interface ClusterSet {
   readonly folder: string;
@@ -246,22 +247,6 @@ export async function createClusterSet(
 export async function connectionsOf(set: ClusterSet, member: string) {
   const { items } = await set.client(member).list(Gateway, { namespace: MEMBER_NAMESPACE });
   return items.flatMap(({ status }) => status?.connections ?? []);
-}
-
-/** Waits until something holds; its last words are in the error. */
-export async function until(
-  what: string,
-  ms: number,
-  holds: () => Promise<boolean>,
-  detail: () => unknown = () => '',
-): Promise<number> {
-  const begin = performance.now();
-  while (!(await holds())) {
-    if (performance.now() - begin > ms)
-      assert.fail(`${what}: not within ${ms} ms\n${JSON.stringify(await detail(), undefined, 1)}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  return performance.now() - begin;
 }
 
 interface Kubeconfig {

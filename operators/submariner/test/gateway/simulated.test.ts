@@ -8,7 +8,8 @@ import { connectBroker } from '../../src/gateway/broker/broker-connection.ts';
 import { renewToken } from '../../src/gateway/broker/broker-token.ts';
 import { readConfiguration } from '../../src/gateway/configuration.ts';
 import { BROKER_NAMESPACE, Cluster, Endpoint, Gateway, MEMBER_NAMESPACE } from '../../src/kinds/index.ts';
-import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess, until } from './set.ts';
+import { until } from '../until.ts';
+import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess } from './set.ts';
 
 const place = { namespace: MEMBER_NAMESPACE };
 

@@ -11,8 +11,9 @@ import { Gateway, MEMBER_NAMESPACE } from '../../src/kinds/index.ts';
 import { configure } from '../../src/local/index.ts';
 import { type Capture, routeEverything, startCapture, startTraffic } from '../cables/capture.ts';
 import { createUnderlay, type TestGateway, type Underlay } from '../cables/underlay.ts';
+import { until } from '../until.ts';
 import { type CuttableProxy, createCuttableProxy } from './cuttable-proxy.ts';
-import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess, until } from './set.ts';
+import { type ClusterSet, connectionsOf, createClusterSet, type GatewayProcess } from './set.ts';
 
 /** A node is killed with everything on it, frozen with everything on it, or cut off from other nodes and the API servers. */
 export const TAKEOVER_EVENTS = ['killed', 'frozen', 'cut off'] as const;

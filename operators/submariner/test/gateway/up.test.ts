@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startTraffic } from '../cables/capture.ts';
 import { skip } from '../cables/underlay.ts';
+import { until } from '../until.ts';
 import { networkNamespaces, openLocalSet } from './local-set.ts';
-import { until } from './set.ts';
 
 test('capstan up connects its clusters by real cables, rolls a gateway without a loss, and removes them', {
   skip,

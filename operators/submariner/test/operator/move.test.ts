@@ -33,7 +33,7 @@ import {
 } from '../../src/kinds/index.ts';
 import { createSubmariner } from '../../src/operator.ts';
 import { type CuttableProxy, createCuttableProxy } from '../gateway/cuttable-proxy.ts';
-import { until } from '../gateway/set.ts';
+import { until } from '../until.ts';
 
 const here = (name: string) => ({ namespace: MEMBER_NAMESPACE, name });
 const there = (name: string) => ({ namespace: BROKER_NAMESPACE, name });

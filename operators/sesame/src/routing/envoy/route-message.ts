@@ -29,8 +29,7 @@ import type {
 import type { VirtualHost } from '../../model/virtual-host.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
 import { inOrder } from '../conditions.ts';
-import { hashName } from '../upstream/upstream.ts';
-import { clusterKey, originTexts } from './cluster-message.ts';
+import { clusterKey, hashName, originTexts } from './cluster-message.ts';
 import { headerMatcher, headersMessage, policiesMessage, rateLimitsMessage, textMatcher } from './policy-message.ts';
 
 export function routeMessage(route: Route): Envoy.Route {

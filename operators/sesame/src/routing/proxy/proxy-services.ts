@@ -24,8 +24,8 @@ import {
   secretReference,
 } from '../lookup.ts';
 import { headerChanges, headerPolicy, NO_HEADERS, withDefaultHeaders } from '../policy/header-policy.ts';
-import { outlierDetection } from '../policy/outlier-detection.ts';
 import { durationMs, seconds } from '../timeouts.ts';
+import { outlierDetection } from '../upstream/outlier-detection.ts';
 import { CA_CERT, caSecretProblem } from '../upstream/tls-secret.ts';
 import {
   circuitBreakerMistakes,
