@@ -135,6 +135,28 @@ describe('the built package', () => {
     assert.match(await printed('__complete', 'stat'), /^status\t/);
   });
 
+  test('runs every example of its documentation in place', async () => {
+    const examples = join(installed, 'docs/examples');
+    const names = readdirSync(examples).filter((name) => name.endsWith('.ts'));
+    assert.ok(names.length > 10, names.join());
+    for (const name of names) {
+      const file = join(examples, 'built', name.replace('.ts', '.js'));
+      await run(process.execPath, ['--input-type=module', '-e', `await import(${JSON.stringify(file)})`], {
+        cwd: folder,
+      });
+    }
+    const page = readFileSync(join(installed, 'docs/write-an-operator.md'), 'utf8');
+    const [, command = ''] = /^capstan run (--operator \S+) --install-crds$/m.exec(page) ?? [];
+    const { stdout } = await run(process.execPath, [program('capstan'), 'crds', ...command.split(' ')], {
+      cwd: folder,
+    });
+    assert.match(stdout, /kind: Website\n/);
+    const source = readFileSync(join(examples, 'manager.ts'), 'utf8');
+    const [, manager = ''] = /^\/\/ +node (\S+) \[KUBECONFIG\]$/m.exec(source) ?? [];
+    const absent = join(folder, 'no-kubeconfig');
+    await assert.rejects(run(process.execPath, [manager, absent], { cwd: folder }), /no-kubeconfig/);
+  });
+
   test('needs no other package than Node.js, and runs nothing from the workspace', () => {
     const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as { dependencies?: object };
     assert.equal(manifest.dependencies, undefined);

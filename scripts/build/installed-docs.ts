@@ -11,11 +11,22 @@ export function installedForm(page: string, text: string, version: string): stri
   const isTutorial = plain.startsWith('# Tutorial:');
   const inBlocks = plain.replaceAll(/^```sh\n[\s\S]*?^```$|^ {4}\S.*$/gm, (block) =>
     block
+      .replaceAll(EXAMPLE, BUILT)
       .replaceAll(/(?<= )(operators\/\w+\/demo|docs\/examples)\b/g, 'node_modules/capstan/$1')
       .replaceAll(/^export KUBECONFIG=/gm, isTutorial ? `${PATH}\nexport KUBECONFIG=` : '$&'),
   );
   if (!isTutorial) return inBlocks;
   return inBlocks.replace('## Start\n', `## Start\n\n${installation(page, version)}`);
+}
+
+/** The folder of the examples as JavaScript, beside their sources. */
+export const BUILT_EXAMPLES = 'built';
+const EXAMPLE = /(?<= )docs\/examples\/([\w-]+)\.ts\b/g;
+const BUILT = `node_modules/capstan/docs/examples/${BUILT_EXAMPLES}/$1.js`;
+
+/** Returns the source of an example with the command that runs it in a project that has the package. */
+export function installedExample(source: string): string {
+  return source.replaceAll(EXAMPLE, BUILT);
 }
 
 const PATH = 'export PATH="$PWD/node_modules/.bin:$PATH"';

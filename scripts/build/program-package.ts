@@ -5,7 +5,7 @@ import { BUILT_IN_OPERATORS, type StatusOperator, statusOperator } from '@capsta
 import { buildPage } from '@capstan/console/page';
 import { isPrimary } from '@capstan/reconcile';
 import { bundle } from './bundle.ts';
-import { installedForm } from './installed-docs.ts';
+import { BUILT_EXAMPLES, installedExample, installedForm } from './installed-docs.ts';
 import { licenceFile, modulesOf } from './licences.ts';
 
 interface Manifest {
@@ -59,10 +59,7 @@ export async function buildProgramPackage(root: string, folder: string): Promise
     if (name.endsWith('.md')) writeFileSync(to, installedForm(name, readFileSync(from, 'utf8'), cli.version));
     else cpSync(from, to);
   }
-  cpSync(join(root, 'docs/examples'), join(folder, 'docs/examples'), {
-    recursive: true,
-    filter: (path) => !/\.test(?:-support)?\.ts$/.test(path),
-  });
+  const examples = await copyExamples(join(root, 'docs/examples'), join(folder, 'docs/examples'));
   writeFileSync(
     join(folder, 'README.md'),
     installedForm('README.md', readFileSync(join(root, 'README.md'), 'utf8'), cli.version),
@@ -76,7 +73,7 @@ export async function buildProgramPackage(root: string, folder: string): Promise
     writeFileSync(to, bytes);
   }
   // Paths are relative to where the build was started.
-  const bundled = [...sources, ...page.inputs].map((file) => relative(root, resolve(file)));
+  const bundled = [...sources, ...examples, ...page.inputs].map((file) => relative(root, resolve(file)));
   writeFileSync(join(folder, LICENCES), licenceFile(modulesOf(root, bundled)));
   const manifest = {
     name: 'capstan',
@@ -89,6 +86,23 @@ export async function buildProgramPackage(root: string, folder: string): Promise
     optionalDependencies: workspace.optionalDependencies,
   };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/**
+ * Copies the sources of the examples for readers, and builds them: Node.js runs no TypeScript in node_modules, and the libraries of the
+ * examples are packages of their own. Resolves with the files that were bundled.
+ */
+async function copyExamples(from: string, to: string): Promise<readonly string[]> {
+  const names = readdirSync(from).filter((name) => name.endsWith('.ts') && !/\.test(?:-support)?\.ts$/.test(name));
+  mkdirSync(to);
+  for (const name of names) writeFileSync(join(to, name), installedExample(readFileSync(join(from, name), 'utf8')));
+  const folder = join(to, BUILT_EXAMPLES);
+  return bundle({
+    entries: Object.fromEntries(names.map((name) => [name.replace(/\.ts$/, ''), join(from, name)])),
+    folder,
+    folderAt: (path) => `../../../${relative(dirname(dirname(from)), path)}/`,
+    constants: {},
+  });
 }
 
 /** The facts about the operators that `capstan status` needs, so that it need not load them. */
