@@ -1,6 +1,6 @@
 // npm run image: the container images, without a container engine, in dist/images: an OCI layout for both architectures, a
 // docker-archive for each, and SBOMs. The same sources give the same bytes.
-// Usage: npm run image [-- --arch amd64,arm64] [--push REGISTRY/PATH] [--lock]
+// Usage: npm run image [-- --arch amd64,arm64] [--out FOLDER] [--push REGISTRY/PATH] [--lock]
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -12,7 +12,7 @@ import { pushImages } from './image/push-images.ts';
 
 const root = dirname(import.meta.dirname);
 const { values } = parseArgs({
-  options: { arch: { type: 'string' }, push: { type: 'string' }, lock: { type: 'boolean' } },
+  options: { arch: { type: 'string' }, out: { type: 'string' }, push: { type: 'string' }, lock: { type: 'boolean' } },
 });
 if (values.lock) {
   await writeLock();
@@ -33,13 +33,14 @@ if (architectures.length !== wanted.length) {
 }
 const { report, stop } = startHeartbeat();
 report('Building the npm package ...');
-const bundle = join(root, 'dist', 'capstan');
+const out = values.out ?? join(root, 'dist');
+const bundle = join(out, 'capstan');
 await buildProgramPackage(root, bundle);
 report('Building the images ...');
 const built = await buildImages({
   root,
   bundle,
-  folder: join(root, 'dist', 'images'),
+  folder: join(out, 'images'),
   architectures,
   epoch: Number(process.env['SOURCE_DATE_EPOCH'] ?? 0),
   report,
