@@ -15,6 +15,8 @@ import {
   type Kind,
   type KubeObject,
   Namespace,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
   ValidatingWebhookConfiguration,
 } from '@capstan/kube';
 import { findBinaries } from '@capstan/testing';
@@ -92,6 +94,8 @@ describe('an uninstallation of all operators on a real control plane', { skip },
       ...(await names(ClusterRole, isOurs)),
       ...(await names(ClusterRoleBinding, isOurs)),
       ...(await names(ValidatingWebhookConfiguration, isOurs)),
+      ...(await names(ValidatingAdmissionPolicy, isOurs)),
+      ...(await names(ValidatingAdmissionPolicyBinding, isOurs)),
       ...(await names(Namespace, (name) => namespaces.includes(name))),
     ];
     await until(async () => (await left()).length === 0, `nothing is left: ${(await left()).join(', ')}`);
@@ -114,6 +118,7 @@ describe('an uninstallation of all operators on a real control plane', { skip },
       'Lock.pkg.crossplane.io lock',
       'DeploymentRuntimeConfig.pkg.crossplane.io default',
       `Deployment.apps ${SYSTEM}/capstan-sesame`,
+      'ValidatingAdmissionPolicy.admissionregistration.k8s.io capstan-sesame-secrets',
       `Namespace ${SYSTEM}, if nothing else is in it`,
     ])
       assert.ok(listed.out.includes(`${line}\n`), `${line} is not in\n${listed.out}${listed.err}`);

@@ -19,8 +19,17 @@ export interface InventoryOwner {
 /** A label value: at most 63 characters, the same for the same owner in every process. */
 export function inventoryId(owner: InventoryOwner): InventoryId {
   const identity = JSON.stringify([owner.world, owner.reconciler, kindId(owner.kind), owner.key]);
-  const readable = owner.reconciler.replaceAll('.', '-').slice(0, 30);
-  return `${readable}-${hash('sha256', identity, 'hex').slice(0, HASH_DIGITS)}`;
+  return `${readableOf(owner.reconciler)}-${hash('sha256', identity, 'hex').slice(0, HASH_DIGITS)}`;
+}
+
+/** Returns a regular expression for the ids of all owners of these reconcilers, each `operator.reconciler`. */
+export function inventoryPattern(reconcilers: readonly string[]): string {
+  const readable = [...new Set(reconcilers.map(readableOf))].toSorted();
+  return `^(${readable.join('|')})-[0-9a-f]{${HASH_DIGITS}}$`;
+}
+
+function readableOf(reconciler: string): string {
+  return reconciler.replaceAll('.', '-').slice(0, 30);
 }
 
 const HASH_DIGITS = 20;

@@ -148,6 +148,11 @@ export interface WriteDeclaration {
   readonly grants?: Grants;
   /** For ClusterRoles whose rules cannot be known beforehand: the role that bounds them. `capstan rbac --explain` reports it. */
   readonly bound?: Bound;
+  /**
+   * For workloads: the accounts that their pods run under, as a regular expression for names. An admission policy refuses others. Without
+   * it pods may run under any account of their namespace.
+   */
+  readonly podAccounts?: string;
   /** For removals of objects that another program of the operator created: the evidence by which they are known. */
   readonly createdBy?: Marked;
 }

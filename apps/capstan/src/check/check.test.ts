@@ -11,6 +11,7 @@ import {
   Secret,
   systemClock,
   type Transport,
+  ValidatingAdmissionPolicyBinding,
 } from '@capstan/kube';
 import { createRandom, createTestCluster } from '@capstan/testing';
 import { runTest } from '../cli/test-io.test-support.ts';
@@ -122,6 +123,11 @@ describe('capstan check', () => {
           metadata: { labels: { 'app.kubernetes.io/version': '0.0.1' } },
         }),
       /^skew warning: of another version .*capstan-kroxylicious \(0\.0\.1\)/,
+    ],
+    [
+      'an account without its admission policy',
+      (client: Client) => client.delete(ValidatingAdmissionPolicyBinding, { name: 'capstan-kroxylicious-secrets' }),
+      /^rights warning: no admission policy keeps kroxylicious from changing Secrets of others/,
     ],
     [
       'a definition that lacks a field',

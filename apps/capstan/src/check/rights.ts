@@ -1,9 +1,16 @@
 // Rights: before an installation those of the user, after it those of the operators' accounts. The server is asked, so that any
 // authorizer counts.
-import type { Client, KubeObject } from '@capstan/kube';
+import {
+  type Client,
+  ClusterRole,
+  discover,
+  type Kind,
+  type KubeObject,
+  ValidatingAdmissionPolicyBinding,
+} from '@capstan/kube';
 import { type Operator, type PolicyRule, rbacManifests } from '@capstan/reconcile';
 import { ONE_PROGRAM } from '../install/installation.ts';
-import { type Finding, ok, problem, some } from './finding.ts';
+import { type Finding, ok, problem, some, warning } from './finding.ts';
 
 interface RightsOptions {
   client: Client;
@@ -27,6 +34,7 @@ const TO_INSTALL: readonly Attributes[] = [
   { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions', verb: 'patch' },
   { group: 'rbac.authorization.k8s.io', resource: 'clusterroles', verb: 'patch' },
   { group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings', verb: 'patch' },
+  { group: 'admissionregistration.k8s.io', resource: 'validatingadmissionpolicies', verb: 'patch' },
 ];
 
 export async function rights(options: RightsOptions): Promise<readonly Finding[]> {
@@ -58,7 +66,33 @@ export async function rights(options: RightsOptions): Promise<readonly Finding[]
         ),
       );
   }
-  return found.length > 0 ? found : [ok('rights', 'every operator has the permissions that it needs')];
+  if (found.length > 0) return found;
+  const free = await withoutPolicies(options);
+  if (free === undefined || free.length === 0)
+    return [ok('rights', 'every operator has the permissions that it needs')];
+  return [
+    warning(
+      'rights',
+      `no admission policy keeps ${some(free)} from changing Secrets of others`,
+      'capstan upgrade applies the policies',
+    ),
+  ];
+}
+
+/** Returns the operators whose account has no policy; undefined where the server has none, or the installation has no ClusterRoles. */
+async function withoutPolicies({ client, running, signal }: RightsOptions): Promise<readonly string[] | undefined> {
+  const served = await discover(client, { signal });
+  const { apiVersion, kind } = ValidatingAdmissionPolicyBinding;
+  if (served.kindOf(apiVersion, kind) === undefined) return undefined;
+  const isThere = async (of: Kind, name: string) => (await client.find(of, { name }, { signal })) !== undefined;
+  const free: string[] = [];
+  for (const { name } of running) {
+    if (!(await isThere(ClusterRole, `capstan-${name}`))) continue;
+    const names = [name, ONE_PROGRAM].map((program) => `capstan-${program}-secrets`);
+    const found = await Promise.all(names.map((one) => isThere(ValidatingAdmissionPolicyBinding, one)));
+    if (!found.includes(true)) free.push(name);
+  }
+  return free;
 }
 
 /** Returns the rights that the role grants and the server denies, by the account that the operator runs under. */

@@ -1,4 +1,4 @@
-import { rbacManifests, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import { rbacManifests, SYSTEM_NAMESPACE, writePolicies } from '@capstan/reconcile';
 import { command, formatManifests, json, list, MANIFEST_OUTPUT } from '@capstan/reconcile/command-line';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
 import { explainRights, formatRights } from '../rights/explain-rights.ts';
@@ -6,7 +6,8 @@ import { explainRights, formatRights } from '../rights/explain-rights.ts';
 export default command({
   usage: 'rbac [--explain] [--namespace NS] [--role ROLE] [--watch-namespaces LIST] [--operator FILE] [-o json]',
   description:
-    'Prints the ServiceAccount, roles and bindings of each operator: exactly what its reconcilers declare, nothing more.\n' +
+    'Prints the ServiceAccount, roles and bindings of each operator: exactly what its reconcilers declare, nothing more. Admission\n' +
+    'policies (Kubernetes 1.30) keep the account from changing Secrets that it did not create.\n' +
     'With --watch-namespaces the rules are Roles in those namespaces instead of one ClusterRole.\n' +
     'With --explain it names instead the far-reaching rights of each operator with their reasons, and each rule that permits more than\n' +
     'is declared, because RBAC cannot express less; -o json names the reconcilers too.',
@@ -52,15 +53,22 @@ export default command({
       io.stdout(flags.output === 'json' ? json({ operators: found }) : formatRights(found));
       return 0;
     }
-    const objects = operators.flatMap((operator) =>
-      rbacManifests(operator, {
-        namespace: flags.namespace ?? SYSTEM_NAMESPACE,
-        ...(systemNamespace !== undefined && { systemNamespace }),
+    const where = {
+      namespace: flags.namespace ?? SYSTEM_NAMESPACE,
+      ...(systemNamespace !== undefined && { systemNamespace }),
+    };
+    const objects = operators.flatMap((operator) => [
+      ...rbacManifests(operator, {
+        ...where,
         ...(flags.name !== undefined && { name: flags.name }),
         ...(flags.role !== undefined && { role: flags.role }),
         ...(watchNamespaces && { watchNamespaces }),
       }),
-    );
+      // Other clusters have accounts of other programs.
+      ...(flags.role === undefined
+        ? writePolicies([operator], { ...where, account: flags.name ?? `capstan-${operator.name}` })
+        : []),
+    ]);
     io.stdout(await formatManifests(objects, flags.output));
     return 0;
   },

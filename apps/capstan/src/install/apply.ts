@@ -19,13 +19,14 @@ import {
   rolloutProgress,
   sleep,
 } from '@capstan/kube';
-import { boundsOf, ensureCrds, isBoundBinding, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import { boundsOf, ensureCrds, isBoundBinding, POLICY_MINOR, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
 import { asCreatedByInstall, isCreatedByInstall } from './installation.ts';
 import {
   type Installation,
   installationObjects,
   isDefinition,
+  isPolicy,
   MANAGED_BY,
   ONE_PROGRAM,
   objectKey,
@@ -58,7 +59,12 @@ export async function applyInstallation(options: ApplyInstallationOptions): Prom
   const isNamespaced = installation.isNamespaced === true;
   if (!isNamespaced) await refuseMissingBound(client, installation, signal);
   const kinds = await discover(client, { signal });
-  for (const one of foundations) await applied(one.kind === Namespace.kind ? await marked(one) : one);
+  const isServed = (one: KubeObject) => !isPolicy(one) || kinds.kindOf(one.apiVersion, one.kind) !== undefined;
+  for (const one of foundations.filter(isServed)) await applied(one.kind === Namespace.kind ? await marked(one) : one);
+  if (!foundations.every(isServed))
+    report(
+      `the cluster has no admission policies (Kubernetes 1.${POLICY_MINOR} has them): the operators' accounts may change Secrets of others`,
+    );
   const definitions = foundations.filter(isDefinition).length;
   report(isNamespaced ? 'the permissions are in place' : `${definitions} definitions and the permissions are in place`);
   // An account of one namespace may not read definitions; the kinds were found by discovery.

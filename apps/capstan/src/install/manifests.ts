@@ -8,8 +8,10 @@ import {
   NetworkPolicy,
   PodDisruptionBudget,
   Service,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
 } from '@capstan/kube';
-import { type Operator, rbacManifests, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import { type Operator, rbacManifests, SYSTEM_NAMESPACE, writePolicies } from '@capstan/reconcile';
 import { ADMISSION } from '../admission/names.ts';
 import { admissionPermissions, admissionWorkload } from './admission-objects.ts';
 import { type Installation, MANAGED_BY, ONE_PROGRAM, object, restrictedPod } from './installation.ts';
@@ -17,7 +19,7 @@ import { type Installation, MANAGED_BY, ONE_PROGRAM, object, restrictedPod } fro
 export { type Installation, MANAGED_BY, ONE_PROGRAM } from './installation.ts';
 
 export interface InstallationObjects {
-  /** The objects that others depend on: the namespace, definitions, permissions. */
+  /** The objects that others depend on: the namespace, definitions, permissions with the policies that bound them. */
   readonly foundations: readonly KubeObject[];
   /** The objects that run and serve the operators, by operator; under `operators` when one program runs them all. */
   readonly workloads: ReadonlyMap<string, readonly KubeObject[]>;
@@ -42,6 +44,10 @@ export function installationObjects(installation: Installation): InstallationObj
     ? [[ONE_PROGRAM, operators]]
     : operators.map((operator) => [operator.name, [operator]]);
   const labels = { ...MANAGED_BY, 'app.kubernetes.io/part-of': 'capstan' };
+  // An installation in one namespace has no object at the cluster scope.
+  const policies = (isNamespaced ? [] : programs).flatMap(([name, run]) =>
+    writePolicies(run, { namespace, account: `capstan-${name}` }),
+  );
   return {
     foundations: [
       // Leases and digest keys are in the system namespace, wherever the operators run: two installations exclude each other.
@@ -53,6 +59,7 @@ export function installationObjects(installation: Installation): InstallationObj
       ),
       // A shared account comes with each operator.
       ...new Map(permissions.map((one) => [objectKey(one), labelled(one, labels)])).values(),
+      ...policies.map((one) => labelled(one, labels)),
       ...(admission.length === 0 ? [] : admissionPermissions(installation).map((one) => labelled(one, labels))),
     ],
     workloads: new Map([
@@ -156,4 +163,9 @@ function labelled(one: KubeObject, labels: Record<string, string>): KubeObject {
 
 export function isDefinition({ kind }: KubeObject): boolean {
   return kind === CustomResourceDefinition.kind;
+}
+
+/** Returns true for admission policies, which a server of Kubernetes 1.29 and older does not have. */
+export function isPolicy({ kind }: KubeObject): boolean {
+  return kind === ValidatingAdmissionPolicy.kind || kind === ValidatingAdmissionPolicyBinding.kind;
 }

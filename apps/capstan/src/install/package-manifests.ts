@@ -7,14 +7,17 @@ import {
   type KubeObject,
   Namespace,
   ServiceAccount,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
 } from '@capstan/kube';
-import { boundsOf, isBoundBinding, type Operator, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import { boundsOf, isBoundBinding, type Operator, POLICY_MINOR, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import { stringify } from 'yaml';
 import { chartValues, POD_FIELDS, valuesSchema, valuesYaml } from './chart-values.ts';
 import {
   type Installation,
   installationObjects,
   isDefinition,
+  isPolicy,
   MANAGED_BY,
   ONE_PROGRAM,
   OPERATORS_FLAG,
@@ -68,11 +71,11 @@ export function helmChart({ operators, version, description }: PackageOptions): 
     'templates/admission.yaml',
     when('.Values.admission', admissionObjects(placeholders([], version), operators).map(templated)),
   );
-  // The account is shared; the bindings to it come with each operator.
+  // The account and its policies are shared; the bindings to it come with each operator.
   files.set(
     `templates/${ONE_PROGRAM}.yaml`,
     when('and .Values.oneProgram (include "capstan.chosen" .)', [
-      ...together.foundations.filter(({ kind }) => kind === ServiceAccount.kind).map(templated),
+      ...together.foundations.filter(isShared).map(templated),
       ...[...together.workloads.values()].flat().map(templated),
     ]),
   );
@@ -94,11 +97,14 @@ function ofBothForms(operator: Operator, version: string): string {
     ),
     when(
       '.Values.oneProgram',
-      (together ?? [])
-        .filter((one) => !isSame(one, texts?.get(objectKey(one))) && one.kind !== ServiceAccount.kind)
-        .map(templated),
+      (together ?? []).filter((one) => !isSame(one, texts?.get(objectKey(one))) && !isShared(one)).map(templated),
     ),
   ]);
+}
+
+/** Returns true for objects of the account that all operators share in one program. */
+function isShared(one: KubeObject): boolean {
+  return one.kind === ServiceAccount.kind || isPolicy(one);
 }
 
 function when(condition: string, parts: readonly string[]): string {
@@ -252,7 +258,11 @@ function templated(given: KubeObject): string {
   return condition === undefined ? `---\n${text}` : `{{- if ${condition} }}\n---\n${text}{{- end }}\n`;
 }
 
+const HAS_POLICIES = `semverCompare ">=1.${POLICY_MINOR}.0-0" .Capabilities.KubeVersion.Version`;
+
 const CONDITIONS: Readonly<Record<string, string>> = {
+  [ValidatingAdmissionPolicy.kind]: HAS_POLICIES,
+  [ValidatingAdmissionPolicyBinding.kind]: HAS_POLICIES,
   ServiceMonitor: '.Values.serviceMonitor',
   PodDisruptionBudget: 'gt (int .Values.replicas) 1',
 };

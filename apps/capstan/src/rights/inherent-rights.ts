@@ -1,7 +1,8 @@
-// Rights with which an account reaches far beyond its own objects. Each is the work of an operator, and RBAC has no words to narrow it.
+// Rights with which an account reaches far beyond its own objects. Each is the work of an operator, and neither RBAC nor an
+// admission policy can narrow it further.
 // SECURITY.md has the same table; a test compares them, and another tries each right with the token of each operator.
 import type { KubeObject } from '@capstan/kube';
-import { type Operator, rbacManifests, wideRulesOf } from '@capstan/reconcile';
+import { type Operator, rbacManifests, type WriteDeclaration, wideRulesOf } from '@capstan/reconcile';
 
 export interface InherentRight {
   /** A verb and its object: `read Secrets of any namespace`. */
@@ -17,9 +18,11 @@ interface Known extends InherentRight {
   readonly group: string;
   readonly resource: string;
   readonly verbs: readonly string[];
+  /** For workloads: whether the operator declares the accounts of their pods; undefined: it does not matter. */
+  readonly hasPodAccounts?: boolean;
 }
 
-const ANY_ACCOUNT = 'a pod may use any account of its namespace';
+const OWN_ACCOUNTS = 'its pods run in the namespace of their object, and an admission policy refuses other accounts';
 const WEBHOOKS = 'admissionregistration.k8s.io';
 
 export const INHERENT_RIGHTS: readonly Known[] = [
@@ -32,21 +35,13 @@ export const INHERENT_RIGHTS: readonly Known[] = [
     reason: 'objects of users name Secrets in their own namespace, and RBAC cannot follow references',
   },
   {
-    right: 'create Secrets in any namespace',
+    right: 'create Secrets of its own in any namespace',
     group: '',
     resource: 'secrets',
     verbs: ['create'],
     isNarrowed: true,
     reason:
-      'keys, certificates and tokens are beside the object that they are for, and the name of a new object is not known to RBAC',
-  },
-  {
-    right: 'change or delete Secrets of any namespace',
-    group: '',
-    resource: 'secrets',
-    verbs: ['update', 'patch', 'delete'],
-    isNarrowed: true,
-    reason: 'Secrets that the operator created are renewed and removed, and RBAC knows no owners',
+      'keys and certificates are beside the object that they are for; an admission policy refuses those without its label, changes of others, and tokens',
   },
   {
     right: 'run Deployments under any account of any namespace',
@@ -54,16 +49,29 @@ export const INHERENT_RIGHTS: readonly Known[] = [
     resource: 'deployments',
     verbs: ['create'],
     isNarrowed: true,
-    reason: `its pods run in the namespace of their object, and ${ANY_ACCOUNT}`,
-    reasonOf: { gimbal: `a discoverer runs where the Secret of its backend is, and ${ANY_ACCOUNT}` },
+    hasPodAccounts: false,
+    reason: 'its pods run in the namespace of their object, under the account that the object names',
   },
   {
-    right: 'run DaemonSets under any account of any namespace',
+    right: 'run Deployments under accounts of its own in any namespace',
+    group: 'apps',
+    resource: 'deployments',
+    verbs: ['create'],
+    isNarrowed: true,
+    hasPodAccounts: true,
+    reason: OWN_ACCOUNTS,
+    reasonOf: {
+      gimbal: 'a discoverer runs where the Secret of its backend is, and an admission policy refuses other accounts',
+    },
+  },
+  {
+    right: 'run DaemonSets under accounts of its own in any namespace',
     group: 'apps',
     resource: 'daemonsets',
     verbs: ['create'],
     isNarrowed: true,
-    reason: `its pods run in the namespace of their object, and ${ANY_ACCOUNT}`,
+    hasPodAccounts: true,
+    reason: OWN_ACCOUNTS,
   },
   {
     right: 'register mutating webhooks',
@@ -107,7 +115,10 @@ export function inherentRightsOf(operator: Operator, watchNamespaces?: readonly 
   const options = { namespace: 'capstan-system', ...(watchNamespaces && { watchNamespaces }) };
   const own = clusterRules(rbacManifests(operator, { ...options, bounds: false }));
   const all = clusterRules(rbacManifests(operator, options));
-  const held = INHERENT_RIGHTS.filter((known) => all.some((rule) => permits(rule, known)));
+  // A policy keeps the account from using the bound itself, but no policy can refuse a read.
+  const held = INHERENT_RIGHTS.filter(
+    (known) => (isRead(known) ? all : own).some((rule) => permits(rule, known)) && isDeclared(operator, known),
+  );
   const isBounded = wideRulesOf(operator).some(({ reason }) => reason === 'Bounded');
   return [
     ...held.map((known) => {
@@ -117,6 +128,17 @@ export function inherentRightsOf(operator: Operator, watchNamespaces?: readonly 
     }),
     ...(isBounded ? [GRANTS] : []),
   ];
+}
+
+function isRead({ verbs }: Known): boolean {
+  return verbs.includes('get');
+}
+
+function isDeclared({ reconcilers }: Operator, { group, resource, hasPodAccounts }: Known): boolean {
+  if (hasPodAccounts === undefined) return true;
+  const isSame = ({ kind }: WriteDeclaration) => kind.group === group && kind.plural === resource;
+  const writes = reconcilers.flatMap((one) => one.writes.filter(isSame));
+  return writes.every(({ podAccounts }) => podAccounts !== undefined) === hasPodAccounts;
 }
 
 function clusterRules(manifests: readonly KubeObject[]): readonly Rule[] {

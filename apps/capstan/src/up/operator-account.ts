@@ -11,6 +11,8 @@ import {
   Role,
   RoleBinding,
   ServiceAccount,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
 } from '@capstan/kube';
 import {
   boundsOf,
@@ -19,6 +21,7 @@ import {
   type PolicyRule,
   rbacManifests,
   SYSTEM_NAMESPACE,
+  writePolicies,
 } from '@capstan/reconcile';
 
 const FIELD_MANAGER = 'capstan';
@@ -35,6 +38,9 @@ export async function grantOperator(operator: Operator, admin: Client, signal: A
     const granted = isBound ? { apiVersion, kind, metadata, rules: ANYTHING } : manifest;
     await admin.apply(kindOf(manifest), granted, { fieldManager: FIELD_MANAGER, force: true, signal });
   }
+  // The policy of a bound is about every write of the cluster, and here the bound allows everything.
+  for (const policy of writePolicies([operator], { namespace: SYSTEM_NAMESPACE, bounds: false }))
+    await admin.apply(kindOf(policy), policy, { fieldManager: FIELD_MANAGER, force: true, signal });
 }
 
 const ANYTHING = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
@@ -77,7 +83,16 @@ function readOnly(rules: readonly PolicyRule[]): PolicyRule[] {
     .filter(({ verbs }) => verbs.length > 0);
 }
 
-const RBAC_KINDS: readonly Kind[] = [Namespace, ServiceAccount, ClusterRole, ClusterRoleBinding, Role, RoleBinding];
+const RBAC_KINDS: readonly Kind[] = [
+  Namespace,
+  ServiceAccount,
+  ClusterRole,
+  ClusterRoleBinding,
+  Role,
+  RoleBinding,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
+];
 
 function kindOf(manifest: KubeObject): Kind {
   const found = RBAC_KINDS.find(({ kind }) => kind === manifest.kind);

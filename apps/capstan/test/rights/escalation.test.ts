@@ -9,224 +9,34 @@ import { startCluster } from '@capstan/apiserver';
 import * as kinds from '@capstan/kube';
 import {
   type Client,
+  ConfigMap,
   createClient,
   type Kind,
   type KubeObject,
+  Lease,
   Namespace,
   Secret,
   silentLogger,
   systemClock,
 } from '@capstan/kube';
-import { type Operator, rbacManifests } from '@capstan/reconcile';
+import { type Operator, rbacManifests, writePolicies } from '@capstan/reconcile';
 import { createRandom, findBinaries, startRealCluster } from '@capstan/testing';
 import { BUILT_IN_OPERATORS } from '../../src/operators.ts';
 import { explainRights, formatRights } from '../../src/rights/explain-rights.ts';
 import { INHERENT_RIGHTS, inherentRightsOf } from '../../src/rights/inherent-rights.ts';
+import {
+  type Attempt,
+  get,
+  HELD_TO_GRANT,
+  INHERENT,
+  INHERENT_IN_CLUSTER,
+  OTHER,
+  REFUSED,
+  SYSTEM,
+  secrets,
+} from './attempts.test-support.ts';
 
-const SYSTEM = 'capstan-system';
-const OTHER = 'kube-system';
 const OWN = 'team';
-const RBAC = '/apis/rbac.authorization.k8s.io/v1';
-const ALL = { apiGroups: ['*'], resources: ['*'], verbs: ['*'] };
-
-interface Attempt {
-  readonly method: string;
-  readonly path: string;
-  readonly body?: object;
-  readonly type?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-const role = (kind: string, name: string, rules: readonly object[]) => ({
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind,
-  metadata: { name },
-  rules,
-});
-const bindingTo = (kind: string, name: string, account: string) => ({
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind,
-  metadata: { name: 'try' },
-  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-  subjects: [{ kind: 'ServiceAccount', namespace: SYSTEM, name: account }],
-});
-const podSpec = { serviceAccountName: 'default', containers: [{ name: 'try', image: 'try' }] };
-const workload = (kind: string) => ({
-  apiVersion: 'apps/v1',
-  kind,
-  metadata: { name: 'try' },
-  spec: {
-    selector: { matchLabels: { app: 'try' } },
-    template: { metadata: { labels: { app: 'try' } }, spec: podSpec },
-  },
-});
-const webhook = (kind: string) => ({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind,
-  metadata: { name: 'try' },
-  webhooks: [
-    {
-      name: 'try.example.org',
-      admissionReviewVersions: ['v1'],
-      sideEffects: 'None',
-      failurePolicy: 'Ignore',
-      clientConfig: { url: 'https://try.example.org' },
-      rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['secrets'], operations: ['CREATE'] }],
-    },
-  ],
-});
-const crd = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'tries.example.org' },
-  spec: {
-    group: 'example.org',
-    names: { kind: 'Try', plural: 'tries', singular: 'try', listKind: 'TryList' },
-    scope: 'Cluster',
-    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
-  },
-};
-const secrets = (namespace: string) => `/api/v1/namespaces/${namespace}/secrets`;
-const tokenSecret = {
-  apiVersion: 'v1',
-  kind: 'Secret',
-  metadata: { name: 'try', annotations: { 'kubernetes.io/service-account.name': 'default' } },
-  type: 'kubernetes.io/service-account-token',
-};
-const post = (path: string, body: object): Attempt => ({ method: 'POST', path, body });
-const merge = (path: string, body: object): Attempt => ({
-  method: 'PATCH',
-  path,
-  body,
-  type: 'application/merge-patch+json',
-});
-const get = (path: string): Attempt => ({ method: 'GET', path });
-
-/** No account of an operator can do any of these, in any installation. */
-const REFUSED: Readonly<Record<string, (operator: string) => Attempt>> = {
-  'bind itself to cluster-admin': (name) =>
-    post(`${RBAC}/clusterrolebindings`, bindingTo('ClusterRoleBinding', 'cluster-admin', `capstan-${name}`)),
-  'bind itself to cluster-admin in a namespace': (name) =>
-    post(`${RBAC}/namespaces/${OTHER}/rolebindings`, bindingTo('RoleBinding', 'cluster-admin', `capstan-${name}`)),
-  'bind itself to admin': (name) =>
-    post(`${RBAC}/clusterrolebindings`, bindingTo('ClusterRoleBinding', 'admin', `capstan-${name}`)),
-  'join the administrators': (name) =>
-    merge(`${RBAC}/clusterrolebindings/cluster-admin`, {
-      subjects: [{ kind: 'ServiceAccount', namespace: SYSTEM, name: `capstan-${name}` }],
-    }),
-  'add everything to its own role': (name) => merge(`${RBAC}/clusterroles/capstan-${name}`, { rules: [ALL] }),
-  'create a role of everything': () => post(`${RBAC}/clusterroles`, role('ClusterRole', 'try', [ALL])),
-  'create a role that may escalate': () =>
-    post(
-      `${RBAC}/clusterroles`,
-      role('ClusterRole', 'try', [
-        { apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'], verbs: ['escalate', 'bind'] },
-      ]),
-    ),
-  'create a role of everything in a namespace': () =>
-    post(`${RBAC}/namespaces/${OTHER}/roles`, role('Role', 'try', [ALL])),
-  'aggregate cluster-admin into the bound of packages': () =>
-    merge(`${RBAC}/clusterroles/cluster-admin`, {
-      metadata: { labels: { 'rbac.crossplane.io/aggregate-to-allowed-provider-permissions': 'true' } },
-    }),
-  'widen the bound of packages': () =>
-    merge(`${RBAC}/clusterroles/crossplane:allowed-provider-permissions`, { rules: [ALL] }),
-  'widen what the bound aggregates': () =>
-    merge(`${RBAC}/clusterroles/crossplane:allowed-provider-permissions`, {
-      aggregationRule: { clusterRoleSelectors: [{ matchLabels: { any: 'role' } }] },
-    }),
-  'request the token of another account': () =>
-    post(`/api/v1/namespaces/${OTHER}/serviceaccounts/default/token`, {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: {},
-    }),
-  'request a token of its own': (name) =>
-    post(`/api/v1/namespaces/${SYSTEM}/serviceaccounts/capstan-${name}/token`, {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: {},
-    }),
-  'impersonate an administrator': () => ({
-    ...get(secrets(OTHER)),
-    headers: { 'Impersonate-User': 'admin', 'Impersonate-Group': 'system:masters' },
-  }),
-  'create a pod under another account': () =>
-    post(`/api/v1/namespaces/${OTHER}/pods`, {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'try' },
-      spec: podSpec,
-    }),
-  'run a command in a pod': () => get(`/api/v1/namespaces/${OTHER}/pods/try/exec?command=id&stdout=true`),
-  'reach a node': () => get('/api/v1/nodes/try/proxy/pods'),
-  'create a StatefulSet under another account': () =>
-    post(`/apis/apps/v1/namespaces/${OTHER}/statefulsets`, {
-      ...workload('StatefulSet'),
-      spec: { ...workload('StatefulSet').spec, serviceName: 'try' },
-    }),
-  'approve a certificate': () =>
-    merge('/apis/certificates.k8s.io/v1/certificatesigningrequests/try/approval', { status: { conditions: [] } }),
-  'add an authenticating webhook or API': () =>
-    post('/apis/apiregistration.k8s.io/v1/apiservices', {
-      apiVersion: 'apiregistration.k8s.io/v1',
-      kind: 'APIService',
-      metadata: { name: 'v1.try.example.org' },
-      spec: { group: 'try.example.org', version: 'v1', groupPriorityMinimum: 100, versionPriority: 100 },
-    }),
-  'change a namespace': () =>
-    merge(`/api/v1/namespaces/${OTHER}`, {
-      metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } },
-    }),
-};
-
-/** Some operators can do these, because their work is to do them; the names are those of SECURITY.md. */
-const INHERENT: Readonly<Record<string, { try: (namespace: string) => Attempt; by: readonly string[] }>> = {
-  'read Secrets of any namespace': {
-    try: (namespace) => get(secrets(namespace)),
-    by: ['crossplane', 'gimbal', 'kroxylicious', 'sesame', 'submariner'],
-  },
-  'create Secrets in any namespace': {
-    try: (namespace) => post(secrets(namespace), tokenSecret),
-    by: ['crossplane', 'gimbal', 'kroxylicious', 'sesame', 'submariner'],
-  },
-  'change or delete Secrets of any namespace': {
-    try: (namespace) => ({ method: 'DELETE', path: `${secrets(namespace)}/there` }),
-    by: ['crossplane', 'gimbal', 'kroxylicious', 'sesame', 'submariner'],
-  },
-  'run Deployments under any account of any namespace': {
-    try: (namespace) => post(`/apis/apps/v1/namespaces/${namespace}/deployments`, workload('Deployment')),
-    by: ['gimbal', 'kroxylicious', 'sesame'],
-  },
-  'run DaemonSets under any account of any namespace': {
-    try: (namespace) => post(`/apis/apps/v1/namespaces/${namespace}/daemonsets`, workload('DaemonSet')),
-    by: ['sesame', 'submariner'],
-  },
-};
-
-/** The same at the scope of the cluster: namespaces do not narrow them. */
-const INHERENT_IN_CLUSTER: Readonly<Record<string, { try: () => Attempt; by: readonly string[] }>> = {
-  'register mutating webhooks': {
-    try: () =>
-      post(
-        '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
-        webhook('MutatingWebhookConfiguration'),
-      ),
-    by: ['crossplane', 'kroxylicious'],
-  },
-  'register validating webhooks': {
-    try: () =>
-      post(
-        '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
-        webhook('ValidatingWebhookConfiguration'),
-      ),
-    by: ['crossplane'],
-  },
-  'create CustomResourceDefinitions': {
-    try: () => post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd),
-    by: ['crossplane'],
-  },
-};
 
 interface Server {
   readonly client: Client;
@@ -262,12 +72,23 @@ for (const [where, start, skip] of SERVERS)
       operators = await Promise.all(BUILT_IN_OPERATORS.map(async ({ load }) => (await load()).default));
       for (const name of [SYSTEM, OWN]) await applied(object(Namespace, name));
       for (const operator of operators)
-        for (const one of rbacManifests(operator, { namespace: SYSTEM })) await applied(one);
-      await applied({ ...object(Secret, 'there'), metadata: { namespace: OTHER, name: 'there' } });
+        for (const one of [
+          ...rbacManifests(operator, { namespace: SYSTEM }),
+          ...writePolicies([operator], { namespace: SYSTEM }),
+        ])
+          await applied(one);
+      for (const kind of [Secret, ConfigMap, Lease])
+        for (const namespace of [OTHER, SYSTEM])
+          await applied({ ...object(kind, 'there'), metadata: { namespace, name: 'there' } });
       const crossplane = operators.find(({ name }) => name === 'crossplane');
       assert.ok(crossplane);
       // The rules of the bound are aggregated by a controller.
       await until(async () => (await statusOf('crossplane', get(secrets(OTHER)))) === 200);
+      // The server takes a moment to read a new policy.
+      for (const { name } of operators)
+        await until(async () => (await statusOf(name, { method: 'DELETE', path: `${secrets(OTHER)}/there` })) === 403);
+      const [first] = Object.values(HELD_TO_GRANT);
+      await until(async () => first !== undefined && (await statusOf('crossplane', first())) === 403);
     });
     after(() => server?.close());
 
@@ -283,10 +104,27 @@ for (const [where, start, skip] of SERVERS)
         }
     });
 
+    test('does not use the rights that it holds to grant them to packages', async () => {
+      for (const [what, attempt] of Object.entries(HELD_TO_GRANT))
+        assert.equal(await statusOf('crossplane', attempt()), 403, what);
+    });
+
+    test('changes and deletes a Secret that it created', async () => {
+      for (const { name } of operators.filter((one) => one.name !== 'crossplane')) {
+        const { body } = INHERENT['create Secrets of its own in any namespace']?.try(OWN, name) ?? {};
+        const own = `own-${name}`;
+        const { metadata } = body as KubeObject;
+        await applied({ ...(body as KubeObject), metadata: { ...metadata, namespace: OWN, name: own } });
+        assert.equal(await statusOf(name, { method: 'DELETE', path: `${secrets(OWN)}/${own}` }), 200, name);
+      }
+    });
+
     test('has the inherent rights of its operator, and no other', async () => {
       for (const { name } of operators) {
         const attempts = [
-          ...Object.entries(INHERENT).map(([what, one]) => [what, one.by, one.try(OTHER)] as const),
+          ...Object.entries(INHERENT).map(
+            ([what, one]) => [what, [...one.by, ...(one.impliedFor ?? [])], one.try(OTHER, name)] as const,
+          ),
           ...Object.entries(INHERENT_IN_CLUSTER).map(([what, one]) => [what, one.by, one.try()] as const),
         ];
         for (const [what, by, attempt] of attempts) {
@@ -322,7 +160,7 @@ for (const [where, start, skip] of SERVERS)
         const options = { namespace: SYSTEM, name: account, watchNamespaces: [OWN], bounds: false };
         for (const one of rbacManifests(operator, options)) await applied(one);
         for (const [what, one] of Object.entries(INHERENT)) {
-          assert.equal(await statusOf(name, one.try(OTHER), account), 403, `${name} tried to ${what}`);
+          assert.equal(await statusOf(name, one.try(OTHER, name), account), 403, `${name} tried to ${what}`);
         }
       }
       assert.equal(await statusOf('sesame', get(secrets(OWN)), 'narrow-sesame'), 200);
@@ -385,7 +223,7 @@ function object(kind: Kind, name: string): KubeObject {
 async function until(holds: () => Promise<boolean>): Promise<void> {
   const end = Date.now() + 60_000;
   while (!(await holds())) {
-    assert.ok(Date.now() < end, 'the rules of the bound were never aggregated');
+    assert.ok(Date.now() < end, 'the rules of the bound were never aggregated, or a policy does not hold');
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }

@@ -9,6 +9,9 @@ export function discovererName({ backendName, type }: Named): string {
   return childName(backendName, `${type}-discoverer`);
 }
 
+/** Matches the names above, also those that are too long and end in a hash. */
+export const DISCOVERER_ACCOUNTS = '-(discoverer|[bcdfghjklmnpqrstvwxz2456789]{10})$';
+
 /** On everything that belongs to it; upstream's. */
 export function discovererLabels({ backendName, type }: Named): Record<string, string> {
   return { app: `${type}-discoverer`, cluster: labelValue(backendName) };

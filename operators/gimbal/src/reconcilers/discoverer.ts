@@ -38,7 +38,7 @@ import { CREATED_BY } from '../discover/mirror/created-by.ts';
 import { discovererDeployment } from '../discoverer/deployment.ts';
 import { type DeploymentHealth, deploymentHealth, POD_READ, type PodHealth, podHealth } from '../discoverer/health.ts';
 import { removalsOf } from '../discoverer/mirrors.ts';
-import { discovererLabels, discovererName } from '../discoverer/names.ts';
+import { DISCOVERER_ACCOUNTS, discovererLabels, discovererName } from '../discoverer/names.ts';
 import { discovererPermissions, GRANTED_IN_NAMESPACE, grantedEverywhere } from '../discoverer/permissions.ts';
 import { DiscoveryBackend, type EffectiveBackend, FINALIZER, GROUP } from '../kinds/index.ts';
 import { SERVICE_READS } from '../maintenance/services.ts';
@@ -74,7 +74,7 @@ export function createDiscovererReconciler(settings: Settings, routes: Clearing)
       ...(writeEndpoints ? [reading(Endpoints, 'everywhere')] : []),
     ],
     writes: [
-      Deployment,
+      writing(Deployment, 'apply', { podAccounts: DISCOVERER_ACCOUNTS }),
       ServiceAccount,
       writing(Role, 'apply', { grants: { namespaced: GRANTED_IN_NAMESPACE } }),
       RoleBinding,

@@ -36,6 +36,9 @@ export const names = {
   lock: ({ name }: InstanceId) => `leader-elect-${name}`,
 } as const;
 
+/** Matches the accounts of both programs. */
+export const POD_ACCOUNTS = '^(sesame|envoy)-';
+
 /** Labels of every object; the user's come first, so that ours win. */
 export function ownerLabels({
   name,

@@ -50,6 +50,7 @@ import {
   isEnvoyDeployment,
   metadataOf,
   names,
+  POD_ACCOUNTS,
   sesameYields,
   watchedNamespaces,
 } from '../deployment/instance.ts';
@@ -105,8 +106,8 @@ export function createSesameDeploymentReconciler(settings: Settings): Reconciler
       // Besides creating it: a finalizer of a Sesame that no longer runs is taken off.
       writing(SesameConfiguration, ['apply', 'patch']),
       writing(Secret, ['apply', 'mint']),
-      Deployment,
-      DaemonSet,
+      writing(Deployment, 'apply', { podAccounts: POD_ACCOUNTS }),
+      writing(DaemonSet, 'apply', { podAccounts: POD_ACCOUNTS }),
       Service,
       PodDisruptionBudget,
     ],

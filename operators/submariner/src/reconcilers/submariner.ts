@@ -76,7 +76,7 @@ export function createSubmarinerReconciler({ image }: Settings, departures: Depa
       reading(Node, 'everywhere', { fields: ['status.nodeInfo.kubeletVersion', 'spec.providerID'] }),
     ],
     writes: [
-      DaemonSet,
+      writing(DaemonSet, 'apply', { podAccounts: `^${GATEWAY}$` }),
       ServiceAccount,
       writing(Role, 'apply', { grants: { namespaced: GRANTED_TO_GATEWAYS } }),
       RoleBinding,

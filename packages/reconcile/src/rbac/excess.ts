@@ -24,7 +24,8 @@ const MESSAGES: Readonly<Record<ExcessReason, string>> = {
   FieldsOnly: 'only some fields are read; RBAC permits whole objects',
   SelectedByLabel: 'only objects with a label are read; RBAC knows no labels',
   ReferencedNames: 'only objects that other objects name are read; RBAC cannot follow references',
-  OwnObjectsOnly: 'only objects that the operator created are changed or deleted; RBAC knows no owners',
+  OwnObjectsOnly:
+    'only objects that the operator created are changed or deleted; RBAC knows no owners, an admission policy does for Secrets',
   PatchedFields: 'only some fields are changed; RBAC permits whole objects',
   CreatedNames: 'the name of a new object is not known to the authorizer, so creation cannot be restricted by name',
   AnyNamespace: 'objects may be in any namespace; --watch-namespaces restricts the rule to Roles in some',

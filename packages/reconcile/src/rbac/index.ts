@@ -5,3 +5,4 @@ export { type NamespacedParts, namespacedPart, namespacedParts } from './namespa
 export type { ExcessReason } from './privileges.ts';
 export { type OperatorRules, type PolicyRule, rulesOf } from './rules.ts';
 export { IDENTITY_NAMESPACE } from './runtime-privileges.ts';
+export { POLICY_MINOR, writePolicies } from './write-policies.ts';

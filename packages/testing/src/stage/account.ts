@@ -1,6 +1,6 @@
 // The account under which a program runs on a stage: a ServiceAccount with exactly the permissions that its operators declare.
 import { type Client, isAlreadyExists, type Kind, type KubeObject, type Transport } from '@capstan/kube';
-import { type Operator, rbacManifests } from '@capstan/reconcile';
+import { type Operator, rbacManifests, writePolicies } from '@capstan/reconcile';
 import { TestingErrors } from '../errors.ts';
 
 /** As in the Subjects of bindings and in client certificates. */
@@ -17,7 +17,10 @@ export interface AccountOptions {
 
 const NAME = 'capstan-on-stage';
 
-/** Makes the account with the generated roles of all the operators, and nothing beside them; one that is there gets these. */
+/**
+ * Makes the account with the generated roles of all the operators, and nothing beside them; one that is there gets these. The admission
+ * policies of the account hold too.
+ */
 export async function grantAccount(
   client: Client,
   operators: readonly Operator[],
@@ -37,6 +40,11 @@ export async function grantAccount(
       });
     }
   }
+  for (const policy of writePolicies(operators, { namespace, systemNamespace: namespace, account: NAME })) {
+    const kind = kindOf(policy);
+    // The next stage on the same server may have other operators.
+    await client.apply(kind, policy, { fieldManager: NAME, force: true });
+  }
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
   return { name: `system:serviceaccount:${namespace}:${NAME}`, groups };
 }
@@ -51,8 +59,10 @@ function boundTo(manifest: KubeObject, account: string): KubeObject {
 
 function kindOf({ apiVersion, kind }: KubeObject): Kind {
   const [group = '', version = ''] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion];
-  const scope = kind.startsWith('Cluster') || kind === 'Namespace' ? 'Cluster' : 'Namespaced';
-  return { group, version, kind, plural: `${kind.toLowerCase()}s`, scope, apiVersion };
+  const isOfCluster =
+    kind.startsWith('Cluster') || kind.startsWith('ValidatingAdmissionPolicy') || kind === 'Namespace';
+  const plural = kind.endsWith('y') ? `${kind.slice(0, -1).toLowerCase()}ies` : `${kind.toLowerCase()}s`;
+  return { group, version, kind, plural, scope: isOfCluster ? 'Cluster' : 'Namespaced', apiVersion };
 }
 
 export interface WatchedAccount {
