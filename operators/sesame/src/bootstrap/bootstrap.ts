@@ -109,6 +109,7 @@ function listenerPorts({ http, https, metrics, health }: DeclaredPorts): Record<
   const ports = {
     ingress_http: http,
     ingress_https: https,
+    ingress_http3: https,
     health,
     'stats-health': health ?? metrics,
     stats: metrics === health ? undefined : metrics,

@@ -45,6 +45,8 @@ const CHANGES: readonly (readonly [prefix: string, ...classes: ChangeClass[]])[]
   ['envoy.https.accessLog', 'Listeners'],
   ['envoy.http', 'ListenerSockets', 'EnvoyRollout'],
   ['envoy.https', 'ListenerSockets', 'EnvoyRollout'],
+  ['envoy.http3.advertisedPort', 'Routes'],
+  ['envoy.http3', 'ListenerSockets', 'Routes', 'EnvoyRollout'],
   ['envoy.metrics.tls', 'Listeners'],
   ['envoy.metrics', 'ListenerSockets', 'EnvoyRollout'],
   ['envoy.health', 'ListenerSockets', 'EnvoyRollout'],

@@ -164,7 +164,7 @@ function shutdownManager({ settings }: Instance): Container {
 
 function envoyContainer(instance: Instance, isSecure: boolean): Container {
   const { settings, configuration, spec } = instance;
-  const { http, https, metrics, health } = configuration.envoy;
+  const { http, https, http3, metrics, health } = configuration.envoy;
   return {
     name: 'envoy',
     image: settings.envoyImage,
@@ -188,6 +188,7 @@ function envoyContainer(instance: Instance, isSecure: boolean): Container {
         : [
             { name: 'http', containerPort: http.port, protocol: 'TCP' },
             { name: 'https', containerPort: https.port, protocol: 'TCP' },
+            ...(http3.enabled ? [{ name: 'http3', containerPort: https.port, protocol: 'UDP' }] : []),
           ]),
       { name: 'metrics', containerPort: metrics.port, protocol: 'TCP' },
     ],

@@ -51,6 +51,9 @@ export function envoyService(instance: Instance): ChildObject<Service> {
             // By name: while pods are replaced, each is reached at the port that it declares.
             { name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' },
             { name: 'https', port: 443, targetPort: 'https', protocol: 'TCP' },
+            ...(instance.configuration.envoy.http3.enabled
+              ? [{ name: 'http3', port: 443, targetPort: 'http3', protocol: 'UDP' }]
+              : []),
           ],
     },
   };

@@ -18,7 +18,7 @@ import { hostKey, ingressesByHost, type RouteGraph, rootsByFqdn } from '../route
 import { ANY_NAME, hostNames, inOrder } from '../routing/conditions.ts';
 import { filterNames } from '../routing/envoy/http-filters.ts';
 import { ingressHosts } from '../routing/ingress/translate-ingress.ts';
-import { HTTPS_LISTENER } from '../routing/listener/filter-chain.ts';
+import { HTTP3_LISTENER, HTTPS_LISTENER, http3Chain } from '../routing/listener/filter-chain.ts';
 import { httpOptions } from '../routing/listener/http-options.ts';
 import { configuredAt, HTTP_LISTENER } from '../routing/listener/listeners.ts';
 import { readLookup, slicesByService } from '../routing/lookup.ts';
@@ -58,13 +58,14 @@ export function hostSummaries(graph: RouteGraph, gateways?: ExplainedGateways): 
       const ofGateways = gateways ? hostsOfGateways(read, gateways) : [];
       const names = new Set([...configuredHosts(read), ...ofGateways.map(({ host }) => host)]);
       return [...names].sort().map((host) => {
-        const { plain, chain } = read.derived(graph.pieces, hostKey(host));
+        const { plain, chain, http3 } = read.derived(graph.pieces, hostKey(host));
         const found = ofGateways.filter((each) => each.host === host);
         return {
           host,
           listeners: [
             ...(plain ? [HTTP_LISTENER] : []),
             ...(chain ? [HTTPS_LISTENER] : []),
+            ...(http3 ? [HTTP3_LISTENER] : []),
             ...found.map(({ listener }) => listener),
           ],
           origins: [...objectsOf(read, host), ...found.flatMap(({ origins }) => origins)],
@@ -111,33 +112,36 @@ export function hostListeners(read: Reader, graph: RouteGraph, host: string): Ma
         },
       ],
     });
-  if (secure && (secure.tcp || secure.routes.length > 0))
-    listeners.push({
-      name: HTTPS_LISTENER,
-      address: `${https.address}:${https.port}`,
-      origin: configuredAt('envoy.https'),
-      hosts: [
-        {
-          host,
-          origins,
-          filters: secure.tcp
-            ? [TCP_PROXY]
-            : filterNames(
-                {
-                  options,
-                  tokens: secure.jwt?.verification,
-                  authorization: secure.authorization,
-                  refusesMisdirected: host === ANY_NAME,
-                },
-                model.policies,
-              ),
-          effects: secure.tcp ? [] : hostEffects(model.policies, options.errorPages),
-          routes: secure.tcp
-            ? [mappedStream(secure.tcp, streamOrigin(secure.tcp), read)]
-            : inOrder(secure.routes).map((route) => mappedRoute(route, read)),
-        },
-      ],
-    });
+  if (secure && (secure.tcp || secure.routes.length > 0)) {
+    const mapped: MappedHost = {
+      host,
+      origins,
+      filters: secure.tcp
+        ? [TCP_PROXY]
+        : filterNames(
+            {
+              options,
+              tokens: secure.jwt?.verification,
+              authorization: secure.authorization,
+              refusesMisdirected: host === ANY_NAME,
+            },
+            model.policies,
+          ),
+      effects: secure.tcp ? [] : hostEffects(model.policies, options.errorPages),
+      routes: secure.tcp
+        ? [mappedStream(secure.tcp, streamOrigin(secure.tcp), read)]
+        : inOrder(secure.routes).map((route) => mappedRoute(route, read)),
+    };
+    const address = `${https.address}:${https.port}`;
+    listeners.push({ name: HTTPS_LISTENER, address, origin: configuredAt('envoy.https'), hosts: [mapped] });
+    if (http3Chain(model, secure, settings))
+      listeners.push({
+        name: HTTP3_LISTENER,
+        address: `${address}/udp`,
+        origin: configuredAt('envoy.http3'),
+        hosts: [mapped],
+      });
+  }
   return listeners;
 }
 

@@ -301,6 +301,15 @@ const envoy = object(
     ),
     http: httpListener(8080, 'The listener for HTTP.'),
     https: httpListener(8443, 'The listener for HTTPS.'),
+    http3: object(
+      {
+        enabled: flag(
+          'Serves hosts with TLS over HTTP/3 too, at the address and port of the listener for HTTPS, over UDP.',
+        ),
+        advertisedPort: port(443, 'The UDP port at which clients reach it, which answers over HTTPS name.'),
+      },
+      { default: {}, description: 'HTTP/3.' },
+    ),
     metrics: metricsEndpoint(8002, 'Where Envoy serves its statistics.'),
     health: endpoint('0.0.0.0', 8002, 'Where Envoy serves its readiness.'),
     omEnforcedHealth: object(

@@ -9,6 +9,8 @@ export interface Listener {
   readonly name: string;
   readonly address: string;
   readonly port: number;
+  /** HTTP/3: connections are QUIC over UDP, and `tlsInspection` is not needed. */
+  readonly isQuic?: boolean;
   /** Connections begin with the address of the client, as a load balancer writes it. */
   readonly hasProxyProtocol: boolean;
   /** Chains are chosen by the name that TLS asks for; undefined: there is one chain. */
@@ -75,6 +77,8 @@ export interface HttpTraffic {
   /** Name of the route configuration. */
   readonly routes: string;
   readonly options: HttpOptions;
+  /** Whether it is HTTP/3, whatever version the options name. */
+  readonly isHttp3?: boolean;
   readonly tokens?: TokenVerification | undefined;
   readonly authorization?: AuthorizationService | undefined;
   /** Whether several hosts share the traffic, each of which may have an authorization service of its own. */

@@ -41,6 +41,7 @@ export interface EnvoySettings {
   readonly listener: ListenerSettings;
   readonly http: EndpointSettings;
   readonly https: EndpointSettings;
+  readonly http3: { readonly enabled: boolean; readonly advertisedPort: number };
   readonly clientCertificate?: ObjectName | undefined;
   readonly network: {
     readonly numTrustedHops: number;

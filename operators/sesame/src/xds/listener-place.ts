@@ -61,7 +61,8 @@ export function placed(listener: Envoy.Listener, place: ListenerPlace): Envoy.Li
   const port = place.ports && Object.hasOwn(place.ports, name) ? place.ports[name] : socket.port_value;
   if (address === socket.address && port === socket.port_value) return listener;
   const compat = address === socket.address ? socket.ipv4_compat : undefined;
-  return { ...listener, address: { socket_address: { address, port_value: port, ipv4_compat: compat } } };
+  const { protocol } = socket;
+  return { ...listener, address: { socket_address: { protocol, address, port_value: port, ipv4_compat: compat } } };
 }
 
 const SHARED: ReadonlySet<string> = new Set(['0.0.0.0', '::', '127.0.0.1', '::1', 'localhost']);

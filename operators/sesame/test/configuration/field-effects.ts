@@ -22,6 +22,8 @@ const AUTH = { extensionRef: { name: 'auth', namespace: 'default' } };
 const auth = (more: NonNullable<ConfigurationSpec['globalExtAuth']>): ConfigurationSpec => ({
   globalExtAuth: { ...AUTH, ...more },
 });
+/** In the filter of all hosts: filters for hosts with a service of their own follow it. */
+const globalFilter = (text: string) => new RegExp(`"envoy\\.filters\\.http\\.ext_authz","(?:(?!"name":).)*${text}`);
 const limits = (more: NonNullable<ConfigurationSpec['rateLimitService']> = {}): ConfigurationSpec => ({
   rateLimitService: { extensionService: 'default/limits', ...more },
 });
@@ -285,6 +287,15 @@ export const IN_XDS: Readonly<Record<string, Row>> = {
     edit: cluster({ outlierDetection: { consecutiveServerErrors: 7 } }),
     shows: /"outlier_detection":\{"consecutive_5xx":7/,
   },
+  'envoy.http3.enabled': {
+    edit: { envoy: { http3: { enabled: true } } },
+    shows: /^lds\/ingress_http3 .*"protocol":"UDP"/m,
+  },
+  'envoy.http3.advertisedPort': {
+    base: { envoy: { http3: { enabled: true } } },
+    edit: { envoy: { http3: { enabled: true, advertisedPort: 4433 } } },
+    shows: /"value":"h3=\\":4433\\"; ma=86400"/,
+  },
   'envoy.runtimeSettings': {
     edit: { envoy: { runtimeSettings: { 'overload.global_downstream_max_connections': '1000' } } },
     shows: /"overload\.global_downstream_max_connections":"1000"/,
@@ -320,14 +331,22 @@ export const IN_XDS: Readonly<Record<string, Row>> = {
     edit: auth({ extensionRef: { ...AUTH.extensionRef, apiVersion: 'projectsesame.io/v1alpha1' } }),
     shows: /"cluster_name":"extension\/default\/auth"/,
   },
-  'globalExtAuth.serviceType': { base: auth({}), edit: auth({ serviceType: 'http' }), shows: /"http_service":/ },
+  'globalExtAuth.serviceType': {
+    base: auth({}),
+    edit: auth({ serviceType: 'http' }),
+    shows: globalFilter('"http_service":'),
+  },
   'globalExtAuth.httpSettings': {
     base: auth({ serviceType: 'http' }),
     edit: auth({ serviceType: 'http', httpSettings: { pathPrefix: '/check' } }),
     shows: /"path_prefix":"\/check"/,
   },
   'globalExtAuth.responseTimeout': { base: auth({}), edit: auth({ responseTimeout: '4s' }), shows: /"timeout":"4s"/ },
-  'globalExtAuth.failOpen': { base: auth({}), edit: auth({ failOpen: true }), shows: /"failure_mode_allow":true/ },
+  'globalExtAuth.failOpen': {
+    base: auth({}),
+    edit: auth({ failOpen: true }),
+    shows: globalFilter('"failure_mode_allow":true'),
+  },
   'globalExtAuth.authPolicy.disabled': {
     base: auth({}),
     edit: auth({ authPolicy: { disabled: true } }),

@@ -41,6 +41,10 @@ export const FEATURES: readonly RequestedFeature[] = [
     issues: [6657, 3420],
     text: '`virtualhost.authorization` works on hosts without TLS: each asks its own service.',
   },
+  {
+    issues: [2582],
+    text: '`envoy.http3.enabled` of a SesameConfiguration serves hosts with TLS over HTTP/3.',
+  },
   { issues: [2019], text: 'One route that is not valid takes down that route alone.' },
   { issues: [1886], text: 'Problems of an Ingress are Events on it.' },
   { issues: [1598], text: '`sesame explain HOST/PATH` names the objects and the field that a request is routed by.' },

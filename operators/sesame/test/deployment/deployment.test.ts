@@ -188,6 +188,30 @@ describe('a SesameDeployment', () => {
     });
   });
 
+  test('HTTP/3 gives Envoy and its Service a UDP port beside that for HTTPS', async () => {
+    const http3 = { envoy: { http3: { enabled: true } } };
+    await staged([deployment({ configuration: http3 })], async ({ client }) => {
+      const envoy = await client.get(DaemonSet, at('envoy-edge'));
+      const [container] = envoy?.spec.template.spec?.containers.filter(({ name }) => name === 'envoy') ?? [];
+      const isHttps = ({ name }: { name?: string | undefined }) => name === 'https' || name === 'http3';
+      assert.deepEqual(
+        container?.ports?.filter(isHttps).map(({ containerPort, protocol }) => [containerPort, protocol]),
+        [
+          [8443, 'TCP'],
+          [8443, 'UDP'],
+        ],
+      );
+      const service = await client.get(Service, at('envoy-edge'));
+      assert.deepEqual(
+        service?.spec?.ports?.filter(isHttps).map(({ port, targetPort, protocol }) => [port, targetPort, protocol]),
+        [
+          [443, 'https', 'TCP'],
+          [443, 'http3', 'UDP'],
+        ],
+      );
+    });
+  });
+
   test('propagates every edit, and rolls pods only for what is part of them', async () => {
     await staged([deployment()], async (stage) => {
       const { client } = stage;

@@ -11,6 +11,8 @@ export type EnvoyMode = 'grpc' | 'delta' | 'ads' | 'delta-ads';
 export interface EnvoyOptions {
   readonly xdsPort: number;
   readonly mode: EnvoyMode;
+  /** Static resources, in the place of those from the xDS server. */
+  readonly resources?: object;
   readonly nodeId?: string;
   /** How long listeners that were replaced may finish; 1 by default. */
   readonly drainSeconds?: number;
@@ -47,13 +49,17 @@ export function realFolder(): string {
 export async function startEnvoy({
   xdsPort,
   mode,
+  resources,
   nodeId = 'envoy-real',
   drainSeconds = 1,
 }: EnvoyOptions): Promise<RunningEnvoy> {
   const folder = mkdtempSync(join(tmpdir(), 'sesame-envoy-'));
   const adminSocket = join(folder, 'admin.sock');
   const logFile = join(folder, 'log');
-  writeFileSync(join(folder, 'bootstrap.json'), JSON.stringify(bootstrap(xdsPort, mode, adminSocket)));
+  writeFileSync(
+    join(folder, 'bootstrap.json'),
+    JSON.stringify(resources ? staticBootstrap(resources, adminSocket) : bootstrap(xdsPort, mode, adminSocket)),
+  );
   const child: ChildProcess = spawn(
     envoyBinary(),
     [
@@ -124,6 +130,10 @@ export async function waitFor(holds: () => boolean | Promise<boolean>, what: str
     if (Date.now() > end) throw new Error(`waited 20 s for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+function staticBootstrap(resources: object, adminSocket: string): object {
+  return { static_resources: resources, admin: { address: { pipe: { path: adminSocket, mode: 0o600 } } } };
 }
 
 function bootstrap(xdsPort: number, mode: EnvoyMode, adminSocket: string): object {

@@ -1,4 +1,5 @@
 // Rules for Envoy's part: listeners, TLS, timeouts, access logs, clusters.
+import type { FullConfiguration } from '../../kinds/configuration-spec.ts';
 import { formatProblem, jsonField } from '../access-log-format.ts';
 import { errorPageProblems } from '../error-pages.ts';
 import { outlierProblems } from '../outlier-detection.ts';
@@ -97,9 +98,27 @@ function sockets({ given, value: { envoy } }: ValidationInput, findings: Finding
       findings.error('envoy.omEnforcedHealth.port', 'Required', 'must be given; choose a port');
     else findings.port('envoy.omEnforcedHealth.port', omEnforcedHealth.port);
   }
+  http3(envoy, findings);
   findings.reference('envoy.clientCertificate', given.envoy?.clientCertificate);
   findings.range('envoy.network.numTrustedHops', envoy.network.numTrustedHops, 0, 4_294_967_295);
   findings.range('envoy.network.adminPort', envoy.network.adminPort, 0, 65_535);
+}
+
+function http3({ http3: settings, listener }: FullConfiguration['envoy'], findings: Findings): void {
+  findings.port('envoy.http3.advertisedPort', settings.advertisedPort);
+  if (!settings.enabled) return;
+  if (listener.useProxyProtocol)
+    findings.error(
+      'envoy.http3.enabled',
+      'Conflict',
+      'cannot be combined with envoy.listener.useProxyProtocol, which UDP does not have (true); remove one of them',
+    );
+  if (listener.tls.maximumProtocolVersion === '1.2')
+    findings.error(
+      'envoy.http3.enabled',
+      'Conflict',
+      'needs TLS 1.3, which envoy.listener.tls.maximumProtocolVersion excludes ("1.2"); raise it, or remove one of them',
+    );
 }
 
 function managed({ given, isManaged = false }: ValidationInput, findings: Findings): void {

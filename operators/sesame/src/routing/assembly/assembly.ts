@@ -5,8 +5,8 @@ import type { AuthorizationService } from '../../model/listener.ts';
 import type { Resource, ResourceKey } from '../../xds/index.ts';
 import type { FILTER_CHAIN } from '../envoy/listener-message.ts';
 import { FALLBACK_ROUTES, HTTP_ROUTES, sharedRoutes, type VIRTUAL_HOST } from '../envoy/route-message.ts';
-import { chainFragment, fallbackChain, HTTPS_LISTENER } from '../listener/filter-chain.ts';
-import { httpListener, httpsListener, ownListeners, runtimeResource } from '../listener/listeners.ts';
+import { chainFragment, fallbackChain, HTTP3_LISTENER, HTTPS_LISTENER } from '../listener/filter-chain.ts';
+import { httpListener, ownListeners, runtimeResource, secureListener } from '../listener/listeners.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { type Piece, SharedParts } from './piece.ts';
 import { RouteConfigurations } from './route-configurations.ts';
@@ -34,6 +34,7 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
   const needed = new Map<ResourceKey, number>();
   const plain = new SharedParts<typeof VIRTUAL_HOST>();
   const chains = new SharedParts<typeof FILTER_CHAIN>();
+  const http3 = new SharedParts<typeof FILTER_CHAIN>();
   const fallback = new SharedParts<typeof VIRTUAL_HOST>();
   const configurations = new RouteConfigurations();
   let settings = initial;
@@ -90,13 +91,17 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
       // The fallback comes after all hosts: it takes requests that none of them matches.
       chains.put('fallback', chain && { name: '\u{10ffff}', fragment: chainFragment(chain), requires: [] });
     }
-    // Each chain was encoded when it was hashed. To encode all of them for a check would keep a form that no client may ask for.
-    if (isForced) httpsListener(settings, [], settingsHash, []).check();
-    if (chains.isChanged || hadFallback || isForced) {
-      const { chunks, size, hash: content, requires } = chains.take();
+    for (const [name, parts, isStale] of [
+      [HTTPS_LISTENER, chains, hadFallback],
+      [HTTP3_LISTENER, http3, false],
+    ] as const) {
+      // Each chain was encoded when it was hashed. To encode all of them for a check would keep a form that no client may ask for.
+      if (isForced) secureListener(name, settings, [], settingsHash, []).check();
+      if (!parts.isChanged && !isStale && !isForced) continue;
+      const { chunks, size, hash: content, requires } = parts.take();
       out.set(
-        'lds/ingress_https',
-        size > 0 ? httpsListener(settings, chunks, `${content}${settingsHash}`, requires) : undefined,
+        `lds/${name}`,
+        size > 0 ? secureListener(name, settings, chunks, `${content}${settingsHash}`, requires) : undefined,
       );
     }
   };
@@ -132,6 +137,7 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
         }
         plain.put(key, after?.plain);
         chains.put(key, after?.chain);
+        http3.put(key, after?.http3);
         fallback.put(key, after?.fallback);
         if (!hasRoutes(before) && !hasRoutes(after)) continue;
         configurations.take(key, before, after);
@@ -205,7 +211,8 @@ class Owners {
 /** A listener that cannot be encoded is a bug that must show here, where the sink reports it, and not in a stream. */
 function encoded(out: Map<ResourceKey, Resource | undefined>): Map<ResourceKey, Resource | undefined> {
   for (const resource of out.values())
-    if (resource?.type === 'lds' && resource.name !== HTTPS_LISTENER) resource.check();
+    if (resource?.type === 'lds' && resource.name !== HTTPS_LISTENER && resource.name !== HTTP3_LISTENER)
+      resource.check();
   return out;
 }
 

@@ -16,7 +16,7 @@ import {
   sharedHost,
 } from '../envoy/route-message.ts';
 import { secretResource } from '../envoy/secret-message.ts';
-import { chainFragment, closedChain, hostChain } from '../listener/filter-chain.ts';
+import { chainFragment, closedChain, hostChain, http3Chain } from '../listener/filter-chain.ts';
 import type { HostContribution, SecureContribution } from '../proxy/translate-root.ts';
 import type { RoutingSettings } from '../settings.ts';
 
@@ -50,6 +50,8 @@ export interface PieceContent {
   readonly plain?: SharedPart<HostName> | undefined;
   /** Filter chain of the HTTPS listener. */
   readonly chain?: SharedPart<ChainName> | undefined;
+  /** Filter chain of the listener for HTTP/3. */
+  readonly http3?: SharedPart<ChainName> | undefined;
   /** Virtual host for clients without SNI. */
   readonly fallback?: SharedPart<HostName> | undefined;
   /** Virtual host of a route configuration that another piece defines. */
@@ -71,6 +73,7 @@ export class Piece {
   readonly resources: readonly Resource[];
   readonly plain: SharedPart<HostName> | undefined;
   readonly chain: SharedPart<ChainName> | undefined;
+  readonly http3: SharedPart<ChainName> | undefined;
   readonly fallback: SharedPart<HostName> | undefined;
   readonly routePart: RoutePart | undefined;
   readonly configurations: readonly RouteConfiguration[];
@@ -79,10 +82,11 @@ export class Piece {
   readonly authorization: AuthorizationService | undefined;
 
   constructor({ resources = NONE, plain, chain, fallback, endpoints = NONE, settings, ...content }: PieceContent) {
-    const { authorization, routePart, configurations = NONE } = content;
+    const { authorization, routePart, configurations = NONE, http3 } = content;
     this.resources = resources;
     this.plain = plain;
     this.chain = chain;
+    this.http3 = http3;
     this.fallback = fallback;
     this.routePart = routePart;
     this.configurations = configurations;
@@ -91,7 +95,7 @@ export class Piece {
     this.authorization = authorization;
     const parts = [
       ...[...resources, ...endpoints].map((resource) => `${resource.key} ${resource.version('whole')}`),
-      ...[plain, chain, fallback].map((part) => (part ? partHash(part) : '')),
+      ...[plain, chain, fallback, ...(http3 ? [http3] : [])].map((part) => (part ? partHash(part) : '')),
       routePart ? `${routePart.routes} ${partHash(routePart.part)}` : '',
       ...configurations.map((each) => `${each.name} ${moreHash(each)}`),
       settings ? JSON.stringify([settings, authorization]) : '',
@@ -135,22 +139,26 @@ export function hostPiece(
     plain = { name: fqdn, fragment, requires: clusterKeys(routes) };
   }
   let chain: PieceContent['chain'];
+  let http3: PieceContent['http3'];
   let fallback: PieceContent['fallback'];
   if (secure && (secure.tcp || secure.routes.length > 0)) {
     for (const route of secure.routes) clustersOf(route).forEach(addCluster);
     for (const { cluster } of secure.tcp ?? []) addCluster(cluster);
     secure.jwt?.clusters.forEach(addCluster);
+    const overQuic = http3Chain(host, secure, settings);
+    const http3Port = overQuic && settings.envoy.http3.advertisedPort;
     const secureHost = { fqdn, routes: secure.routes, policies, rateLimits, origins };
-    if (!secure.tcp) add(secureRoutes(secureHost));
+    if (!secure.tcp) add(secureRoutes({ ...secureHost, http3Port }));
     const requires = secure.tcp ? secure.tcp.map(({ cluster }) => clusterKey(cluster)) : clusterKeys(secure.routes);
     chain = { name: fqdn, fragment: chainFragment(hostChain(host, secure, settings)), requires };
+    if (overQuic) http3 = { name: fqdn, fragment: chainFragment(overQuic), requires };
     if (secure.tls?.fallback) {
       const shared = sharedHost(FALLBACK_ROUTES, secureHost);
       add(shared.resource);
       fallback = { name: fqdn, fragment: shared.fragment, requires };
     }
   }
-  return new Piece({ resources: [...resources.values()], plain, chain, fallback });
+  return new Piece({ resources: [...resources.values()], plain, chain, http3, fallback });
 }
 
 /**

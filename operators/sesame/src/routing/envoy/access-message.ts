@@ -12,8 +12,24 @@ import { tlsParameters } from './cluster-message.ts';
 import { askedService, bodyMessage, textMatcher } from './policy-message.ts';
 
 export function downstreamTls(tls: DownstreamTls): Envoy.TransportSocket {
+  return {
+    name: 'envoy.transport_sockets.tls',
+    typed_config: typed('envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext', tlsContext(tls)),
+  };
+}
+
+export function quicSocket(tls: DownstreamTls): Envoy.TransportSocket {
+  return {
+    name: 'envoy.transport_sockets.quic',
+    typed_config: typed('envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport', {
+      downstream_tls_context: tlsContext(tls),
+    }),
+  };
+}
+
+function tlsContext(tls: DownstreamTls): Envoy.DownstreamTlsContext {
   const { clientValidation, protocols = [] } = tls;
-  const context: Envoy.DownstreamTlsContext = {
+  return {
     common_tls_context: {
       tls_params: tlsParameters({
         minimumProtocolVersion: tls.minimumVersion,
@@ -26,10 +42,6 @@ export function downstreamTls(tls: DownstreamTls): Envoy.TransportSocket {
       ...(clientValidation && clientValidationMessage(clientValidation)),
     },
     require_client_certificate: clientValidation ? tls.requiresClientCertificate : undefined,
-  };
-  return {
-    name: 'envoy.transport_sockets.tls',
-    typed_config: typed('envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext', context),
   };
 }
 

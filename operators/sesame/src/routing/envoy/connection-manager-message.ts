@@ -10,14 +10,14 @@ export function connectionManagerMessage(
   traffic: HttpTraffic,
   { statPrefix, accessLog }: Pick<FilterChain, 'statPrefix' | 'accessLog'>,
 ): Envoy.NetworkFilter {
-  const { options, routes, forwardedCertificate, allowsWebsockets } = traffic;
+  const { options, routes, forwardedCertificate, allowsWebsockets, isHttp3 = false } = traffic;
   const common: Envoy.CoreHttpProtocolOptions = {
     idle_timeout: options.idleTimeout,
     max_connection_duration: options.maxConnectionDuration,
     max_requests_per_connection: options.maxRequestsPerConnection,
   };
   const manager = typed('envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
-    codec_type: options.version === undefined ? 'AUTO' : options.version === 'HTTP/2' ? 'HTTP2' : 'HTTP1',
+    codec_type: isHttp3 ? 'HTTP3' : CODECS[options.version ?? 'any'],
     stat_prefix: statPrefix,
     rds: { route_config_name: routes, config_source: CONFIG_SOURCE },
     http_filters: httpFilters(traffic),
@@ -44,6 +44,8 @@ export function connectionManagerMessage(
   });
   return { name: 'envoy.filters.network.http_connection_manager', typed_config: manager };
 }
+
+const CODECS = { any: 'AUTO', 'HTTP/1.1': 'HTTP1', 'HTTP/2': 'HTTP2' } as const;
 
 const SERVER_HEADERS: Readonly<
   Record<HttpOptions['serverHeader'], Envoy.HttpConnectionManagerServerHeaderTransformation>

@@ -12,13 +12,13 @@ import type {
 } from '../../model/listener.ts';
 import { compareBytes } from '../conditions.ts';
 import { accessLogMessage } from './access-log-message.ts';
-import { downstreamTls } from './access-message.ts';
+import { downstreamTls, quicSocket } from './access-message.ts';
 import { connectionManagerMessage } from './connection-manager-message.ts';
 
 export const FILTER_CHAIN = 'envoy.config.listener.v3.FilterChain';
 
 export function listenerMessage(listener: Listener, chains: Composed<typeof FILTER_CHAIN>): Envoy.Listener {
-  const { name, address, port, socket, isBalanced } = listener;
+  const { name, address, port, socket, isBalanced, isQuic = false } = listener;
   const filters = [
     ...(listener.hasProxyProtocol ? [PROXY_PROTOCOL] : []),
     ...(listener.tlsInspection ? [tlsInspector(listener.tlsInspection)] : []),
@@ -26,8 +26,14 @@ export function listenerMessage(listener: Listener, chains: Composed<typeof FILT
   return {
     name,
     address: {
-      socket_address: { address, port_value: port, ipv4_compat: address === '::' ? true : undefined },
+      socket_address: {
+        protocol: isQuic ? 'UDP' : undefined,
+        address,
+        port_value: port,
+        ipv4_compat: address === '::' ? true : undefined,
+      },
     },
+    udp_listener_config: isQuic ? { quic_options: {}, downstream_socket_config: { prefer_gro: true } } : undefined,
     filter_chains: chains,
     listener_filters: filters.length > 0 ? filters : undefined,
     socket_options: socket && socketOptions(socket, address),
@@ -72,12 +78,13 @@ function socketOptions({ typeOfService, trafficClass }: SocketSettings, address:
 }
 
 export function chainMessage(chain: FilterChain): Envoy.FilterChain {
-  const { fqdn, name, tls } = chain;
+  const { fqdn, name, tls, traffic } = chain;
+  const isHttp3 = traffic.kind === 'http' && traffic.isHttp3 === true;
   return {
     filter_chain_match:
       fqdn === undefined ? undefined : fqdn === '*' ? { transport_protocol: 'tls' } : { server_names: [fqdn] },
     filters: [trafficMessage(chain)],
-    transport_socket: tls && downstreamTls(tls),
+    transport_socket: tls && (isHttp3 ? quicSocket(tls) : downstreamTls(tls)),
     name,
   };
 }

@@ -250,13 +250,23 @@ const COMMON: Pick<Envoy.RouteConfiguration, 'request_headers_to_add' | 'ignore_
   ignore_port_in_host_matching: true,
 };
 
-export function virtualHostMessage({ fqdn, routes, policies, rateLimits }: VirtualHost): Envoy.VirtualHost {
+export function virtualHostMessage(host: VirtualHost): Envoy.VirtualHost {
+  const { fqdn, routes, policies, rateLimits, http3Port } = host;
   return {
     name: hashName(fqdn),
     domains: [fqdn],
     routes: inOrder(routes).map((route) => routeMessage(route)),
     typed_per_filter_config: hasFields(policies) ? policiesMessage(policies) : undefined,
     rate_limits: rateLimits.length > 0 ? rateLimitsMessage(rateLimits) : undefined,
+    response_headers_to_add: http3Port === undefined ? undefined : [alternative(http3Port)],
+  };
+}
+
+/** Clients that know it use HTTP/3 for a day (RFC 7838). */
+function alternative(port: number): Envoy.HeaderValueOption {
+  return {
+    header: { key: 'alt-svc', value: `h3=":${port}"; ma=86400` },
+    append_action: 'OVERWRITE_IF_EXISTS_OR_ADD',
   };
 }
 

@@ -11,6 +11,9 @@ import { accessLog, httpOptions } from './http-options.ts';
 
 export const HTTPS_LISTENER = 'ingress_https';
 
+/** HTTP/3, over UDP. */
+export const HTTP3_LISTENER = 'ingress_http3';
+
 export type ChainFragment = Fragment<typeof FILTER_CHAIN>;
 
 /** The chain of a host that the HTTPS listener serves. */
@@ -45,6 +48,27 @@ export function hostChain(
       requiresClientCertificate: tls.requiresClientCertificate,
     },
     origins,
+  };
+}
+
+/**
+ * The same over HTTP/3; undefined where it is off, where TLS ends at the service, and where clients need a certificate or an older TLS: QUIC has
+ * neither. A wildcard has none, because it would serve the names of hosts that have none.
+ */
+export function http3Chain(
+  host: Pick<HostContribution, 'fqdn' | 'origins'>,
+  secure: SecureContribution,
+  settings: RoutingSettings,
+): FilterChain | undefined {
+  if (!settings.envoy.http3.enabled || host.fqdn.startsWith('*')) return undefined;
+  const chain = hostChain(host, secure, settings);
+  const { traffic, tls } = chain;
+  if (traffic.kind !== 'http' || !tls || tls.clientValidation || tls.maximumVersion === '1.2') return undefined;
+  return {
+    ...chain,
+    statPrefix: HTTP3_LISTENER,
+    traffic: { ...traffic, isHttp3: true },
+    tls: { ...tls, minimumVersion: '1.3', maximumVersion: '1.3', cipherSuites: undefined, protocols: ['h3'] },
   };
 }
 

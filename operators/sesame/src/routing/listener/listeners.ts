@@ -8,7 +8,7 @@ import { chainMessage, type FILTER_CHAIN, listenerMessage } from '../envoy/liste
 import { HTTP_ROUTES } from '../envoy/route-message.ts';
 import { secretResource } from '../envoy/secret-message.ts';
 import type { RoutingSettings, TlsFileSettings } from '../settings.ts';
-import { type ChainFragment, HTTPS_LISTENER } from './filter-chain.ts';
+import { type ChainFragment, HTTP3_LISTENER, HTTPS_LISTENER } from './filter-chain.ts';
 import { accessLog, httpOptions } from './http-options.ts';
 
 export const HTTP_LISTENER = 'ingress_http';
@@ -31,29 +31,46 @@ export function httpListener(settings: RoutingSettings, authorization: Authoriza
 }
 
 /** Composed of the chains of all hosts with TLS, in the order of their names. */
-export function httpsListener(
+export function secureListener(
+  name: typeof HTTPS_LISTENER | typeof HTTP3_LISTENER,
   settings: RoutingSettings,
   chains: readonly FragmentChunk<typeof FILTER_CHAIN>[],
   contentHash: string,
   requires: readonly ResourceKey[],
 ): Resource {
-  const listener = trafficListener(
-    { name: HTTPS_LISTENER, ...settings.envoy.https, isTls: true, origin: configuredAt('envoy.https') },
-    settings,
-  );
+  const { https } = settings.envoy;
+  const listener =
+    name === HTTP3_LISTENER
+      ? http3Listener(settings)
+      : trafficListener({ name, ...https, isTls: true, origin: configuredAt('envoy.https') }, settings);
   return createResource({
     type: 'lds',
-    name: HTTPS_LISTENER,
+    name,
     contentHash,
     requires,
     composition: {
       chunks: chains,
       of: (others: readonly FragmentChunk<typeof FILTER_CHAIN>[], hash) =>
-        httpsListener(settings, others, hash, requires),
+        secureListener(name, settings, others, hash, requires),
       nameOf: ({ value }: ChainFragment) => value.name ?? '',
     },
     value: () => listenerMessage(listener, chains),
   });
+}
+
+/** Over UDP, at the address and port of the listener for HTTPS. */
+function http3Listener({ envoy }: RoutingSettings): Listener {
+  return {
+    name: HTTP3_LISTENER,
+    address: envoy.https.address,
+    port: envoy.https.port,
+    isQuic: true,
+    hasProxyProtocol: false,
+    tlsInspection: undefined,
+    socket: undefined,
+    bufferLimitBytes: envoy.listener.perConnectionBufferLimitBytes,
+    origin: configuredAt('envoy.http3'),
+  };
 }
 
 interface ListenerPlan {
