@@ -120,7 +120,7 @@ async function print(type: ResourceType, response: XdsResponse, format: ReportFo
 
 /** Bytes as base64, as protobuf's JSON has them, and no private key. */
 function shown(value: unknown, name = ''): unknown {
-  if (name === 'private_key') return '(not shown)';
+  if (name === 'private_key' || name === 'generic_secret') return '(not shown)';
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
   if (Array.isArray(value)) return value.map((each) => shown(each));
   if (typeof value !== 'object' || value === null) return value;

@@ -1,5 +1,6 @@
 // The effects of policies of the model, in a few words with the field that each comes from.
 import type { Cluster } from '../model/cluster.ts';
+import type { Login } from '../model/listener.ts';
 import type { Origin } from '../model/origin.ts';
 import type { ErrorPage, Policies } from '../model/policy.ts';
 
@@ -17,6 +18,12 @@ export function hostEffects({ errorPages = [], hostAuthorization }: Policies, sh
     return [`error page for ${statuses.join(', ')}${answers}: ${originText(page.origin)}`];
   });
   return [...asked, ...pages];
+}
+
+export function loginEffects(login: Login | undefined): string[] {
+  return login
+    ? [`sends clients without a session to ${login.authorizationEndpoint}: ${originText(login.origin)}`]
+    : [];
 }
 
 /** Returns the effects on the endpoints of a cluster. */

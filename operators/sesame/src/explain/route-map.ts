@@ -25,7 +25,7 @@ import { readLookup, slicesByService } from '../routing/lookup.ts';
 import { globalAuthorization } from '../routing/policy/authorization.ts';
 import { matchText } from '../routing/request-match.ts';
 import { readyEndpoints, sliceView } from '../routing/upstream/endpoints.ts';
-import { clusterEffects, hostEffects } from './effects.ts';
+import { clusterEffects, hostEffects, loginEffects } from './effects.ts';
 import {
   type ExplainedGateways,
   type GatewayAnswer,
@@ -121,13 +121,14 @@ export function hostListeners(read: Reader, graph: RouteGraph, host: string): Ma
         : filterNames(
             {
               options,
+              login: secure.login,
               tokens: secure.jwt?.verification,
               authorization: secure.authorization,
               refusesMisdirected: host === ANY_NAME,
             },
             model.policies,
           ),
-      effects: secure.tcp ? [] : hostEffects(model.policies, options.errorPages),
+      effects: secure.tcp ? [] : [...loginEffects(secure.login), ...hostEffects(model.policies, options.errorPages)],
       routes: secure.tcp
         ? [mappedStream(secure.tcp, streamOrigin(secure.tcp), read)]
         : inOrder(secure.routes).map((route) => mappedRoute(route, read)),

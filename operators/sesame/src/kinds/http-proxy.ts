@@ -155,6 +155,31 @@ const jwtProviders = array(
   { optional: true },
 );
 
+const oidc = object(
+  {
+    authorizationEndpoint: string({ minLength: 1, description: 'Where clients log in: an https URI.' }),
+    tokenEndpoint: object(
+      {
+        uri: string({ minLength: 1, description: 'Where Envoy gets tokens: an https URI.' }),
+        validation: upstreamValidation(),
+        timeout: text('5s by default.', { pattern: pattern.DURATION }),
+        dnsLookupFamily: choice(['auto', 'v4', 'v6']),
+      },
+      { description: 'The endpoint of the provider that answers Envoy.' },
+    ),
+    clientID: string({ minLength: 1, description: 'The name of this client at the provider.' }),
+    secretName: string({
+      minLength: 1,
+      description: 'Secret with client-secret, of the provider, and hmac-secret, 32 random bytes of your own.',
+    }),
+    scopes: array(string({ minLength: 1 }), { optional: true, description: 'openid by default.' }),
+    callbackPath: text('/oauth2/callback by default; the provider must know it.', { pattern: pattern.ABSOLUTE_PATH }),
+    logoutPath: text('/oauth2/logout by default.', { pattern: pattern.ABSOLUTE_PATH }),
+    forwardAccessToken: flag('Services get the access token as a bearer token.'),
+  },
+  { optional: true, description: 'Clients log in at a provider of OpenID Connect before requests pass.' },
+);
+
 const virtualhost = object(
   {
     fqdn: text('The host name; may begin with *., or be * for every name that no other host has.', {
@@ -171,6 +196,7 @@ const virtualhost = object(
     corsPolicy,
     rateLimitPolicy: rateLimitPolicy(),
     jwtProviders,
+    oidc,
     ipAllowPolicy: ipFilter('Only these addresses are served.'),
     ipDenyPolicy: ipFilter('These addresses are refused.'),
     errorPages: array(
@@ -276,6 +302,7 @@ const route = object({
     { optional: true },
   ),
   jwtVerificationPolicy: object({ require: text(), disabled: flag() }, { optional: true }),
+  oidcPolicy: object({ disabled: flag('Clients need not log in.') }, { optional: true }),
   ipAllowPolicy: ipFilter('Takes the place of that of the virtual host.'),
   ipDenyPolicy: ipFilter('Takes the place of that of the virtual host.'),
 });

@@ -1,7 +1,7 @@
 import type { Origin } from './origin.ts';
 
-/** A certificate that Envoy shows, or authorities that it trusts; by a name that stays when it is renewed. */
-export type NamedSecret = Certificate | Authorities;
+/** A certificate that Envoy shows, authorities that it trusts, or a key that it uses; by a name that stays when it is renewed. */
+export type NamedSecret = Certificate | Authorities | SecretKey;
 
 export interface Certificate {
   readonly kind: 'certificate';
@@ -15,6 +15,14 @@ export interface Authorities {
   readonly kind: 'authorities';
   readonly name: string;
   readonly certificates: Content;
+  readonly origin: Origin;
+}
+
+/** Bytes that only Envoy and another party know. */
+export interface SecretKey {
+  readonly kind: 'key';
+  readonly name: string;
+  readonly content: Buffer;
   readonly origin: Origin;
 }
 

@@ -1,4 +1,5 @@
 // Listeners and their filter chains: how connections are taken and decrypted, who may send requests, and where they go.
+import type { SecretKey } from './certificate.ts';
 import type { Cluster } from './cluster.ts';
 import type { HttpOptions } from './http-options.ts';
 import type { TextMatch } from './match.ts';
@@ -79,6 +80,8 @@ export interface HttpTraffic {
   readonly options: HttpOptions;
   /** Whether it is HTTP/3, whatever version the options name. */
   readonly isHttp3?: boolean;
+  /** Clients without a session are sent to a provider first. */
+  readonly login?: Login | undefined;
   readonly tokens?: TokenVerification | undefined;
   readonly authorization?: AuthorizationService | undefined;
   /** Whether several hosts share the traffic, each of which may have an authorization service of its own. */
@@ -213,4 +216,22 @@ export interface RemoteKeys {
   readonly cluster: Cluster;
   readonly timeout: string;
   readonly cacheDuration: string;
+}
+
+/** A provider of OpenID Connect, where clients log in. */
+export interface Login {
+  readonly authorizationEndpoint: string;
+  readonly token: { readonly uri: string; readonly cluster: Cluster; readonly timeout: string };
+  readonly clientId: string;
+  /** Proves to the provider that it is this host. */
+  readonly clientSecret: SecretKey;
+  /** Signs and encrypts the cookies of sessions. */
+  readonly cookieSecret: SecretKey;
+  /** The provider sends clients back to it. */
+  readonly callbackPath: string;
+  readonly logoutPath: string;
+  readonly scopes: readonly string[];
+  /** Whether services get the access token. */
+  readonly forwardsToken: boolean;
+  readonly origin: Origin;
 }

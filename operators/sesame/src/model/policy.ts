@@ -8,6 +8,8 @@ export interface Policies {
   readonly authorization?: AuthorizationPolicy | undefined;
   /** The service of a host that shares its listener. It takes the place of the listener's authorization. */
   readonly hostAuthorization?: HostAuthorization | undefined;
+  /** Clients need not log in. */
+  readonly needsNoLogin?: boolean;
   /** Name of the provider that must have signed the token. */
   readonly jwtProvider?: string | undefined;
   readonly addresses?: AddressPolicy | undefined;

@@ -106,7 +106,8 @@ function effectsOf(
     case 'eds':
       return [{ what: `endpoints of ${name}`, change, ...addressChanges(shown) }];
     case 'sds':
-      return [{ what: `certificate ${name}`, change }];
+      // The keys of logins have the name of their key too.
+      return [{ what: `${name.split('/').length > 2 ? 'secret' : 'certificate'} ${name}`, change }];
     case 'rtds':
       return [{ what: `runtime layer ${name}`, change, ...values(shown) }];
   }

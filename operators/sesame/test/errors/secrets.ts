@@ -53,6 +53,10 @@ export async function createSecrets(): Promise<Secret[]> {
     secret('crl-no-pem', { 'crl.pem': 'no list' }, 'Opaque'),
     secret('jwks', { jwks: '{"keys": []}', broken: '{"keys"', list: '[]' }, 'Opaque'),
     secret('jwks', { jwks: '{"keys": []}' }, 'Opaque', 'other'),
+    secret('login', { 'client-secret': 'a', 'hmac-secret': '0123456789abcdef0123456789abcdef' }, 'Opaque'),
+    secret('login-without-key', { 'client-secret': 'a' }, 'Opaque'),
+    secret('login-short', { 'client-secret': 'a', 'hmac-secret': 'short' }, 'Opaque'),
+    secret('login', { 'client-secret': 'a', 'hmac-secret': '0123456789abcdef0123456789abcdef' }, 'Opaque', 'other'),
   ];
 }
 

@@ -135,6 +135,34 @@ suite('the security of an object is its own', () => {
     assert.doesNotMatch(JSON.stringify(secure), OFF);
   });
 
+  test('a host with logins serves nothing over plain HTTP that is behind them, and its keys are in no other resource', () => {
+    const oidc = {
+      authorizationEndpoint: 'https://login.test/authorize',
+      tokenEndpoint: { uri: 'https://login.test/token' },
+      clientID: 'shop',
+      secretName: 'login',
+    };
+    const open = { services, permitInsecure: true, oidcPolicy: { disabled: true }, conditions: [{ prefix: '/open' }] };
+    const routes = [{ services, permitInsecure: true }, open];
+    const { reports, content: of } = outcome([proxy({ tls, oidc }, { routes }), ingress('other', '/other')]);
+    assert.deepEqual(reports, [
+      'HTTPProxy default/host: warning SpecError/IgnoredField spec.routes[0].permitInsecure: it is ignored, because clients of the host log in over TLS; remove it, or set oidcPolicy.disabled',
+    ]);
+    const [plain, chain, ...resources] = JSON.parse(of('host.test')) as {
+      '@type'?: string;
+      routes?: { match?: object; redirect?: object }[];
+    }[];
+    const served = (plain?.routes ?? []).filter(({ redirect }) => redirect === undefined);
+    assert.deepEqual(
+      served.map(({ match }) => match),
+      [{ path_separated_prefix: '/other' }, { prefix: '/open' }],
+    );
+    // The chain of the host has the filter for the routes of an Ingress too.
+    assert.match(JSON.stringify(chain), /envoy\.filters\.http\.oauth2/);
+    const others = resources.filter((each) => each['@type']?.endsWith('.Secret') !== true);
+    assert.doesNotMatch(JSON.stringify([plain, chain, others]), /0123456789abcdef0123456789abcdef/);
+  });
+
   test('a host may opt out of the authorization without naming a service, with and without TLS', () => {
     for (const virtualhost of [{}, { tls }])
       for (const shared of [undefined, GLOBAL, { extensionRef: { namespace: 'default', name: 'gone' } }]) {

@@ -50,6 +50,7 @@ function lookup({ certificate, key, ca }: Certificates): Lookup {
     secret('certs', 'cert', pair),
     secret('default', 'ca', { 'ca.crt': ca }),
     secret('default', 'keys', { jwks: '{"keys": []}' }),
+    secret('default', 'login', { 'client-secret': 'a', 'hmac-secret': '0123456789abcdef0123456789abcdef' }),
   ];
   const services = [
     service('shop'),

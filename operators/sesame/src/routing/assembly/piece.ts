@@ -1,6 +1,6 @@
 // The contribution of one host, Service or extension to the served resources. The assembly composes pieces.
 import { type Fragment, FragmentChunk, hexHash, type MessageName } from '../../envoy/index.ts';
-import type { Certificate } from '../../model/certificate.ts';
+import type { NamedSecret } from '../../model/certificate.ts';
 import type { Cluster } from '../../model/cluster.ts';
 import type { AuthorizationService } from '../../model/listener.ts';
 import type { Route } from '../../model/route.ts';
@@ -120,7 +120,7 @@ export function moreHash({ more }: RouteConfiguration): string {
 export function hostPiece(
   fqdn: string,
   parts: readonly HostContribution[],
-  secrets: readonly Certificate[],
+  secrets: readonly NamedSecret[],
   settings: RoutingSettings,
 ): Piece {
   const host = mergeHost(fqdn, parts);
@@ -145,10 +145,11 @@ export function hostPiece(
     for (const route of secure.routes) clustersOf(route).forEach(addCluster);
     for (const { cluster } of secure.tcp ?? []) addCluster(cluster);
     secure.jwt?.clusters.forEach(addCluster);
+    if (secure.login) addCluster(secure.login.token.cluster);
     const overQuic = http3Chain(host, secure, settings);
     const http3Port = overQuic && settings.envoy.http3.advertisedPort;
     const secureHost = { fqdn, routes: secure.routes, policies, rateLimits, origins };
-    if (!secure.tcp) add(secureRoutes({ ...secureHost, http3Port }));
+    if (!secure.tcp) add(secureRoutes({ ...secureHost, http3Port, hasLogin: secure.login !== undefined }));
     const requires = secure.tcp ? secure.tcp.map(({ cluster }) => clusterKey(cluster)) : clusterKeys(secure.routes);
     chain = { name: fqdn, fragment: chainFragment(hostChain(host, secure, settings)), requires };
     if (overQuic) http3 = { name: fqdn, fragment: chainFragment(overQuic), requires };

@@ -1,10 +1,12 @@
 // From the model of a listener's TLS, tokens and authorization to Envoy's messages.
 import { type Choice, CONFIG_SOURCE, type Envoy, typed } from '../../envoy/index.ts';
+import type { SecretKey } from '../../model/certificate.ts';
 import type {
   AuthorizationService,
   ClientValidation,
   DownstreamTls,
   ForwardedCertificate,
+  Login,
   TokenProvider,
   TokenVerification,
 } from '../../model/listener.ts';
@@ -100,4 +102,27 @@ function keysMessage(keys: TokenProvider['keys']): Choice<Envoy.JwtProvider, 'lo
   return {
     remote_jwks: { http_uri: { uri, cluster: cluster.name, timeout }, cache_duration: cacheDuration },
   };
+}
+
+export function loginMessage(login: Login): Envoy.Any {
+  const { authorizationEndpoint, token, clientId, clientSecret, cookieSecret, callbackPath, logoutPath } = login;
+  const secret = ({ name }: SecretKey): Envoy.SdsSecretConfig => ({ name, sds_config: CONFIG_SOURCE });
+  return typed('envoy.extensions.filters.http.oauth2.v3.OAuth2', {
+    config: {
+      token_endpoint: { uri: token.uri, cluster: token.cluster.name, timeout: token.timeout },
+      authorization_endpoint: authorizationEndpoint,
+      credentials: {
+        client_id: clientId,
+        token_secret: secret(clientSecret),
+        hmac_secret: secret(cookieSecret),
+      },
+      // The name and the port by which the client knows the host.
+      redirect_uri: `https://%REQ(:authority)%${callbackPath}`,
+      redirect_path_matcher: { path: { exact: callbackPath } },
+      signout_path: { path: { exact: logoutPath } },
+      forward_bearer_token: login.forwardsToken,
+      auth_scopes: login.scopes,
+      use_refresh_token: true,
+    },
+  });
 }

@@ -11,6 +11,7 @@ export const FILTER = {
   localRateLimit: 'envoy.filters.http.local_ratelimit',
   lua: 'envoy.filters.http.lua',
   rbac: 'envoy.filters.http.rbac',
+  login: 'envoy.filters.http.oauth2',
   jwt: 'envoy.filters.http.jwt_authn',
   authorization: 'envoy.filters.http.ext_authz',
   rateLimit: 'envoy.filters.http.ratelimit',

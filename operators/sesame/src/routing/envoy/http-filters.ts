@@ -3,7 +3,7 @@ import { type Composed, type Envoy, Fragment, typed } from '../../envoy/index.ts
 import type { HttpOptions, RateLimitService } from '../../model/http-options.ts';
 import type { AuthorizationService, HttpTraffic } from '../../model/listener.ts';
 import type { Policies } from '../../model/policy.ts';
-import { authorizationMessage, tokensMessage } from './access-message.ts';
+import { authorizationMessage, loginMessage, tokensMessage } from './access-message.ts';
 import { errorPagesMessage } from './error-pages-message.ts';
 import { FILTER, hostAuthorizationName } from './filter-names.ts';
 import { NO_BACKEND } from './route-message.ts';
@@ -11,15 +11,16 @@ import { NO_BACKEND } from './route-message.ts';
 const HTTP = 'envoy.extensions.filters.http';
 const HTTP_FILTER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
 
-type Filtered = Pick<HttpTraffic, 'options' | 'tokens' | 'authorization' | 'isShared' | 'refusesMisdirected'>;
+type Filtered = Pick<HttpTraffic, 'options' | 'login' | 'tokens' | 'authorization' | 'isShared' | 'refusesMisdirected'>;
 
 export function httpFilters(traffic: Filtered): Composed<typeof HTTP_FILTER> {
-  const { options, tokens, authorization, isShared = false, refusesMisdirected } = traffic;
+  const { options, login, tokens, authorization, isShared = false, refusesMisdirected } = traffic;
   const { first, last, all } = sharedFilters(options);
-  if (!tokens && !authorization && !isShared && refusesMisdirected !== true) return all;
+  if (!login && !tokens && !authorization && !isShared && refusesMisdirected !== true) return all;
   return [
     ...(refusesMisdirected === true ? [MISDIRECTED] : []),
     ...first,
+    ...(login ? [{ name: FILTER.login, typed_config: loginMessage(login) }] : []),
     ...(tokens ? [{ name: FILTER.jwt, typed_config: tokensMessage(tokens) }] : []),
     ...(authorization ? [{ name: FILTER.authorization, typed_config: authorizationMessage(authorization) }] : []),
     ...(isShared ? HOST_AUTHORIZATIONS : []),
@@ -29,12 +30,13 @@ export function httpFilters(traffic: Filtered): Composed<typeof HTTP_FILTER> {
 
 /** The names of the filters that a request passes, in order: those of the listener, and those that the host switches on. */
 export function filterNames(traffic: Filtered, policies: Policies = {}): string[] {
-  const { options, tokens, authorization, refusesMisdirected } = traffic;
+  const { options, login, tokens, authorization, refusesMisdirected } = traffic;
   const used = new Set<string>(policies.errorPages ? [FILTER.errorPages] : []);
   const { hostAuthorization: asked } = policies;
   return [
     ...(refusesMisdirected === true ? [FILTER.misdirected] : []),
     ...firstNames(options).filter((name) => used.has(name) || !isDormant(name, options)),
+    ...(login ? [FILTER.login] : []),
     ...(tokens ? [FILTER.jwt] : []),
     ...(authorization ? [FILTER.authorization] : []),
     ...(asked && !asked.isDisabled ? [hostAuthorizationName(asked.service)] : []),

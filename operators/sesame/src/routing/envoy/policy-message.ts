@@ -28,6 +28,7 @@ export function policiesMessage(policies: Policies): PerFilter | undefined {
   if (authorization) filters[FILTER.authorization] = authorizationMessage(authorization);
   if (hostAuthorization)
     filters[hostAuthorizationName(hostAuthorization.service)] = hostAuthorizationMessage(hostAuthorization);
+  if (policies.needsNoLogin === true) filters[FILTER.login] = OFF;
   if (jwtProvider !== undefined)
     filters[FILTER.jwt] = typed(`${HTTP}.jwt_authn.v3.PerRouteConfig`, { requirement_name: jwtProvider });
   if (addresses) filters[FILTER.rbac] = addressesMessage(addresses);
@@ -38,14 +39,13 @@ export function policiesMessage(policies: Policies): PerFilter | undefined {
   if (localRateLimit) filters[FILTER.localRateLimit] = localRateLimitMessage(localRateLimit);
   if (ignoresHostRateLimits === true)
     filters[FILTER.rateLimit] = typed(`${HTTP}.ratelimit.v3.RateLimitPerRoute`, { vh_rate_limits: 'IGNORE' });
-  if (errorPages)
-    filters[FILTER.errorPages] =
-      errorPages.length > 0
-        ? errorPagesMessage(errorPages)
-        : typed('envoy.config.route.v3.FilterConfig', { disabled: true });
+  if (errorPages) filters[FILTER.errorPages] = errorPages.length > 0 ? errorPagesMessage(errorPages) : OFF;
   for (const _filter in filters) return filters;
   return undefined;
 }
+
+/** Requests do not pass the filter. */
+const OFF = typed('envoy.config.route.v3.FilterConfig', { disabled: true });
 
 function corsMessage(cors: CorsPolicy): Envoy.Any {
   return typed(`${HTTP}.cors.v3.CorsPolicy`, {

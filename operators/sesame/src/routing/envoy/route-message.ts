@@ -338,7 +338,7 @@ export function secureRoutesName(fqdn: string): string {
  * it is answered with 421, and the client connects again.
  */
 export function secureRoutes(host: VirtualHost): Resource {
-  const { fqdn, routes, origins } = host;
+  const { fqdn, routes, origins, hasLogin } = host;
   const name = secureRoutesName(fqdn);
   const misdirected: Envoy.VirtualHost = {
     name: 'misdirected',
@@ -347,7 +347,10 @@ export function secureRoutes(host: VirtualHost): Resource {
       {
         match: { prefix: '/' },
         direct_response: { status: 421 },
-        typed_per_filter_config: policiesMessage({ authorization: { kind: 'disabled' } }),
+        typed_per_filter_config: policiesMessage({
+          authorization: { kind: 'disabled' },
+          ...(hasLogin === true && { needsNoLogin: true }),
+        }),
       },
     ],
   };

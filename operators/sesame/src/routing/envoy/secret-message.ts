@@ -8,6 +8,7 @@ export function secretMessage(secret: NamedSecret): Envoy.Secret {
   const { name } = secret;
   if (secret.kind === 'authorities')
     return { name, validation_context: { trusted_ca: contentMessage(secret.certificates) } };
+  if (secret.kind === 'key') return { name, generic_secret: { secret: contentMessage(secret.content) } };
   const { chain, key } = secret;
   return {
     name,

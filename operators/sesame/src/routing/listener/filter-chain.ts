@@ -22,7 +22,7 @@ export function hostChain(
   secure: SecureContribution,
   settings: RoutingSettings,
 ): FilterChain {
-  const { tcp, tls, jwt, authorization } = secure;
+  const { tcp, tls, jwt, authorization, login } = secure;
   return {
     fqdn,
     name: fqdn,
@@ -33,6 +33,7 @@ export function hostChain(
           kind: 'http',
           routes: secureRoutesName(fqdn),
           options: httpOptions(settings),
+          login,
           tokens: jwt?.verification,
           authorization,
           forwardedCertificate: tls?.forwardedCertificate,

@@ -1,15 +1,14 @@
 // Verification of JSON web tokens: providers of a host, and the requirement of a route.
-import { hexHash } from '../../envoy/index.ts';
 import type { ProxyVirtualHost } from '../../kinds/http-proxy.ts';
-import type { Cluster, UpstreamValidation } from '../../model/cluster.ts';
+import type { Cluster } from '../../model/cluster.ts';
 import type { TokenProvider, TokenVerification } from '../../model/listener.ts';
 import type { Origin } from '../../model/origin.ts';
 import type { Reporter } from '../../result.ts';
 import { isDelegated, type Lookup, secretReference } from '../lookup.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { durationMs, seconds } from '../timeouts.ts';
-import { CA_CERT, caSecretProblem, NO_SECRET } from '../upstream/tls-secret.ts';
-import { dnsFamily, upstreamTls } from '../upstream/upstream.ts';
+import { outsideEndpoint } from '../upstream/outside-endpoint.ts';
+import { NO_SECRET } from '../upstream/tls-secret.ts';
 
 type Provider = NonNullable<ProxyVirtualHost['jwtProviders']>[number];
 
@@ -111,95 +110,16 @@ function remoteKeys(
   fail: Fail,
   at: string,
 ): Keys {
-  const { namespace } = owner;
-  let url: URL;
-  try {
-    url = new URL(spec.uri);
-  } catch {
-    return /:\d+(\/|$)/.test(spec.uri)
-      ? fail(
-          'RemoteJWKSPortInvalid',
-          `${at}.uri: the port of ${JSON.stringify(spec.uri)} is none; use a number from 1 to 65535`,
-        )
-      : fail(
-          'RemoteJWKSURIInvalid',
-          `${at}.uri: ${JSON.stringify(spec.uri)} is no URI; write one such as https://issuer.example.com/keys`,
-        );
-  }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    return fail(
-      'RemoteJWKSSchemeInvalid',
-      `${at}.uri: the scheme of ${JSON.stringify(spec.uri)} is not known; use http or https`,
-    );
-  const isTls = url.protocol === 'https:';
-  let validation: UpstreamValidation | undefined;
-  if (spec.validation) {
-    if (!isTls)
-      return fail(
-        'RemoteJWKSUpstreamValidationInvalid',
-        `${at}.validation: there is nothing to verify over http; use https in uri, or remove it`,
-      );
-    const ref = secretReference(spec.validation.caSecret, namespace);
-    if (!isDelegated(lookup, ref, namespace))
-      return fail(
-        'RemoteJWKSCACertificateNotDelegated',
-        `${at}.validation.caSecret: Secret ${ref.namespace}/${ref.name} is not delegated to the namespace ${namespace}; add a TLSCertificateDelegation there`,
-      );
-    const secret = lookup.secret(ref.namespace, ref.name);
-    const problem = secret ? caSecretProblem(secret) : NO_SECRET;
-    if (!secret || problem !== undefined)
-      return fail(
-        'RemoteJWKSUpstreamValidationInvalid',
-        `${at}.validation.caSecret: Secret ${ref.namespace}/${ref.name} cannot be used: ${problem ?? ''}`,
-      );
-    validation = {
-      caName: `${ref.namespace}/${ref.name}`,
-      ca: secret.data[CA_CERT] ?? Buffer.alloc(0),
-      subjectNames: [spec.validation.subjectName],
-    };
-  }
-  const timeout = spec.timeout === undefined ? 1_000 : durationMs(spec.timeout);
-  if (timeout === undefined)
-    return fail(
-      'RemoteJWKSTimeoutInvalid',
-      `${at}.timeout: ${JSON.stringify(spec.timeout)} is not a duration; write one such as 1s`,
-    );
+  const origin = { ...owner, path: at };
+  const endpoint = outsideEndpoint(spec, origin, lookup, settings, (reason, message) =>
+    fail(`RemoteJWKS${reason}`, message),
+  );
+  if (!endpoint) return undefined;
   const cache = spec.cacheDuration === undefined ? 300_000 : durationMs(spec.cacheDuration);
   if (cache === undefined)
     return fail(
       'RemoteJWKSCacheDurationInvalid',
       `${at}.cacheDuration: ${JSON.stringify(spec.cacheDuration)} is not a duration; write one such as 5m`,
     );
-  const family = spec.dnsLookupFamily ? spec.dnsLookupFamily : settings.envoy.cluster.dnsLookupFamily;
-  if (!['auto', 'v4', 'v6', 'all'].includes(family))
-    return fail(
-      'RemoteJWKSDNSLookupFamilyInvalid',
-      `${at}.dnsLookupFamily: ${JSON.stringify(family)} is not known; use auto, all, v4 or v6`,
-    );
-  const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port);
-  const isStandard = port === (isTls ? 443 : 80);
-  const hostname = url.hostname.replace(/^\[|\]$/g, '');
-  // Providers of one address may verify it in different ways.
-  const own =
-    validation || spec.dnsLookupFamily
-      ? `/${hexHash(JSON.stringify([validation?.caName, validation?.subjectNames, family]), 5)}`
-      : '';
-  const name = `dnsname/${url.protocol.slice(0, -1)}/${hostname}${isStandard ? '' : `/${port}`}${own}`;
-  const cluster: Cluster = {
-    name,
-    statName: undefined,
-    service: undefined,
-    endpoints: { kind: 'dns', host: hostname, port, family: dnsFamily(family) },
-    connectTimeout: '2s',
-    balancing: undefined,
-    health: undefined,
-    circuitBreakers: undefined,
-    bufferLimitBytes: undefined,
-    protocol: isTls ? 'tls' : '',
-    idleTimeout: undefined,
-    maxRequestsPerConnection: undefined,
-    tls: upstreamTls({ protocol: isTls ? 'tls' : '', validation, sni: hostname }, settings),
-    origin: { ...owner, path: at },
-  };
-  return { kind: 'remote', uri: spec.uri, cluster, timeout: seconds(timeout), cacheDuration: seconds(cache) };
+  return { kind: 'remote', ...endpoint, cacheDuration: seconds(cache) };
 }

@@ -16,6 +16,8 @@ export interface RootContext {
   readonly log: ProblemLog;
   /** TLS is terminated. */
   readonly isSecure: boolean;
+  /** Clients log in before requests pass. */
+  readonly hasLogin: boolean;
   readonly jwt: HostTokens | undefined;
   readonly hasAuthorization: boolean;
   /** The context of the host, for the authorization service. */

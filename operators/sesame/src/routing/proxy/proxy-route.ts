@@ -70,7 +70,15 @@ function translateRoute(
     headers: [...mergeHeaders(conditions), ...wildcardHeader(context.fqdn)],
     query: mergeQuery(conditions),
   };
-  const permitInsecure = route.permitInsecure === true && !context.settings.httpproxy.disablePermitInsecure;
+  const isOpen = route.oidcPolicy?.disabled === true;
+  if (route.permitInsecure === true && context.hasLogin && !isOpen)
+    reporter.warn(
+      'SpecError',
+      'IgnoredField',
+      `${at}.permitInsecure: it is ignored, because clients of the host log in over TLS; remove it, or set oidcPolicy.disabled`,
+    );
+  const permitInsecure =
+    route.permitInsecure === true && !context.settings.httpproxy.disablePermitInsecure && (isOpen || !context.hasLogin);
   const origin: Origin = { kind: 'HTTPProxy', ...namesOf(proxy), path: at, ...(through.length > 0 && { through }) };
   const failed: Route = { match, action: answer(502), policies: {}, permitInsecure, origin };
   const translated = new RouteTranslation(proxy, route, inherited, match, context, reporter, at).routes();
@@ -270,6 +278,7 @@ class RouteTranslation {
     return {
       ...(authorization && { authorization }),
       ...(hostAuthorization && { hostAuthorization }),
+      ...(this.#context.hasLogin && route.oidcPolicy?.disabled === true && { needsNoLogin: true }),
       ...(provider && { jwtProvider: provider }),
       ...(addresses && { addresses: addresses.value }),
       ...(route.cookieRewritePolicies?.length && { cookies: route.cookieRewritePolicies }),

@@ -1,8 +1,8 @@
 // A root HTTPProxy with everything that it includes, to the model of its host.
 import { type Violation, validateAny } from '../../envoy/index.ts';
 import type { HTTPProxy, ProxySpec, ProxyVirtualHost } from '../../kinds/http-proxy.ts';
-import type { Certificate } from '../../model/certificate.ts';
-import type { AuthorizationService } from '../../model/listener.ts';
+import type { Certificate, NamedSecret } from '../../model/certificate.ts';
+import type { AuthorizationService, Login } from '../../model/listener.ts';
 import type { Origin } from '../../model/origin.ts';
 import type { CorsPolicy, Policies, RateLimitDescriptor } from '../../model/policy.ts';
 import type { Route } from '../../model/route.ts';
@@ -27,6 +27,7 @@ import { tcpHealthCheck } from '../policy/health-check.ts';
 import { ipFilter } from '../policy/ip-filter.ts';
 import { type HostTokens, hostTokens } from '../policy/jwt.ts';
 import { loadBalancing } from '../policy/load-balancing.ts';
+import { hostLogin } from '../policy/login.ts';
 import { type RateLimitSpec, rateLimit } from '../policy/rate-limit.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { clientCertificate } from '../upstream/client-certificate.ts';
@@ -55,6 +56,7 @@ export interface SecureContribution {
   readonly tcp: readonly ServiceDestination[] | undefined;
   readonly jwt: HostTokens | undefined;
   readonly authorization: AuthorizationService | undefined;
+  readonly login?: Login | undefined;
 }
 
 export interface TranslatedRoot {
@@ -62,7 +64,7 @@ export interface TranslatedRoot {
   readonly parts: readonly HostContribution[];
   /** Names that belong to the root and that it cannot serve: requests for them must not reach the host of a wildcard. */
   readonly closed: readonly string[];
-  readonly secrets: readonly Certificate[];
+  readonly secrets: readonly NamedSecret[];
   /** By `namespace/name`, of the root and of all that it includes. */
   readonly findings: ReadonlyMap<string, Findings>;
 }
@@ -137,12 +139,11 @@ class RootTranslation {
     return false;
   }
 
-  /** Secrets that the host uses: its certificate, the fallback, the one that Envoy shows to services. */
-  secrets([part]: readonly HostContribution[]): Certificate[] {
-    const tls = part?.secure?.tls;
-    return [tls?.secret, tls?.fallback, part ? this.#clientCertificate : undefined].filter(
-      (each) => each !== undefined,
-    );
+  /** Secrets that the host uses: its certificate, the fallback, the one that Envoy shows to services, the keys of logins. */
+  secrets([part]: readonly HostContribution[]): NamedSecret[] {
+    const { tls, login } = part?.secure ?? {};
+    const certificates = [tls?.secret, tls?.fallback, part ? this.#clientCertificate : undefined];
+    return [...certificates, login?.clientSecret, login?.cookieSecret].filter((each) => each !== undefined);
   }
 
   part(fqdn: string): HostContribution | undefined {
@@ -161,6 +162,9 @@ class RootTranslation {
     if (!jwt.isOk) return undefined;
     const authorization = this.#authorization(isSecure);
     if (!authorization) return undefined;
+    const { oidc } = this.#host;
+    const login = oidc && hostLogin(this.#root, oidc, isSecure, this.#lookup, this.#settings, this.#reporter);
+    if (oidc && !login) return undefined;
     const vhost = this.#hostPolicies(fqdn);
     if (!vhost) return undefined;
     const asked = plainAuthorization(this.#root, authorization);
@@ -173,6 +177,7 @@ class RootTranslation {
       settings: this.#settings,
       log: this.#log,
       isSecure,
+      hasLogin: login !== undefined,
       jwt: jwt.value,
       hasAuthorization: authorization.service !== undefined || this.#settings.globalExtAuth !== undefined,
       authorizationContext: authorization.context,
@@ -207,6 +212,7 @@ class RootTranslation {
               tcp,
               jwt: jwt.value,
               authorization: authorization.service,
+              login,
             }
           : undefined,
       ...vhost,
