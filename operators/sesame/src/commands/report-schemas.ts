@@ -13,6 +13,7 @@ const route = object({
     description: 'The includes that lead to that object, the root first: Kind namespace/name, field.',
   }),
   answer: string({ ...optional, description: 'What it does when it sends to no Service.' }),
+  effects: strings('Effects of its policies.'),
   services: array(
     object({
       cluster: string({ description: 'The name of the cluster in Envoy.' }),

@@ -2,10 +2,24 @@
 import type { Cluster } from '../model/cluster.ts';
 import type { Login } from '../model/listener.ts';
 import type { Origin } from '../model/origin.ts';
-import type { ErrorPage, Policies } from '../model/policy.ts';
+import type { Compression, ErrorPage, Policies } from '../model/policy.ts';
+
+/** Returns the effects of policies of a route; the route itself names the field. */
+export function routeEffects({ compression, needsNoLogin, hostAuthorization }: Policies): string[] {
+  return [
+    ...(needsNoLogin === true ? ['clients need not log in'] : []),
+    ...(hostAuthorization?.isDisabled ? ['no service is asked for permission'] : []),
+    ...(compression ? [compressionText(compression)] : []),
+  ];
+}
+
+function compressionText(compression: Compression | 'off'): string {
+  return compression === 'off' ? 'answers are not compressed' : `answers are compressed by ${compression}`;
+}
 
 /** Returns the effects on all requests of a host; `shared` are the error pages of all hosts. */
-export function hostEffects({ errorPages = [], hostAuthorization }: Policies, shared: readonly ErrorPage[]): string[] {
+export function hostEffects(policies: Policies, shared: readonly ErrorPage[]): string[] {
+  const { errorPages = [], hostAuthorization, compression } = policies;
   const own = new Set(errorPages.flatMap(({ statuses }) => statuses));
   const asked =
     hostAuthorization && !hostAuthorization.isDisabled
@@ -17,7 +31,7 @@ export function hostEffects({ errorPages = [], hostAuthorization }: Policies, sh
     const answers = page.replacesServices ? ', of services too' : '';
     return [`error page for ${statuses.join(', ')}${answers}: ${originText(page.origin)}`];
   });
-  return [...asked, ...pages];
+  return [...asked, ...pages, ...(compression ? [compressionText(compression)] : [])];
 }
 
 export function loginEffects(login: Login | undefined): string[] {

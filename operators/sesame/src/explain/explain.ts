@@ -43,6 +43,8 @@ export interface ExplainedRoute {
   readonly through: readonly string[] | undefined;
   /** The answer of a route that sends to no Service. */
   readonly answer: string | undefined;
+  /** Effects of its policies. */
+  readonly effects: readonly string[];
   readonly services: readonly ExplainedService[];
   /** Whether every request for the path takes it that reaches it. */
   readonly isUnconditional: boolean;
@@ -155,13 +157,14 @@ function isServed(read: Reader, graph: RouteGraph, name: string): boolean {
 }
 
 function explainRoute(route: MappedRoute, isUnconditional: boolean): ExplainedRoute {
-  const { text, origin, answer, clusters } = route;
+  const { text, origin, answer, effects, clusters } = route;
   return {
     match: text,
     from: origin && objectText(origin),
     field: origin?.path,
     through: origin?.through,
     answer,
+    effects,
     services: clusters.filter(({ isMirror }) => !isMirror).map(shownService),
     isUnconditional,
   };

@@ -25,7 +25,7 @@ export function explanationText({ host, path, servedAs, listeners, problems }: E
 }
 
 function routeLines(
-  { match, from, field, through = [], answer, services }: ExplainedRoute,
+  { match, from, field, through = [], answer, effects, services }: ExplainedRoute,
   index: number,
   taken: number,
 ): string[] {
@@ -42,6 +42,7 @@ function routeLines(
     ...(from === undefined ? [] : [`      from ${from}${field === undefined ? '' : `, ${field}`}`]),
     ...through.toReversed().map((include) => `      included by ${include}`),
     ...(answer === undefined ? [] : [`      ${answer}`]),
+    ...effects.map((effect) => `      ${effect}`),
     ...services.flatMap(({ service, share, cluster, endpoints, effects }) => [
       `      to Service ${service}${services.length > 1 ? `, ${share} %` : ''} (cluster ${cluster})`,
       `        endpoints: ${endpoints.length === 0 ? 'none is ready: the answer is 503' : endpoints.join(', ')}`,

@@ -25,7 +25,7 @@ import { readLookup, slicesByService } from '../routing/lookup.ts';
 import { globalAuthorization } from '../routing/policy/authorization.ts';
 import { matchText } from '../routing/request-match.ts';
 import { readyEndpoints, sliceView } from '../routing/upstream/endpoints.ts';
-import { clusterEffects, hostEffects, loginEffects } from './effects.ts';
+import { clusterEffects, hostEffects, loginEffects, routeEffects } from './effects.ts';
 import {
   type ExplainedGateways,
   type GatewayAnswer,
@@ -191,6 +191,7 @@ function mappedRoute(route: Route, read: Reader): MappedRoute {
     match,
     action: action.kind,
     answer: answerText(route),
+    effects: routeEffects(route.policies),
     clusters:
       action.kind === 'forward'
         ? [
@@ -210,6 +211,7 @@ function mappedStream(destinations: readonly Destination[], origin: Origin | und
     match: undefined,
     action: 'stream',
     answer: undefined,
+    effects: [],
     clusters: mappedClusters(destinations, read),
     origin,
   };

@@ -240,6 +240,12 @@ const service = object({
 
 export const services = () => array(service, { optional: true });
 
+export const compressionPolicy = () =>
+  object(
+    { algorithm: schemaOf<string>({ type: 'string', enum: ['gzip', 'brotli', 'zstd', 'disabled'] }) },
+    { optional: true, description: 'Compression of answers, in the place of that of the SesameConfiguration.' },
+  );
+
 export const timeoutPolicy = () =>
   object(
     { response: duration(), idle: duration(), idleConnection: duration() },

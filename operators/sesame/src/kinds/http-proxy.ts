@@ -13,6 +13,7 @@ import {
 import {
   authorizationPolicy,
   choice,
+  compressionPolicy,
   cookieRewrites,
   count,
   duration,
@@ -195,6 +196,7 @@ const virtualhost = object(
     authorization,
     corsPolicy,
     rateLimitPolicy: rateLimitPolicy(),
+    compressionPolicy: compressionPolicy(),
     jwtProviders,
     oidc,
     ipAllowPolicy: ipFilter('Only these addresses are served.'),
@@ -277,6 +279,7 @@ const route = object({
   responseHeadersPolicy: headerPolicy('Headers of responses.'),
   cookieRewritePolicies: cookieRewrites(),
   rateLimitPolicy: rateLimitPolicy(),
+  compressionPolicy: compressionPolicy(),
   requestRedirectPolicy: object(
     {
       scheme: choice(['http', 'https']),

@@ -1,6 +1,6 @@
 // How HTTP is spoken with clients. One value of a configuration is shared by all listeners and filter chains.
 
-import type { ErrorPage } from './policy.ts';
+import type { Compression, ErrorPage } from './policy.ts';
 
 export interface HttpOptions {
   /** Undefined: the one that the client speaks. */
@@ -21,7 +21,7 @@ export interface HttpOptions {
   /** Proxies in front, whose reports of the address of the client are trusted. */
   readonly trustedHops: number;
   /** Undefined: answers are not compressed. */
-  readonly compression: 'gzip' | 'brotli' | 'zstd' | undefined;
+  readonly compression: Compression | undefined;
   /** Pages for every host that has none of its own for a status. */
   readonly errorPages: readonly ErrorPage[];
   readonly rateLimits: RateLimitService | undefined;

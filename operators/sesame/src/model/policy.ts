@@ -18,9 +18,13 @@ export interface Policies {
   /** The global limits of the host do not hold. */
   readonly ignoresHostRateLimits?: boolean;
   readonly cors?: CorsPolicy | undefined;
+  readonly compression?: Compression | 'off' | undefined;
   /** Each status has one page at most. None in a list of a route: its answers keep their bodies. */
   readonly errorPages?: readonly ErrorPage[] | undefined;
 }
+
+/** How answers are compressed for clients that understand it. */
+export type Compression = 'gzip' | 'brotli' | 'zstd';
 
 /** An answer that takes the place of answers with some statuses. */
 export interface ErrorPage {

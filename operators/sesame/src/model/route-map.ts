@@ -38,6 +38,8 @@ export interface MappedRoute {
   readonly action: RouteAction['kind'] | 'stream';
   /** Its effect, where it sends to no cluster: `answers 502`. */
   readonly answer: string | undefined;
+  /** Effects of its policies. */
+  readonly effects: readonly string[];
   readonly clusters: readonly MappedCluster[];
   readonly origin: Origin | undefined;
 }

@@ -49,6 +49,10 @@ export const FEATURES: readonly RequestedFeature[] = [
     issues: [2664, 3185],
     text: '`virtualhost.oidc` lets clients log in at a provider of OpenID Connect, without a service of its own for it.',
   },
+  {
+    issues: [4679],
+    text: '`compressionPolicy` of a route or a virtual host chooses the compression of answers, or none.',
+  },
   { issues: [2019], text: 'One route that is not valid takes down that route alone.' },
   { issues: [1886], text: 'Problems of an Ingress are Events on it.' },
   { issues: [1598], text: '`sesame explain HOST/PATH` names the objects and the field that a request is routed by.' },

@@ -2,10 +2,11 @@
 import { type Composed, type Envoy, Fragment, typed } from '../../envoy/index.ts';
 import type { HttpOptions, RateLimitService } from '../../model/http-options.ts';
 import type { AuthorizationService, HttpTraffic } from '../../model/listener.ts';
-import type { Policies } from '../../model/policy.ts';
+import type { Compression, Policies } from '../../model/policy.ts';
 import { authorizationMessage, loginMessage, tokensMessage } from './access-message.ts';
 import { errorPagesMessage } from './error-pages-message.ts';
 import { FILTER, hostAuthorizationName } from './filter-names.ts';
+import { compressorLibrary } from './policy-message.ts';
 import { NO_BACKEND } from './route-message.ts';
 
 const HTTP = 'envoy.extensions.filters.http';
@@ -31,11 +32,14 @@ export function httpFilters(traffic: Filtered): Composed<typeof HTTP_FILTER> {
 /** The names of the filters that a request passes, in order: those of the listener, and those that the host switches on. */
 export function filterNames(traffic: Filtered, policies: Policies = {}): string[] {
   const { options, login, tokens, authorization, refusesMisdirected } = traffic;
-  const used = new Set<string>(policies.errorPages ? [FILTER.errorPages] : []);
-  const { hostAuthorization: asked } = policies;
+  const { hostAuthorization: asked, compression, errorPages } = policies;
+  const used = new Set<string>([
+    ...(errorPages ? [FILTER.errorPages] : []),
+    ...(compression && compression !== 'off' ? [FILTER.compressor] : []),
+  ]);
   return [
     ...(refusesMisdirected === true ? [FILTER.misdirected] : []),
-    ...firstNames(options).filter((name) => used.has(name) || !isDormant(name, options)),
+    ...firstNames().filter((name) => used.has(name) || !isDormant(name, options)),
     ...(login ? [FILTER.login] : []),
     ...(tokens ? [FILTER.jwt] : []),
     ...(authorization ? [FILTER.authorization] : []),
@@ -97,7 +101,7 @@ function sharedFilters(options: HttpOptions): SharedFilters {
         },
         true,
       );
-    const first = firstNames(options).map(fragment);
+    const first = firstNames().map(fragment);
     const last = lastNames(options).map(fragment);
     found = { first, last, all: [...first, ...last] };
     filtersOf.set(options, found);
@@ -108,13 +112,14 @@ function sharedFilters(options: HttpOptions): SharedFilters {
 type FilterName = keyof typeof CONFIGURATIONS;
 
 /** Whether no request passes the filter unless its host or route switches it on. No listener changes when one does. */
-function isDormant(name: FilterName, { errorPages }: HttpOptions): boolean {
+function isDormant(name: FilterName, { compression, errorPages }: HttpOptions): boolean {
+  if (name === FILTER.compressor) return compression === undefined;
   return name === FILTER.errorPages && errorPages.length === 0;
 }
 
-function firstNames({ compression }: HttpOptions): FilterName[] {
+function firstNames(): FilterName[] {
   return [
-    ...(compression ? [FILTER.compressor] : []),
+    FILTER.compressor,
     FILTER.errorPages,
     FILTER.grpcWeb,
     FILTER.grpcStats,
@@ -174,15 +179,9 @@ const COMPRESSED_TYPES = [
   'application/grpc-web-text+thrift',
 ];
 
-const COMPRESSORS: Readonly<Record<NonNullable<HttpOptions['compression']>, Envoy.Any>> = {
-  gzip: typed('envoy.extensions.compression.gzip.compressor.v3.Gzip'),
-  brotli: typed('envoy.extensions.compression.brotli.compressor.v3.Brotli'),
-  zstd: typed('envoy.extensions.compression.zstd.compressor.v3.Zstd'),
-};
-
-function compressorMessage(algorithm: NonNullable<HttpOptions['compression']>): Envoy.Any {
+function compressorMessage(algorithm: Compression): Envoy.Any {
   return typed(`${HTTP}.compressor.v3.Compressor`, {
-    compressor_library: { name: algorithm, typed_config: COMPRESSORS[algorithm] },
+    compressor_library: compressorLibrary(algorithm),
     response_direction_config: { common_config: { content_type: COMPRESSED_TYPES } },
   });
 }

@@ -5,6 +5,7 @@ import type { HeaderMatch, TextMatch } from '../../model/match.ts';
 import type {
   AddressPolicy,
   AuthorizationPolicy,
+  Compression,
   CorsPolicy,
   HeaderChanges,
   HostAuthorization,
@@ -28,6 +29,7 @@ export function policiesMessage(policies: Policies): PerFilter | undefined {
   if (authorization) filters[FILTER.authorization] = authorizationMessage(authorization);
   if (hostAuthorization)
     filters[hostAuthorizationName(hostAuthorization.service)] = hostAuthorizationMessage(hostAuthorization);
+  if (policies.compression) filters[FILTER.compressor] = compressionMessage(policies.compression);
   if (policies.needsNoLogin === true) filters[FILTER.login] = OFF;
   if (jwtProvider !== undefined)
     filters[FILTER.jwt] = typed(`${HTTP}.jwt_authn.v3.PerRouteConfig`, { requirement_name: jwtProvider });
@@ -100,6 +102,23 @@ export function askedService({
 
 export function bodyMessage({ maxBytes, allowsPartial, isSentAsBytes }: AuthorizationBody): Envoy.BufferSettings {
   return { max_request_bytes: maxBytes, allow_partial_message: allowsPartial, pack_as_bytes: isSentAsBytes };
+}
+
+function compressionMessage(compression: Compression | 'off'): Envoy.Any {
+  return typed(
+    `${HTTP}.compressor.v3.CompressorPerRoute`,
+    compression === 'off' ? { disabled: true } : { overrides: { compressor_library: compressorLibrary(compression) } },
+  );
+}
+
+const COMPRESSORS: Readonly<Record<Compression, Envoy.Any>> = {
+  gzip: typed('envoy.extensions.compression.gzip.compressor.v3.Gzip'),
+  brotli: typed('envoy.extensions.compression.brotli.compressor.v3.Brotli'),
+  zstd: typed('envoy.extensions.compression.zstd.compressor.v3.Zstd'),
+};
+
+export function compressorLibrary(compression: Compression): Envoy.TypedExtensionConfig {
+  return { name: compression, typed_config: COMPRESSORS[compression] };
 }
 
 function addressesMessage({ action, ranges }: AddressPolicy): Envoy.Any {

@@ -27,6 +27,7 @@ import {
 } from '../conditions.ts';
 import { cookieProblem } from '../envoy/cookie-rewrite.ts';
 import { routeViolations } from '../envoy/route-message.ts';
+import { compressionOf } from '../policy/compression.ts';
 import { type HeaderPolicy, headerChanges, headerPolicy } from '../policy/header-policy.ts';
 import { healthCheckProblem, httpHealthCheck } from '../policy/health-check.ts';
 import { ipFilter } from '../policy/ip-filter.ts';
@@ -275,12 +276,16 @@ class RouteTranslation {
       this.#reporter.error('IPFilterError', addresses.problem.reason, `${this.#at}.${addresses.problem.problem}`);
       return undefined;
     }
+    const compression = route.compressionPolicy && compressionOf(route.compressionPolicy);
+    if (compression && !compression.isOk)
+      return this.#fail('CompressionPolicyNotValid', `compressionPolicy.${compression.problem}`);
     return {
       ...(authorization && { authorization }),
       ...(hostAuthorization && { hostAuthorization }),
       ...(this.#context.hasLogin && route.oidcPolicy?.disabled === true && { needsNoLogin: true }),
       ...(provider && { jwtProvider: provider }),
       ...(addresses && { addresses: addresses.value }),
+      ...(compression && { compression: compression.value }),
       ...(route.cookieRewritePolicies?.length && { cookies: route.cookieRewritePolicies }),
     };
   }

@@ -21,6 +21,7 @@ import { authorizationMessage, tokensMessage } from '../envoy/access-message.ts'
 import { clusterViolations } from '../envoy/cluster-message.ts';
 import type { Lookup } from '../lookup.ts';
 import { type AuthorizationDecision, hostAuthorization, plainAuthorization } from '../policy/authorization.ts';
+import { compressionOf } from '../policy/compression.ts';
 import { corsPolicy } from '../policy/cors.ts';
 import { hostErrorPages } from '../policy/error-pages.ts';
 import { tcpHealthCheck } from '../policy/health-check.ts';
@@ -326,12 +327,21 @@ class RootTranslation {
       this.#reporter.error('IPFilterError', addresses.problem.reason, `spec.virtualhost.${addresses.problem.problem}`);
       return undefined;
     }
+    const { compressionPolicy } = this.#host;
+    const compression = compressionPolicy && compressionOf(compressionPolicy);
+    if (compression && !compression.isOk)
+      this.#reporter.error(
+        'VirtualHostError',
+        'CompressionPolicyNotValid',
+        `spec.virtualhost.compressionPolicy.${compression.problem}`,
+      );
     const errorPages = hostErrorPages(this.#root, this.#reporter);
     return {
       policies: {
         ...(cors && { cors }),
         ...limits?.value.policies,
         ...(addresses && { addresses: addresses.value }),
+        ...(compression?.isOk && { compression: compression.value }),
         ...(errorPages.length > 0 && { errorPages }),
       },
       rateLimits: limits?.value.descriptors ?? [],
