@@ -54,7 +54,7 @@ export const REPORT_SCHEMAS = {
     version_info: string(optional),
     type_url: string(),
     resources: array(anyObject(), {
-      description: 'In the JSON form of Envoy’s protobuf messages, without private keys.',
+      description: 'In the JSON form of Envoy’s protobuf messages, without private keys and other secrets.',
     }),
     removed_resources: array(string(), { ...optional, description: 'With --delta.' }),
   }),

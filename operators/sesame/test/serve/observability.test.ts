@@ -257,6 +257,25 @@ test('sesame explain names the route, why it is taken, its objects, filters and 
       (await explain('secure.test')).out,
       /listener ingress_https on 0\.0\.0\.0:8443\n {4}filters: envoy\.filters\.http\.compressor, .*, router\n/,
     );
+    await proxy(client, 'featured', {
+      virtualhost: { fqdn: 'featured.test', errorPages: [{ statusCodes: [502, 503], body: 'back soon' }] },
+      routes: [
+        {
+          services: [{ name: 'shop', port: 80, outlierDetection: { consecutiveServerErrors: 3 } }],
+          compressionPolicy: { algorithm: 'brotli' },
+        },
+      ],
+    });
+    const featured = await explain('featured.test');
+    const field = 'HTTPProxy default/featured, spec';
+    assert.match(featured.out, /filters: .*envoy\.filters\.http\.custom_response/);
+    for (const line of [
+      `    error page for 502, 503: ${field}.virtualhost.errorPages[0]\n`,
+      `\n      answers are compressed by brotli\n`,
+      `\n        leaves out an endpoint after 3 errors in a row, for 30s, at most 50 %: ${field}.routes[0].services[0].outlierDetection\n`,
+    ])
+      assert.ok(featured.out.includes(line), featured.out);
+    assertReport(REPORT_SCHEMAS['sesame explain'], JSON.parse((await explain('featured.test -o json')).out));
     const none = await explain('nowhere.test');
     assert.equal(none.code, 1);
     assert.match(none.out, /nothing serves this host/);

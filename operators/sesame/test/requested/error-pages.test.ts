@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
-import { createAuthority, tlsData } from './certificates.ts';
-import { missingEnvoy, waitFor } from './envoy.ts';
-import { send } from './http-client.ts';
-import { createIngressStage } from './ingress-stage.ts';
+import { createAuthority, tlsData } from '../real/certificates.ts';
+import { missingEnvoy, waitFor } from '../real/envoy.ts';
+import { send } from '../real/http-client.ts';
+import { createIngressStage } from '../real/ingress-stage.ts';
 
 const page = (body: string, statusCodes = [503]) => ({ statusCodes, body });
 

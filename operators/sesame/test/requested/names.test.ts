@@ -5,10 +5,10 @@ import { connect as connectHttp2 } from 'node:http2';
 import { suite, type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
-import { createAuthority, tlsData } from './certificates.ts';
-import { missingEnvoy, waitFor } from './envoy.ts';
-import { send } from './http-client.ts';
-import { createIngressStage } from './ingress-stage.ts';
+import { createAuthority, tlsData } from '../real/certificates.ts';
+import { missingEnvoy, waitFor } from '../real/envoy.ts';
+import { send } from '../real/http-client.ts';
+import { createIngressStage } from '../real/ingress-stage.ts';
 
 const shop = { name: 'shop', port: 80 };
 const answers = (body: string) => [{ directResponsePolicy: { statusCode: 200, body } }];

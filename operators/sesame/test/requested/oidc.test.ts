@@ -6,10 +6,10 @@ import { createServer } from 'node:https';
 import { suite, test } from 'node:test';
 import { Secret } from '@capstan/kube';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
-import { createAuthority, tlsData } from './certificates.ts';
-import { missingEnvoy, waitFor } from './envoy.ts';
-import { type Answer, send } from './http-client.ts';
-import { BACKENDS, createIngressStage, listen } from './ingress-stage.ts';
+import { createAuthority, tlsData } from '../real/certificates.ts';
+import { missingEnvoy, waitFor } from '../real/envoy.ts';
+import { type Answer, send } from '../real/http-client.ts';
+import { BACKENDS, createIngressStage, listen } from '../real/ingress-stage.ts';
 
 const CLIENT_SECRET = 'known to the provider & to Envoy';
 

@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
-import { createAuthority, tlsData } from './certificates.ts';
-import { missingEnvoy, startEnvoy, waitFor } from './envoy.ts';
-import { freePort } from './free-port.ts';
-import { send } from './http-client.ts';
-import { createIngressStage } from './ingress-stage.ts';
+import { createAuthority, tlsData } from '../real/certificates.ts';
+import { missingEnvoy, startEnvoy, waitFor } from '../real/envoy.ts';
+import { freePort } from '../real/free-port.ts';
+import { send } from '../real/http-client.ts';
+import { createIngressStage } from '../real/ingress-stage.ts';
 
 const NAMES = ['one', 'two', 'mutual', 'old', 'asking', 'any', 'closed'];
 

@@ -5,10 +5,10 @@ import { createServer } from 'node:http';
 import { suite, test } from 'node:test';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
-import { missingEnvoy, waitFor } from './envoy.ts';
-import { startAuthorization } from './extension-servers.ts';
-import { send } from './http-client.ts';
-import { createIngressStage, listen } from './ingress-stage.ts';
+import { missingEnvoy, waitFor } from '../real/envoy.ts';
+import { startAuthorization } from '../real/extension-servers.ts';
+import { send } from '../real/http-client.ts';
+import { createIngressStage, listen } from '../real/ingress-stage.ts';
 
 const extension = (name: string, protocol = 'h2c'): ExtensionService => ({
   apiVersion: 'projectsesame.io/v1alpha1',

@@ -2,9 +2,9 @@
 // On the embedded server only: the backends are on loopback, which a real server refuses in endpoints.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { missingEnvoy, waitFor } from './envoy.ts';
-import { send } from './http-client.ts';
-import { createIngressStage, type IngressStage } from './ingress-stage.ts';
+import { missingEnvoy, waitFor } from '../real/envoy.ts';
+import { send } from '../real/http-client.ts';
+import { createIngressStage, type IngressStage } from '../real/ingress-stage.ts';
 
 const ENDPOINTS = ['127.64.7.2', '127.64.7.3'];
 const [BROKEN = ''] = ENDPOINTS;

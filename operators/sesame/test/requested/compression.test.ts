@@ -2,10 +2,10 @@
 // On the embedded server only: the backends are on loopback, which a real server refuses in endpoints.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { createAuthority, tlsData } from './certificates.ts';
-import { missingEnvoy, waitFor } from './envoy.ts';
-import { send } from './http-client.ts';
-import { createIngressStage } from './ingress-stage.ts';
+import { createAuthority, tlsData } from '../real/certificates.ts';
+import { missingEnvoy, waitFor } from '../real/envoy.ts';
+import { send } from '../real/http-client.ts';
+import { createIngressStage } from '../real/ingress-stage.ts';
 
 suite('compression through a real Envoy', { skip: missingEnvoy() }, () => {
   for (const [algorithm, own] of [
