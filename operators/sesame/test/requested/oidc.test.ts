@@ -118,7 +118,8 @@ type Cookies = Map<string, string>;
 function keep(cookies: Cookies, { headers }: Answer): void {
   for (const line of headers['set-cookie'] ?? []) {
     const [pair = '', ...attributes] = line.split(';');
-    const [name = '', value = ''] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)];
+    const at = pair.indexOf('=');
+    const [name, value] = [pair.slice(0, at), pair.slice(at + 1)];
     if (attributes.some((each) => /^ ?(max-age=0|expires=thu, 01.jan.1970)/i.test(each))) cookies.delete(name);
     else cookies.set(name, value);
     assert.ok(attributes.some((each) => / ?secure/i.test(each)) || cookies.get(name) === undefined, line);
