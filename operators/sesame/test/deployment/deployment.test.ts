@@ -192,7 +192,7 @@ describe('a SesameDeployment', () => {
     const http3 = { envoy: { http3: { enabled: true } } };
     await staged([deployment({ configuration: http3 })], async ({ client }) => {
       const envoy = await client.get(DaemonSet, at('envoy-edge'));
-      const [container] = envoy?.spec.template.spec?.containers.filter(({ name }) => name === 'envoy') ?? [];
+      const [container] = envoy?.spec?.template.spec?.containers.filter(({ name }) => name === 'envoy') ?? [];
       const isHttps = ({ name }: { name?: string | undefined }) => name === 'https' || name === 'http3';
       assert.deepEqual(
         container?.ports?.filter(isHttps).map(({ containerPort, protocol }) => [containerPort, protocol]),
