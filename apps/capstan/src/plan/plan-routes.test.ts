@@ -154,6 +154,57 @@ describe('a plan of what a Sesame serves', () => {
     ]);
   });
 
+  test('shows error pages, outlier detection and compression where they take effect', async () => {
+    const outliers =
+      '[{services: [{name: web, port: 80, outlierDetection: {consecutiveServerErrors: 3}}], compressionPolicy: {algorithm: brotli}}]';
+    const out = await planned(
+      cluster,
+      proxy(
+        'old',
+        `{virtualhost: {fqdn: old.example.com, errorPages: [{statusCodes: [503], body: back soon}]}, routes: ${outliers}}`,
+      ),
+    );
+    assert.match(out, /~ change virtual host old\.example\.com /);
+    assert.match(out, /\n {6}typed_per_filter_config: \+ .*custom_response/);
+    assert.match(out, /\n {6}routes\[0\]\.typed_per_filter_config.*Brotli/);
+    assert.match(out, /\+ add cluster default\/web\/80\//);
+    assert.doesNotMatch(out, /listener/);
+  });
+
+  test('shows the listener for HTTP/3 and the keys of a login, but not their values', async () => {
+    const { client } = cluster;
+    const value = 'never-in-a-plan-0123456789abcdef';
+    const data = { 'client-secret': 'also-never-in-a-plan', 'hmac-secret': value };
+    await client.create(Secret, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { namespace: 'default', name: 'login' },
+      data: Object.fromEntries(
+        Object.entries(data).map(([name, text]) => [name, Buffer.from(text).toString('base64')]),
+      ),
+    });
+    const oidc =
+      'oidc: {authorizationEndpoint: "https://login.example.com/", tokenEndpoint: {uri: "https://login.example.com/token"}, clientID: shop, secretName: login}';
+    const change = `${settings('{envoy: {http3: {enabled: true}}}')}---\n${proxy(
+      'shop',
+      `{virtualhost: {fqdn: shop.example.com, tls: {secretName: cert}, ${oidc}}, routes: ${to('web')}}`,
+    )}`;
+    try {
+      assert.deepEqual(
+        (await delivered(cluster, change)).filter((each) => /^added (?:listener|secret) /.test(each)),
+        [
+          'added listener ingress_http3',
+          'added listener ingress_https',
+          'added secret default/login/client-secret',
+          'added secret default/login/hmac-secret',
+        ],
+      );
+      assert.doesNotMatch(await planned(cluster, change, '-o', 'json'), /never-in-a-plan/);
+    } finally {
+      await client.delete(Secret, { namespace: 'default', name: 'login' });
+    }
+  });
+
   test('reports what would be wrong, on the object that it would be wrong on', async () => {
     const missing = await planned(
       cluster,
