@@ -6,6 +6,7 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { join } from 'node:path';
 import type { Part } from '../bench.ts';
 import { type Result, result } from '../measure/result.ts';
+import { sizeOf } from './brief.ts';
 import { type Address, openConnection, openSocket, requestBytes } from './connection.ts';
 import { COLLECTION, createNamespace } from './objects.ts';
 import { startServer } from './server.ts';
@@ -15,6 +16,7 @@ const SIZES = {
   full: { requests: 500, streams: 450, bodies: 250, pipelined: 400, stored: 500 },
   tiny: { requests: 10, streams: 20, bodies: 10, pipelined: 10, stored: 30 },
 };
+const BRIEF = { requests: 200 };
 type Size = (typeof SIZES)['full'];
 
 const TARGET_MS = 100;
@@ -35,7 +37,7 @@ export const abuse: Part = {
   name: 'abuse',
   summary: 'reads and writes of an administrator while another client holds what it can',
   async measure(scale) {
-    const size = SIZES[scale];
+    const size = sizeOf(SIZES, scale, BRIEF);
     return inTempFolder(async (folder) => {
       const data = join(folder, 'data');
       await mkdir(data);
@@ -125,26 +127,57 @@ async function pipelinedLists(address: Address, { pipelined }: Size): Promise<()
   return () => socket.destroy();
 }
 
+/** One with more values than a body may have, which is refused after it was read, and one that is stored. */
 async function largeBodies(address: Address): Promise<() => void> {
-  const lines = Array.from({ length: Math.ceil(YAML_BYTES / 18) }, (_, index) => `  key-${index}: value\n`).join('');
-  const body = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: large\ndata:\n${lines}`;
-  return repeatWrite(address, body, 'application/yaml');
+  const yamlOf = (count: number, value: string) => {
+    const lines = Array.from({ length: count }, (_, index) => `  key-${index}: ${value}\n`).join('');
+    return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: large\ndata:\n${lines}`;
+  };
+  const long = 'v'.repeat(100);
+  return repeatWrites(address, [
+    { method: 'POST', path: COLLECTION, type: 'application/yaml', body: yamlOf(YAML_BYTES / 18, 'value') },
+    { method: 'PUT', path: `${COLLECTION}/large`, type: 'application/yaml', body: yamlOf(YAML_BYTES / 115, long) },
+  ]);
 }
 
-/** Just below the limit, so that the object is decoded, owned and validated each time; only the first one is stored. */
+/** As many values as a body may have: each write is decoded, merged, owned and validated; all but the POSTs after the first are stored. */
 async function manyValues(address: Address): Promise<() => void> {
-  const data = Object.fromEntries(Array.from({ length: 49_000 }, (_, index) => [`key-${index}`, 'v']));
-  const body = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'many-values' }, data });
-  return repeatWrite(address, body, 'application/json');
+  const path = `${COLLECTION}/many-values`;
+  const object = (value: string) => {
+    const data = Object.fromEntries(Array.from({ length: 49_000 }, (_, index) => [`key-${index}`, value]));
+    return JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'many-values' }, data });
+  };
+  return repeatWrites(address, [
+    { method: 'POST', path: COLLECTION, type: 'application/json', body: object('a') },
+    { method: 'PUT', path, type: 'application/json', body: object('b') },
+    { method: 'PATCH', path, type: 'application/merge-patch+json', body: object('c') },
+    { method: 'PATCH', path, type: 'application/strategic-merge-patch+json', body: object('d') },
+    {
+      method: 'PATCH',
+      path: `${path}?fieldManager=abuse&force=true`,
+      type: 'application/apply-patch+yaml',
+      body: object('e'),
+    },
+  ]);
 }
 
-/** Sends a write again and again, one at a time, until it is ended. */
-async function repeatWrite(address: Address, body: string, contentType: string): Promise<() => void> {
+interface Write {
+  readonly method: string;
+  readonly path: string;
+  readonly type: string;
+  readonly body: string;
+}
+
+/** Sends the writes in turn, one at a time, until they are ended. */
+async function repeatWrites(address: Address, writes: readonly Write[]): Promise<() => void> {
   const session = await openSession(address, true);
   let isOver = false;
+  let sent = 0;
   const send = () => {
-    if (isOver || session.destroyed) return;
-    const stream = session.request({ ':method': 'POST', ':path': COLLECTION, 'content-type': contentType });
+    const next = writes[sent++ % writes.length];
+    if (isOver || session.destroyed || next === undefined) return;
+    const { method, path, type, body } = next;
+    const stream = session.request({ ':method': method, ':path': path, 'content-type': type });
     stream.on('error', () => {});
     stream.on('close', send);
     stream.resume();

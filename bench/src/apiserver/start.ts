@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Part } from '../bench.ts';
 import { type Result, result } from '../measure/result.ts';
+import { sizeOf } from './brief.ts';
 import { type FirstWrite, startAndWrite, startedAndWritten } from './first-write.ts';
 import { findPeer, PEER, peerNote } from './peer.ts';
 import { residentMegabytes } from './process-costs.ts';
@@ -14,6 +15,7 @@ const SIZES = {
   full: { rounds: 5, idleMs: 3000 },
   tiny: { rounds: 1, idleMs: 10 },
 };
+const BRIEF = { rounds: 3, idleMs: 1000 };
 
 const PROGRAMS: readonly { program: Program; what: string }[] = [
   { program: 'server', what: 'API server alone' },
@@ -35,7 +37,7 @@ export const start: Part = {
   name: 'start',
   summary: 'from the start of the process to the first write, and its memory when idle',
   async measure(scale) {
-    const { rounds, idleMs } = SIZES[scale];
+    const { rounds, idleMs } = sizeOf(SIZES, scale, BRIEF);
     return inTempFolder(async (folder) => {
       const figures: Result[] = [];
       const startPeer = findPeer();

@@ -6,6 +6,7 @@ import { createRandom } from '@capstan/testing';
 import type { Part } from '../bench.ts';
 import { type Result, result } from '../measure/result.ts';
 import { latencyOf, roundsOf } from '../measure/timing.ts';
+import { sizeOf } from './brief.ts';
 import { type Connection, openConnection, requestBytes } from './connection.ts';
 import { syncLatencies } from './disk.ts';
 import { createNeighbourWatch, type Moment } from './neighbours.ts';
@@ -20,6 +21,7 @@ const SIZES = {
   full: { watchers: 200, objects: 20, warmUp: 100, changes: 500, rounds: 3, perSecond: 50, synced: 150 },
   tiny: { watchers: 5, objects: 3, warmUp: 2, changes: 10, rounds: 1, perSecond: 100, synced: 5 },
 };
+const BRIEF = { warmUp: 50, changes: 300, rounds: 1 };
 type Size = (typeof SIZES)['full'];
 
 /** After the last change: how long the last watcher may take. */
@@ -30,7 +32,7 @@ export const watches: Part = {
   summary: '200 watchers of one kind at 50 changes a second',
   async measure(scale) {
     return inTempFolder(async (folder) => {
-      const size = SIZES[scale];
+      const size = sizeOf(SIZES, scale, BRIEF);
       const measure = async (start: () => Promise<ServerUnderTest>, wire: Wire) => {
         const server = await start();
         try {

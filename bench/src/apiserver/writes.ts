@@ -6,6 +6,7 @@ import { createRandom, type SeededRandom } from '@capstan/testing';
 import type { Part } from '../bench.ts';
 import { result } from '../measure/result.ts';
 import { latencyOf, roundsOf } from '../measure/timing.ts';
+import { sizeOf } from './brief.ts';
 import { type Address, type Connection, openConnection, requestBytes } from './connection.ts';
 import { diskFloor } from './disk.ts';
 import { startAndWrite } from './first-write.ts';
@@ -20,12 +21,13 @@ const SIZES = {
   full: { clients: 64, warmUp: 2000, objects: 10_000, rounds: 5, lists: 7, synced: 500, overHttp2: 1500 },
   tiny: { clients: 4, warmUp: 8, objects: 40, rounds: 2, lists: 1, synced: 4, overHttp2: 8 },
 };
+const BRIEF = { lists: 5, overHttp2: 1000 };
 
 export const writes: Part = {
   name: 'writes',
   summary: 'durable creates by 64 clients, and the list of what they made',
   async measure(scale) {
-    return inTempFolder((folder) => measureIn(folder, SIZES[scale]));
+    return inTempFolder((folder) => measureIn(folder, sizeOf(SIZES, scale, BRIEF)));
   },
 };
 

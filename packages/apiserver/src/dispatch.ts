@@ -142,13 +142,16 @@ async function patch(call: Call): Promise<ApiResponse> {
 async function remove({ core, target, request, context, warnings, rendering }: Call): Promise<ApiResponse> {
   const { query = {}, body } = request;
   if (target.subresource !== '') throw methodNotAllowed();
+  const isCollection = target.name === '';
+  if (isCollection && !target.resource.verbs.includes('deletecollection')) throw methodNotAllowed();
+  // Kubernetes refuses a wrong selection before it looks at the body.
+  const selection = isCollection ? parseSelection(listOptions(query), target) : undefined;
   if (context.source?.problem !== undefined) {
     throw badRequest(`couldn't get version/kind; json parse error: ${context.source.problem}`);
   }
   const options = deleteOptions(body, query);
-  if (target.name === '') {
-    if (!target.resource.verbs.includes('deletecollection')) throw methodNotAllowed();
-    const list = await deleteCollection(core, target, listOptions(query), options, context, rendering);
+  if (selection) {
+    const list = await deleteCollection(core, target, selection, options, context, rendering);
     return answer(200, list, rendering, warnings);
   }
   const result = await deleteObject(core, target, options, context);

@@ -16,10 +16,10 @@ import { inVersion, nameOf, type Resource, reportedKind } from '../resources/res
 import { admissionRequest } from './admission-request.ts';
 import { stored } from './create.ts';
 import { jsonType } from './decode.ts';
-import { dryRunOf, isTrue, type ListOptions, valuesOf, wholeNumber } from './options.ts';
+import { dryRunOf, isTrue, valuesOf, wholeNumber } from './options.ts';
 import { currentObjects } from './read.ts';
 import type { Rendering } from './render.ts';
-import { parseSelection } from './selectors.ts';
+import type { Selection } from './selectors.ts';
 import { keyFor, type Target } from './target.ts';
 
 export interface DeleteOptions {
@@ -36,7 +36,8 @@ export function deleteOptions(body: unknown, asked: Readonly<Record<string, stri
   if (body !== undefined && body !== null && !isObject(body))
     throw badRequest('the body is not a DeleteOptions object');
   const given: Record<string, unknown> = isObject(body) ? body : {};
-  const { kind = 'DeleteOptions', apiVersion = 'v1' } = given;
+  const { kind = 'DeleteOptions' } = given;
+  const apiVersion = given['apiVersion'] || 'meta.k8s.io/v1';
   if (kind !== 'DeleteOptions') {
     throw badRequest(
       `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
@@ -150,12 +151,11 @@ function removeOrMark(core: Core, target: Target, key: string, object: UnknownOb
 export async function deleteCollection(
   core: Core,
   target: Target,
-  list: ListOptions,
+  selection: Selection,
   options: DeleteOptions,
   context: RequestContext,
   rendering: Rendering,
 ) {
-  const selection = parseSelection(list, target);
   const resourceVersion = String(core.store.revision);
   const items: UnknownObject[] = [];
   for (const { object } of currentObjects(core, target, selection)) {

@@ -160,6 +160,22 @@ describe('odd requests', () => {
     await ok('GET', `${CONFIG_MAPS}/a`);
   });
 
+  it('a deletion of a collection is refused for its selection first, then for its body, and deletes nothing', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', CONFIG_MAPS, configMap('a'));
+    const odd = { kind: 'Odd' };
+    const field = await refused('DELETE', CONFIG_MAPS, odd, { query: { fieldSelector: 'spec.odd=1' } });
+    assert.match(field.message ?? '', /^"spec\.odd" is not a known field selector/);
+    const number = await refused('DELETE', CONFIG_MAPS, odd, { query: { limit: 'x' } });
+    assert.match(number.message ?? '', /^strconv\.ParseInt/);
+    // A body without a version is read as one of meta.k8s.io.
+    for (const path of [CONFIG_MAPS, `${CONFIG_MAPS}/a`]) {
+      const { message } = await refused('DELETE', path, odd);
+      assert.match(message ?? '', /^no kind "Odd" is registered for version "meta\.k8s\.io\/v1" in scheme/);
+    }
+    await ok('GET', `${CONFIG_MAPS}/a`);
+  });
+
   it('an object of another kind is no Scale, and scales nothing', async () => {
     const { ok, refused } = testServer();
     await ok('POST', DEPLOYMENTS, deployment('web', { replicas: 2 }));
