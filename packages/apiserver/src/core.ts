@@ -2,6 +2,7 @@ import { type Clock, formatTime, type Logger, type Random, type UnknownObject } 
 import type { FieldTracker } from './apply/field-tracker.ts';
 import type { Registry } from './resources/registry.ts';
 import type { Resource, ResourceVersion } from './resources/resource.ts';
+import type { Pause } from './steps.ts';
 import type { Storage } from './store/storage.ts';
 import type { Store } from './store/store.ts';
 
@@ -29,6 +30,11 @@ export interface RequestContext {
   user: UserInfo;
   /** The server's authorize() has already accepted this request; default false. */
   isAuthorized?: boolean;
+  /**
+   * Others are served in the middle of a long list, as requests of clients outside of this process want it; default false: a client in this process
+   * sees the state of one moment without a pause.
+   */
+  isPaced?: boolean;
   /** Stands in where a request has no user-agent: it names the field manager then. */
   userAgent?: string;
   /** The objections of strict validation to the body's text (duplicate fields); only the reader of the text knows them. */
@@ -91,6 +97,8 @@ export interface Core {
   isLarge(context: RequestContext, live?: UnknownObject): boolean;
   /** Lets other requests be served between two steps of a large request; undefined for others. */
   pause(context: RequestContext, live?: UnknownObject): Promise<void> | undefined;
+  /** Returns the pause for work on many objects: it lets others be served each time the work has taken some milliseconds. */
+  pace(context: RequestContext): Pause;
   readonly checkNamespaces: boolean;
   readonly watchBufferLimit: number;
 }

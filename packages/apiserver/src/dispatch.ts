@@ -26,7 +26,8 @@ import { applyScale } from './rest/scale-apply.ts';
 import { checkSelectors, parseSelection } from './rest/selectors.ts';
 import type { Target } from './rest/target.ts';
 import { replaceObject } from './rest/update.ts';
-import { openWatch } from './watch/watch.ts';
+import { inTurns } from './steps.ts';
+import { openWatch, prepareWatch } from './watch/watch.ts';
 import type { WatchHub } from './watch/watch-hub.ts';
 
 export interface Dispatcher {
@@ -86,14 +87,15 @@ export function createDispatcher(
 }
 
 const VERBS: Readonly<Record<ApiRequest['method'], (call: Call) => Promise<ApiResponse | WatchStream>>> = {
-  GET: async (call) => read(call),
+  GET: read,
   POST: create,
   PUT: replace,
   PATCH: patch,
   DELETE: remove,
 };
 
-function read({ core, hub, settle, target, request, warnings, rendering }: Call): ApiResponse | WatchStream {
+async function read(call: Call): Promise<ApiResponse | WatchStream> {
+  const { core, hub, settle, target, request, context, warnings, rendering } = call;
   const { query = {}, signal } = request;
   checkNumbers(query);
   const wanted = { labelSelector: query['labelSelector'] ?? '', fieldSelector: query['fieldSelector'] ?? '' };
@@ -101,13 +103,21 @@ function read({ core, hub, settle, target, request, warnings, rendering }: Call)
   // Selectors must be such; whether the kind has their fields is looked at later.
   checkSelectors(wanted);
   if (isTrue(query, 'watch')) {
-    const watched = (shown: Rendering) => openWatch(core, hub, target, watchOptions(query, check), shown, signal);
-    if (!target.version.isConverted) return watched(rendering);
-    return convertedWatch(watched({ ...rendering, one: asItIs, event: asItIs, isShared: false }), rendering, settle);
+    const { isConverted } = target.version;
+    // A webhook converts objects on their way to the client.
+    const shown: Rendering = isConverted
+      ? { ...rendering, one: asItIs, event: asItIs, prepare: asItIs, isShared: false }
+      : rendering;
+    const options = watchOptions(query, check);
+    const preparing = inTurns(prepareWatch(core, target, options, shown), core.pace(context));
+    const { selection, forget } = preparing instanceof Promise ? await preparing : preparing;
+    const stream = openWatch(core, hub, target, options, shown, selection, signal);
+    forget();
+    return isConverted ? convertedWatch(stream, rendering, settle) : stream;
   }
   if (target.name === '') {
-    const list = listObjects(core, target, listOptions(query, check), rendering);
-    return answer(200, list, rendering, warnings);
+    const listing = inTurns(listObjects(core, target, listOptions(query, check), rendering), core.pace(context));
+    return answer(200, listing instanceof Promise ? await listing : listing, rendering, warnings);
   }
   const object = rendering.one(getObject(core, target, query['resourceVersion'] ?? ''));
   return answer(200, object, rendering, warnings);

@@ -65,6 +65,7 @@ import {
   unsupportedMediaType,
 } from './errors.ts';
 import { createLargeSteps } from './fairness/large-steps.ts';
+import { createPace } from './fairness/pace.ts';
 import { createProtobufDecoder } from './protobuf/decode.ts';
 import { createRegistry } from './resources/registry.ts';
 import type { Strategy } from './resources/resource.ts';
@@ -231,6 +232,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     },
     isLarge,
     pause,
+    pace: (context) =>
+      context.isPaced === true
+        ? createPace(() => steps.next({ user: context.user.name, connection: context }))
+        : () => undefined,
     checkNamespaces: options.checkNamespaces ?? true,
     watchBufferLimit: options.watchBufferLimit ?? 10_000,
   };
@@ -240,7 +245,11 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const authenticator = createAuthenticator(tokens, options.staticTokens ?? []);
   const review = createReviews(core, authorizer, authenticator);
   const hub = createWatchHub(() => storage.flush());
-  store.onLoss(() => hub.abortAll(new Error('writes could not be made durable')));
+  let losses = 0;
+  store.onLoss(() => {
+    losses += 1;
+    hub.abortAll(new Error('writes could not be made durable'));
+  });
   const work = createWorkQueue(core);
   const conversions = createConversions(random, caller.call, ({ spec: { group, names } }, { metadata }) =>
     store
@@ -338,7 +347,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       ),
     async handle(request, context) {
       for (let attempt = 1; ; attempt += 1) {
+        const before = losses;
         const result = await answer(request, context);
+        // A read in steps may have seen writes that were taken back before its end.
+        if (losses > before && request.method === 'GET' && isResponse(result) && attempt < READ_ATTEMPTS) continue;
         try {
           const flushed = storage.flush();
           if (flushed) await flushed;

@@ -3,12 +3,14 @@ import {
   type CustomResourceDefinitionVersion,
   compileDefaults,
   type EvaluateRule,
+  hasRules,
   type JsonSchema,
   type ObjectMeta,
   objectValidator,
   prune,
   type FieldError as SchemaFieldError,
   type UnknownObject,
+  validateRules,
 } from '@capstan/kube';
 import type { SchemaSource, TypeCompiler } from '../apply/type-schema.ts';
 import { dropUnknown } from '../apply/unknown-fields.ts';
@@ -28,6 +30,7 @@ import {
 import { customPrinter } from '../table/custom-printer.ts';
 import type { Conversions } from './conversion.ts';
 import { hasCondition } from './definition-conditions.ts';
+import { evaluateInSteps } from './stepped-rules.ts';
 import { compareVersions } from './version-order.ts';
 
 export interface CustomResourceOptions {
@@ -84,6 +87,14 @@ function versionOf(
   const schema = (version.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema;
   const validate = objectValidator(schema, { apiVersion: `${group}/${version.name}`, kind: names.kind });
   const fill = compileDefaults(schema);
+  const ruled = evaluateRule !== undefined && hasRules(schema) ? evaluateRule : undefined;
+  const evaluated = new WeakMap<UnknownObject, { old: UnknownObject | undefined; evaluate: EvaluateRule }>();
+  /** Returns the evaluator of an object's rules, whose outcomes may be known already. */
+  const evaluatorOf = (object: UnknownObject, old: UnknownObject | undefined): EvaluateRule | undefined => {
+    const known = evaluated.get(object);
+    evaluated.delete(object);
+    return known && known.old === old ? known.evaluate : evaluateRule;
+  };
   const validateStatus = objectValidator(schema.properties?.['status'] ?? { type: 'object' });
   const stored = crd.spec.versions.find((one) => one.storage) ?? version;
   const storage = (stored.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema;
@@ -131,9 +142,10 @@ function versionOf(
     },
     validate(object, old, subresource, found = []) {
       const besides = scale ? scaleProblems(scale, object) : [];
+      const evaluator = evaluatorOf(object, old);
       const whole = (more: readonly FieldError[]) =>
         validate(object, old, {
-          ...(evaluateRule && { evaluateRule }),
+          ...(evaluator && { evaluateRule: evaluator }),
           found: [...found, ...more].map(({ reason }) => ({ type: reason })),
           besides,
         }).map(plainError);
@@ -146,6 +158,12 @@ function versionOf(
       const blocked = whole(own).filter(({ field }) => field === '<nil>');
       return [...shown, ...besides.map(plainError), ...blocked.slice(-1)];
     },
+    ...(ruled && {
+      *evaluateRules(object, old) {
+        const walk = (evaluate: EvaluateRule) => void validateRules(schema, object, evaluate, old);
+        evaluated.set(object, { old, evaluate: yield* evaluateInSteps(walk, ruled) });
+      },
+    }),
   };
 }
 

@@ -119,17 +119,26 @@ function createPool(clock: Clock, limit: number, waitMs: number) {
   };
 }
 
+/** Requirements of a selector that count as one watch more: each is evaluated at every change. */
+const TERMS_OF_A_WATCH = 10;
+
+/** Returns how many watches one counts for. */
+export function weightOfWatch({ labelSelector = '', fieldSelector = '' }: Readonly<Record<string, string>>): number {
+  const terms = labelSelector.split(',').length + fieldSelector.split(',').length - 2;
+  return 1 + Math.floor(terms / TERMS_OF_A_WATCH);
+}
+
 /** Watches that users have open, which hold no slots of requests. */
 export function createWatchSlots(perUser: number) {
   const byUser = createCounter<string>();
   return {
-    /** Counts a watch, until the function that is returned is called; throws TooManyRequests where the user has too many. */
-    open({ user }: Sender): () => void {
+    /** Counts a watch by its weight, until the function that is returned is called; throws TooManyRequests where the user has too many. */
+    open({ user }: Sender, weight = 1): () => void {
       if (byUser.of(user) >= perUser) throw tooManyRequests(RETRY_AFTER_SECONDS);
-      byUser.add(user, 1);
+      byUser.add(user, weight);
       let isOpen = true;
       return () => {
-        if (isOpen) byUser.add(user, -1);
+        if (isOpen) byUser.add(user, -weight);
         isOpen = false;
       };
     },

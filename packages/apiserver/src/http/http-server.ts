@@ -29,6 +29,7 @@ import {
   levelOf,
   RETRY_AFTER_SECONDS,
   type SlotKind,
+  weightOfWatch,
 } from '../fairness/request-slots.ts';
 import { PROTOBUF } from '../protobuf/encode.ts';
 import { isTrue } from '../rest/options.ts';
@@ -337,7 +338,7 @@ function requestHandler(
         parser,
         sender,
       });
-      if (isLong) leave = watches.open(sender);
+      if (isLong) leave = watches.open(sender, weightOfWatch(query));
       else {
         leave = await admit(sender, method === 'GET' ? 'reads' : 'writes', response);
         if (!leave) return;
@@ -356,12 +357,13 @@ function requestHandler(
       };
       const answer = await server.handle(request, {
         user,
+        isPaced: true,
         ...(method !== 'GET' && { isAuthorized: true }),
         ...(duplicates.length > 0 && { duplicates }),
         ...(source && { source }),
       });
       if (!isLong) leave?.();
-      if (!isResponse(answer)) await writeWatch(response, answer, form === 'protobuf', server.jsonOf);
+      if (!isResponse(answer)) await writeWatch(response, answer, form === 'protobuf', writing(server.jsonOf));
       else {
         const shown = answer.status < 400 ? form : refusalForm(message, path, form);
         await writeAnswer(message, response, answer, shown, writing(server.jsonOf));

@@ -29,20 +29,20 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
     response: ServerResponse,
     stream: WatchStream,
     isProtobuf: boolean,
-    jsonOf?: Writing['jsonOf'],
+    { jsonOf, turn = () => undefined }: Pick<Writing, 'jsonOf' | 'turn'> = {},
   ): Promise<void> => {
     const contentType = isProtobuf ? `${PROTOBUF};stream=watch` : 'application/json';
     response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-cache, private' });
     response.flushHeaders();
     const encode = isProtobuf ? messages : (event: WatchEvent) => lines(event, jsonOf);
-    return new Promise((resolve) => writeAll(response, stream, encode, resolve));
+    return new Promise((resolve) => writeAll(response, stream, { encode, turn }, resolve));
   };
 
   /** By callbacks, not promises: with hundreds of watchers, the event is on its way to the first before the next is processed. */
   function writeAll(
     response: ServerResponse,
     stream: WatchStream,
-    encode: (event: WatchEvent) => Uint8Array,
+    { encode, turn }: { encode: (event: WatchEvent) => Uint8Array; turn: () => Promise<void> | undefined },
     done: () => void,
   ): void {
     const iterator = stream[Symbol.asyncIterator]();
@@ -67,11 +67,17 @@ export function createWatchWriter(clock: Clock, drainMs: number) {
     };
     const reader = {
       events(batch) {
-        try {
-          write(piecesOf(batch, encode));
-        } catch {
-          reader.failed();
-        }
+        const writeNow = () => {
+          try {
+            write(piecesOf(batch, encode));
+          } catch {
+            reader.failed();
+          }
+        };
+        // An event for thousands of watchers leaves other requests their turns.
+        const waiting = turn();
+        if (waiting) void waiting.then(writeNow);
+        else writeNow();
       },
       ended() {
         response.end();

@@ -1,6 +1,7 @@
 import type { UnknownObject } from '@capstan/kube';
 import type { TypeSchema } from '../apply/type-schema.ts';
 import type { FieldError, ResourceName } from '../errors.ts';
+import type { Steps } from '../steps.ts';
 import type { Printer } from '../table/printer.ts';
 import type { NameRule } from './names.ts';
 
@@ -66,6 +67,8 @@ export interface ResourceVersion {
     subresource: string,
     found?: readonly FieldError[],
   ) => FieldError[];
+  /** Evaluates the CEL rules of an object in steps, so that its validation takes moments; default: it has none. */
+  readonly evaluateRules?: (object: UnknownObject, old: UnknownObject | undefined) => Steps<void>;
 }
 
 export interface Normalised {

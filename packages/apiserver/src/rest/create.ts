@@ -81,6 +81,8 @@ export async function storeNew(
     if (!resource.custom) findNulls(drawn);
     await pause();
   }
+  const ruling = version.evaluateRules && inTurns(version.evaluateRules(drawn, undefined), core.pace(context));
+  if (ruling instanceof Promise) await ruling;
   let ready = checkNew(core, target, key, drawn, context);
   const waited = core.validatingAdmission?.(asked(ready)) ?? pause();
   if (waited) await waited;
@@ -90,7 +92,7 @@ export async function storeNew(
   const isPrepared = core.isLarge(context) && !strategy.complete;
   const prepared = isPrepared ? inTurns(core.store.prepare(next), pause) : undefined;
   if (prepared) await prepared;
-  if (waited || prepared) {
+  if (waited || prepared || ruling instanceof Promise) {
     checkNamespace(core, target, decoded.metadata.name ?? '');
     checkAbsent(core, target, key, ready);
   }

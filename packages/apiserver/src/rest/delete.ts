@@ -13,6 +13,7 @@ import {
 } from '../errors.ts';
 import { isObject } from '../json/copy.ts';
 import { inVersion, nameOf, type Resource, reportedKind } from '../resources/resource.ts';
+import { inTurns } from '../steps.ts';
 import { admissionRequest } from './admission-request.ts';
 import { stored } from './create.ts';
 import { jsonType } from './decode.ts';
@@ -158,7 +159,10 @@ export async function deleteCollection(
 ) {
   const resourceVersion = String(core.store.revision);
   const items: UnknownObject[] = [];
+  const pause = core.pace(context);
   for (const { object } of currentObjects(core, target, selection)) {
+    const paused = pause();
+    if (paused) await paused;
     if (!selection.matches(object)) continue;
     const { name = '', namespace = '' } = object.metadata;
     const one = { ...target, name, namespace };
@@ -167,7 +171,7 @@ export async function deleteCollection(
     await deleteObject(core, one, options, context);
     items.push(object);
   }
-  return rendering.list({ resourceVersion }, items);
+  return inTurns(rendering.list({ resourceVersion }, items), pause);
 }
 
 /** Throws Conflict when the object is not the one that is meant. */

@@ -1,6 +1,7 @@
 import type { UnknownObject } from '@capstan/kube';
 import type { Core } from '../core.ts';
 import { badRequest, expired, StatusError, tooLargeResourceVersion, unreadableRevision } from '../errors.ts';
+import type { Steps } from '../steps.ts';
 import type { KeyedObject } from '../store/store.ts';
 import { compareKeys } from '../store/table.ts';
 import { decodeContinue, encodeContinue } from './continue-token.ts';
@@ -8,6 +9,9 @@ import { type ListOptions, parseRevision } from './options.ts';
 import type { ListMetadata, RenderedList, Rendering } from './render.ts';
 import { parseSelection, type Selection } from './selectors.ts';
 import { existing, keyFor, type Target } from './target.ts';
+
+/** Objects that are matched, or rendered, without a look at the time. */
+export const OBJECTS_A_STEP = 32;
 
 /** One object. A resourceVersion asks for a state that is not older; the store is always at its newest. */
 export function getObject(core: Core, target: Target, resourceVersion: string): UnknownObject {
@@ -18,9 +22,14 @@ export function getObject(core: Core, target: Target, resourceVersion: string): 
 }
 
 /** A list, or a page of one. All pages of a list show the same revision, as long as the server remembers it. */
-export function listObjects(core: Core, target: Target, options: ListOptions, rendering: Rendering): RenderedList {
+export function* listObjects(
+  core: Core,
+  target: Target,
+  options: ListOptions,
+  rendering: Rendering,
+): Steps<RenderedList> {
   const selection = parseSelection(options, target);
-  if (options.continue !== '') return nextPage(core, target, options, selection, rendering);
+  if (options.continue !== '') return yield* nextPage(core, target, options, selection, rendering);
   const { resourceVersion: asked, limit } = options;
   if (asked !== undefined && asked > core.store.revision) throw tooLargeResourceVersion(asked, core.store.revision);
 
@@ -31,16 +40,16 @@ export function listObjects(core: Core, target: Target, options: ListOptions, re
   const all = revision === core.store.revision ? currentObjects(core, target, selection) : undefined;
   const objects = all ?? core.store.listAt(target.resource.storageKey, prefixOf(target), revision);
   // "Any revision will do" is answered from memory and therefore whole.
-  return page(objects, selection, asked === 0 ? 0 : limit, revision, false, rendering);
+  return yield* page(objects, selection, asked === 0 ? 0 : limit, revision, false, rendering);
 }
 
-function nextPage(
+function* nextPage(
   core: Core,
   target: Target,
   options: ListOptions,
   selection: Selection,
   rendering: Rendering,
-): RenderedList {
+): Steps<RenderedList> {
   const token = decodeContinue(options.continue);
   if (options.resourceVersion !== undefined && options.resourceVersion !== 0) {
     throw badRequest('specifying resource version is not allowed when using continue');
@@ -55,17 +64,17 @@ function nextPage(
     throw expired(CONTINUE_TOO_OLD, encodeContinue({ revision: undefined, after: token.after }));
   }
   const rest = objects.filter(({ key }) => compareKeys(key, token.after) > 0);
-  return page(rest, selection, options.limit, revision, inconsistent, rendering);
+  return yield* page(rest, selection, options.limit, revision, inconsistent, rendering);
 }
 
-function page(
+function* page(
   objects: readonly KeyedObject[],
   selection: Selection,
   limit: number,
   revision: number,
   inconsistent: boolean,
   rendering: Rendering,
-): RenderedList {
+): Steps<RenderedList> {
   const items: UnknownObject[] = [];
   const metadata: ListMetadata = { resourceVersion: String(revision) };
   let last = '';
@@ -77,13 +86,14 @@ function page(
       break;
     }
     last = key;
+    if (index % OBJECTS_A_STEP === OBJECTS_A_STEP - 1) yield;
     if (selection.matches(object)) items.push(object);
   }
-  return rendering.list(metadata, items);
+  return yield* rendering.list(metadata, items);
 }
 
 /** Returns the present objects of the target: one look-up when the selection names the object, else the whole prefix. */
-export function currentObjects(core: Core, target: Target, selection: Selection): KeyedObject[] {
+export function currentObjects(core: Pick<Core, 'store'>, target: Target, selection: Selection): KeyedObject[] {
   const { storageKey, namespaced } = target.resource;
   const { name } = selection;
   if (name !== undefined && (!namespaced || target.namespace !== '')) {

@@ -4,6 +4,7 @@ import type { Clock, UnknownObject } from '@capstan/kube';
 import { badRequest, noList, notAcceptable, notAcceptableForm, type StatusError } from '../errors.ts';
 import { withoutNulls } from '../json/copy.ts';
 import { apiVersionOf, goPackage, inVersion, type Resource, type ResourceVersion } from '../resources/resource.ts';
+import type { Steps } from '../steps.ts';
 import type { Printer, Table, TableRow } from '../table/printer.ts';
 
 export interface Rendering {
@@ -11,7 +12,9 @@ export interface Rendering {
   one(object: UnknownObject): UnknownObject;
   /** In a watch; default as `one`. */
   event?(object: UnknownObject): UnknownObject;
-  list(metadata: ListMetadata, objects: readonly UnknownObject[]): RenderedList;
+  list(metadata: ListMetadata, objects: readonly UnknownObject[]): Steps<RenderedList>;
+  /** Renders what takes time, so that `one` and `event` take moments; default: nothing does. */
+  prepare?(object: UnknownObject): void;
   /** The kind of bookmarks. */
   readonly kind: string;
   readonly apiVersion: string;
@@ -115,9 +118,9 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
           if (form === kind) throw resource.custom ? noList() : wrong('not a list');
           return shown(object);
         },
-        list: (metadata, objects) => {
+        *list(metadata, objects) {
           if (form !== kind) throw wrong('a list');
-          const items = objects.length === 0 ? null : objects.map(shown);
+          const items = objects.length === 0 ? null : yield* each(objects, shown);
           return { kind, apiVersion: metaVersion, metadata, items } as unknown as ObjectList;
         },
         event: shown,
@@ -130,18 +133,29 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
     const apiVersion = apiVersionOf(resource, version.name);
     return {
       one: whole,
-      list: (metadata, objects) => ({
-        kind: resource.listKind,
-        apiVersion,
-        metadata,
-        items: objects.map(resource.custom ? whole : (object) => item(whole(object))),
-      }),
+      *list(metadata, objects) {
+        const shown = resource.custom ? whole : (object: UnknownObject) => item(whole(object));
+        return { kind: resource.listKind, apiVersion, metadata, items: yield* each(objects, shown) };
+      },
+      prepare: whole,
       kind: resource.kind,
       apiVersion,
       contentType: 'application/json',
       isShared: true,
     };
   };
+}
+
+/** Objects that are shown without a look at the time. */
+const OBJECTS_A_STEP = 32;
+
+function* each<T>(objects: readonly UnknownObject[], show: (object: UnknownObject) => T): Steps<T[]> {
+  const shown: T[] = [];
+  for (const object of objects) {
+    if (shown.length % OBJECTS_A_STEP === OBJECTS_A_STEP - 1) yield;
+    shown.push(show(object));
+  }
+  return shown;
 }
 
 const CARRIED: Readonly<Record<string, 'None' | 'Metadata' | 'Object'>> = {
@@ -174,7 +188,10 @@ function refusing(error: StatusError): Rendering {
   };
   return {
     one: refuse,
-    list: refuse,
+    // biome-ignore lint/correctness/useYield: nothing is shown.
+    *list() {
+      throw error;
+    },
     kind: 'Table',
     apiVersion: META_VERSION,
     contentType: 'application/json',
@@ -192,7 +209,13 @@ function tableRendering(
   apiVersion: string,
 ): Rendering {
   let isFirst = true;
+  const prepared = new WeakMap<UnknownObject, TableRow>();
   const row = (object: UnknownObject): TableRow => {
+    const known = prepared.get(object);
+    if (known) {
+      prepared.delete(object);
+      return known;
+    }
     const shown = withoutNulls(whole(object)) as UnknownObject;
     const conditions = printer.conditions?.(shown) ?? [];
     const carry = carried(object);
@@ -202,24 +225,22 @@ function tableRendering(
       object: carry ?? null,
     };
   };
-  const table = (metadata: Table['metadata'], objects: readonly UnknownObject[]): Table => {
+  const table = (metadata: Table['metadata'], rows: TableRow[] | null): Table => {
     const columnDefinitions = isFirst ? printer.columns : [];
     isFirst = false;
-    return {
-      kind: 'Table',
-      apiVersion,
-      metadata,
-      columnDefinitions,
-      rows: (isNullable && objects.length === 0 ? null : objects.map(row)) as TableRow[],
-    };
+    return { kind: 'Table', apiVersion, metadata, columnDefinitions, rows: rows as TableRow[] };
   };
   return {
     one(object) {
       const { resourceVersion } = object.metadata;
       // A Table has no name of its own, and its client knows the request.
-      return table(resourceVersion === undefined ? {} : { resourceVersion }, [object]) as unknown as UnknownObject;
+      const metadata = resourceVersion === undefined ? {} : { resourceVersion };
+      return table(metadata, [row(object)]) as unknown as UnknownObject;
     },
-    list: table,
+    prepare: (object) => void prepared.set(object, row(object)),
+    *list(metadata, objects) {
+      return table(metadata, isNullable && objects.length === 0 ? null : yield* each(objects, row));
+    },
     kind: 'Table',
     apiVersion,
     contentType: 'application/json',

@@ -156,6 +156,13 @@ export async function changeObject(
       await pause();
       if (mustRetry()) continue;
     }
+    const { evaluateRules } = target.version;
+    const ruling = evaluateRules && inTurns(evaluateRules(next, live), core.pace(options.context));
+    if (ruling instanceof Promise) {
+      hasPaused = true;
+      await ruling;
+      if (mustRetry()) continue;
+    }
     let ready = checkChange(target, next, live, proposed.metadata.uid);
     const waited = core.validatingAdmission?.(asked(ready)) ?? pause();
     if (waited) {

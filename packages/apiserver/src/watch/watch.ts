@@ -2,10 +2,11 @@ import type { UnknownObject, WatchEvent, WatchStream } from '@capstan/kube';
 import type { Core } from '../core.ts';
 import { type Status, tooLargeResourceVersion, tooOldResourceVersion } from '../errors.ts';
 import type { WatchOptions } from '../rest/options.ts';
-import { currentObjects, prefixOf } from '../rest/read.ts';
+import { currentObjects, OBJECTS_A_STEP, prefixOf } from '../rest/read.ts';
 import type { Rendering } from '../rest/render.ts';
-import { parseSelection } from '../rest/selectors.ts';
+import { parseSelection, type Selection } from '../rest/selectors.ts';
 import type { Target } from '../rest/target.ts';
+import type { Steps } from '../steps.ts';
 import type { StoreEvent } from '../store/history.ts';
 import { createEventStream } from './event-stream.ts';
 import type { WatchHub } from './watch-hub.ts';
@@ -17,6 +18,62 @@ const BOOKMARK_BEFORE_END_MS = 2_000;
 const DEFAULT_TIMEOUT_MS = 1_800_000;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
+/** The selection of a watch, which remembers what it matches until it is asked to forget it. */
+export interface PreparedSelection {
+  readonly selection: Selection;
+  forget(): void;
+}
+
+/** Matches and renders in steps all objects with which a watch begins. Opening the watch, which is a single step, takes moments then. */
+export function* prepareWatch(
+  core: Core,
+  target: Target,
+  options: WatchOptions,
+  rendering: Rendering,
+): Steps<PreparedSelection> {
+  const selection = parseSelection(options, target);
+  const known = new Map<UnknownObject, boolean>();
+  let isForgotten = false;
+  const matches = (object: UnknownObject) => {
+    const matched = known.get(object) ?? selection.matches(object);
+    if (!isForgotten) known.set(object, matched);
+    return matched;
+  };
+  for (const [index, object] of firstObjects(core, target, options, selection).entries()) {
+    if (index % OBJECTS_A_STEP === OBJECTS_A_STEP - 1) yield;
+    if (matches(object)) rendering.prepare?.(object);
+  }
+  return {
+    selection: selection.everything ? selection : { ...selection, matches },
+    forget() {
+      isForgotten = true;
+      known.clear();
+    },
+  };
+}
+
+function firstObjects(
+  { store }: Core,
+  target: Target,
+  options: WatchOptions,
+  selection: Selection,
+): readonly UnknownObject[] {
+  const { resourceVersion: asked = 0, sendInitialEvents, match } = options;
+  if (sendInitialEvents || (asked === 0 && match === undefined)) {
+    return currentObjects({ store }, target, selection).map(({ object }) => object);
+  }
+  if (asked === 0 || asked < store.history.compacted) return [];
+  const found: UnknownObject[] = [];
+  const prefix = prefixOf(target);
+  for (let index = store.history.indexAfter(asked); index < store.history.length; index += 1) {
+    const event = store.history.at(index);
+    if (event?.resource !== target.resource.storageKey || !event.key.startsWith(prefix)) continue;
+    if (event.previous) found.push(event.previous);
+    found.push(event.object);
+  }
+  return found;
+}
+
 /** Opens a watch: the existing objects (if requested), then every change after them, until a user ends it or its time is over. */
 export function openWatch(
   core: Core,
@@ -24,9 +81,9 @@ export function openWatch(
   target: Target,
   options: WatchOptions,
   rendering: Rendering,
+  selection: Selection,
   signal: AbortSignal | undefined,
 ): WatchStream {
-  const selection = parseSelection(options, target);
   const asked = options.resourceVersion;
   if (options.sendInitialEvents && asked !== undefined && asked > core.store.revision) {
     throw tooLargeResourceVersion(asked, core.store.revision);
