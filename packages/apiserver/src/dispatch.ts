@@ -253,5 +253,8 @@ export function warningHeader(warnings: ReadonlySet<string>): { warning?: string
   // Send as much as Kubernetes does, so that the headers stay within the limits of clients.
   const shown = [...warnings].map((one) => (total > MAX_WARNINGS ? one.slice(0, MAX_WARNING) : one));
   const sent = total > MAX_WARNINGS ? shown.slice(0, MAX_WARNINGS / MAX_WARNING) : shown;
-  return { warning: sent.map((one) => `299 - ${JSON.stringify(one)}`).join(', ') };
+  // A header takes no DEL, which Go escapes in names.
+  return {
+    warning: sent.map((one) => `299 - ${JSON.stringify(one.replaceAll('\u007f', String.raw`\x7f`))}`).join(', '),
+  };
 }

@@ -10,6 +10,8 @@ const AUTHORIZATION = '/apis/authorization.k8s.io/v1';
 const KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 const APPLY = { contentType: 'application/apply-patch+yaml' };
 
+const MERGE_PATCH = { contentType: 'application/merge-patch+json' };
+
 describe('odd requests', () => {
   it('the version is served with and without a slash', async () => {
     const test = testServer();
@@ -174,6 +176,81 @@ describe('odd requests', () => {
       assert.match(message ?? '', /^no kind "Odd" is registered for version "meta\.k8s\.io\/v1" in scheme/);
     }
     await ok('GET', `${CONFIG_MAPS}/a`);
+  });
+
+  it('a patch of a Scale with another name scales nothing', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', DEPLOYMENTS, deployment('web', { replicas: 2 }));
+    const patch = { metadata: { name: 'other' }, spec: { replicas: 5 } };
+    const { code, message } = await refused('PATCH', `${DEPLOYMENTS}/web/scale`, patch, MERGE_PATCH);
+    assert.equal(code, 400);
+    assert.equal(message, 'the name of the object (other) does not match the name on the URL (web)');
+    assert.deepEqual((await ok('GET', `${DEPLOYMENTS}/web/scale`))['spec'], { replicas: 2 });
+  });
+
+  it('the grace period of a deletion cannot be changed by a write', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', CONFIG_MAPS, { ...configMap('a'), metadata: { name: 'a', finalizers: ['example.com/held'] } });
+    await ok('DELETE', `${CONFIG_MAPS}/a`);
+    const patch = { metadata: { deletionGracePeriodSeconds: 4 } };
+    const { message } = await refused('PATCH', `${CONFIG_MAPS}/a`, patch, MERGE_PATCH);
+    assert.match(message ?? '', /metadata\.deletionGracePeriodSeconds: Invalid value: 4: field is immutable/);
+    const { metadata } = await ok('PATCH', `${CONFIG_MAPS}/a`, { metadata: { labels: { a: 'b' } } }, MERGE_PATCH);
+    assert.equal(metadata.deletionGracePeriodSeconds, 0);
+  });
+
+  it('an apply whose apiVersion or kind is no text is refused', async () => {
+    const { refused } = testServer();
+    const asked = { contentType: 'application/apply-patch+yaml', query: { fieldManager: 'a' } };
+    const version = await refused('PATCH', `${CONFIG_MAPS}/a`, { ...configMap('a'), apiVersion: 1 }, asked);
+    assert.equal(version.message, 'invalid object type: /, Kind=ConfigMap');
+    const kind = await refused('PATCH', `${CONFIG_MAPS}/a`, { ...configMap('a'), kind: [] }, asked);
+    assert.equal(kind.message, 'invalid object type: /v1, Kind=');
+  });
+
+  it('a warning names a field with any character', async () => {
+    const { send } = testServer();
+    const { headers } = await send('POST', CONFIG_MAPS, { ...configMap('a'), 'odd\u007f\u0001é': 'x' });
+    const { warning = '' } = headers;
+    assert.match(warning, /^299 - "unknown field .*é/);
+    assert.doesNotMatch(warning, /[\u0000-\u001f\u007f]/);
+  });
+
+  it('a definition with wrong types deep in its schema is refused', async () => {
+    const { refused } = testServer();
+    const schemas: [schema: object, problem: RegExp][] = [
+      [
+        { items: { type: 'object', required: { a: { b: [] } } } },
+        /object into Go struct field JSONSchemaProps\.required of type \[\]string/,
+      ],
+      [{ items: { items: { enum: 'a' } } }, /string into Go struct field JSONSchemaProps\.enum of type/],
+      [
+        { additionalProperties: { maxLength: 'a' } },
+        /string into Go struct field JSONSchemaProps\.maxLength of type int64/,
+      ],
+    ];
+    for (const [schema, problem] of schemas) {
+      const { code, message } = await refused('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'CustomResourceDefinition',
+        metadata: { name: 'odds.example.com' },
+        spec: {
+          group: 'example.com',
+          scope: 'Cluster',
+          names: { plural: 'odds', kind: 'Odd' },
+          versions: [
+            {
+              name: 'v1',
+              served: true,
+              storage: true,
+              schema: { openAPIV3Schema: { type: 'object', properties: { list: { type: 'array', ...schema } } } },
+            },
+          ],
+        },
+      });
+      assert.equal(code, 400);
+      assert.match(message ?? '', problem);
+    }
   });
 
   it('an object of another kind is no Scale, and scales nothing', async () => {

@@ -321,7 +321,7 @@ function checkTyped(target: Target, body: unknown): void {
 
 /** As in `apps/v1, Kind=Deployment`. */
 function kindId(body: Readonly<Record<string, unknown>>): string {
-  const { apiVersion = '', kind = '' } = body as { apiVersion?: string; kind?: string };
-  const [version = '', group = ''] = apiVersion.split('/').toReversed();
+  const [apiVersion, kind] = [body['apiVersion'], body['kind']].map((text) => (typeof text === 'string' ? text : ''));
+  const [version = '', group = ''] = (apiVersion ?? '').split('/').toReversed();
   return `${group}/${version}, Kind=${kind}`;
 }

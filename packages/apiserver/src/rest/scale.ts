@@ -32,6 +32,8 @@ export async function writeScale(
   const object = await changeObject(core, target, changes, (live) => {
     const scale = copyJson(transform(scaleOf(paths, live)));
     if (!isObject(scale)) throw badRequest('the object provided is unrecognized (must be of type Scale)');
+    const name = valueAt(scale, ['metadata', 'name']);
+    if (typeof name === 'string' && name !== '') checkName(target, { metadata: { name } } as UnknownObject);
     const replicas = valueAt(scale, ['spec', 'replicas']) ?? 0;
     if (typeof replicas !== 'number') {
       const problem = `json: cannot unmarshal ${jsonType(replicas)} into Go struct field ScaleSpec.spec.replicas of type int32`;

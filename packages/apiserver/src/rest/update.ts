@@ -349,10 +349,12 @@ function prepare(target: Target, proposed: UnknownObject, live: UnknownObject, i
     creationTimestamp: now.creationTimestamp,
     ...(now.generation !== undefined && { generation: now.generation }),
     ...(now.deletionTimestamp !== undefined && { deletionTimestamp: now.deletionTimestamp }),
-    ...(now.deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds: now.deletionGracePeriodSeconds }),
   };
   const { generation: _, ...given } = proposed.metadata;
   const metadata = { ...given, ...kept };
+  // Another value than before is refused.
+  const grace = given.deletionGracePeriodSeconds ?? now.deletionGracePeriodSeconds;
+  if (grace !== undefined) metadata.deletionGracePeriodSeconds = grace;
   if (!isApplied && proposed.metadata.managedFields === undefined && now.managedFields !== undefined) {
     metadata.managedFields = now.managedFields;
   }

@@ -58,7 +58,7 @@ function valueProblem(
   };
   if (schema.$ref !== undefined) {
     const special = SPECIAL[schema.$ref];
-    if (special) return special(value, mismatch);
+    if (special) return special(value, mismatch, reading);
     const target = schemas.get(schema.$ref);
     if (target?.type !== 'object') return target ? valueProblem(reading, target, value, struct, path) : undefined;
     if (!isObject(value)) return mismatch();
@@ -117,7 +117,7 @@ function mapProblem(
   return undefined;
 }
 
-type Special = (value: unknown, mismatch: () => undefined) => string | undefined;
+type Special = (value: unknown, mismatch: () => undefined, reading: Reading) => string | undefined;
 
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 
@@ -137,7 +137,27 @@ const microTime: Special = (value, mismatch) => {
   return /^\.\d{6}(Z|[+-]\d\d:\d\d)$/.test(rest) ? undefined : `${prefix} ${JSON.stringify(rest)} as ".000000"`;
 };
 
+const EXTENSIONS = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1';
+
+/** A schema, or a list, which Go reads by itself: a wrong type in it is reported with the path from there. */
+const schemaOr =
+  (item: BuiltinSchema): Special =>
+  (value, _mismatch, { schemas, mismatch }) => {
+    const inner: Reading = { schemas, mismatch };
+    const schema = `${EXTENSIONS}.JSONSchemaProps`;
+    const problem = Array.isArray(value)
+      ? firstProblem(inner, item, value, '', '')
+      : structProblem(inner, schema, value, '');
+    if (problem !== undefined) mismatch(problem);
+    return undefined;
+  };
+
+const schemaOrSchemas = schemaOr({ $ref: `${EXTENSIONS}.JSONSchemaProps` });
+
 const SPECIAL: Readonly<Record<string, Special>> = {
+  [`${EXTENSIONS}.JSONSchemaPropsOrArray`]: schemaOrSchemas,
+  [`${EXTENSIONS}.JSONSchemaPropsOrBool`]: schemaOrSchemas,
+  [`${EXTENSIONS}.JSONSchemaPropsOrStringArray`]: schemaOr({ type: 'string' }),
   [`${META}.Time`]: time,
   [`${META}.MicroTime`]: microTime,
   [`${META}.FieldsV1`]: () => undefined,
