@@ -5,7 +5,13 @@ import { createFairQueue } from './fair-queue.ts';
 import { createHeldBytes } from './held-bytes.ts';
 import { createLargeSteps } from './large-steps.ts';
 import { createLoopTurns } from './loop-turns.ts';
-import { createRequestSlots, type Level, type LevelledSender } from './request-slots.ts';
+import {
+  createRequestSlots,
+  createWatchSlots,
+  type Level,
+  type LevelledSender,
+  weightOfWatch,
+} from './request-slots.ts';
 
 const sender = (user: string, connection: object = {}, level: Level = 'users'): LevelledSender => ({
   user,
@@ -139,4 +145,23 @@ test('one step of a large request runs at a time, and the loop is left to others
   assert.deepEqual(order, ['greedy', 'greedy', 'modest', 'greedy', 'greedy']);
   await turn();
   assert.deepEqual(gaps, [30, 30, 10, 30], 'a short step is followed at once');
+});
+
+test('a watch with a long selector counts for several', () => {
+  const terms = (count: number) => Array.from({ length: count }, (_, index) => `a${index}`).join(',');
+  assert.deepEqual(
+    [
+      {},
+      { labelSelector: 'a=b,c' },
+      { labelSelector: terms(1_000) },
+      { labelSelector: terms(6), fieldSelector: terms(6) },
+    ].map(weightOfWatch),
+    [1, 1, 100, 2],
+  );
+  const slots = createWatchSlots(100);
+  const close = slots.open(sender('jane'), 100);
+  assert.throws(() => slots.open(sender('jane')), { code: 429 });
+  slots.open(sender('other'));
+  close();
+  slots.open(sender('jane'));
 });
