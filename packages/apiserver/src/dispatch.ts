@@ -26,7 +26,7 @@ import { applyScale } from './rest/scale-apply.ts';
 import { checkSelectors, parseSelection } from './rest/selectors.ts';
 import type { Target } from './rest/target.ts';
 import { replaceObject } from './rest/update.ts';
-import { inTurns } from './steps.ts';
+import { atOnce, inTurns } from './steps.ts';
 import { openWatch, prepareWatch } from './watch/watch.ts';
 import type { WatchHub } from './watch/watch-hub.ts';
 
@@ -187,7 +187,7 @@ async function scale(call: Call): Promise<ApiResponse> {
   if (isApply(type)) return json(await applyScale(core, target, body, optionsOf(request, context, true), context));
   if (type === PATCH_TYPES.json) {
     return json(
-      await writeScale(core, target, optionsOf(request, context), context, (now) => applyJsonPatch(now, body)),
+      await writeScale(core, target, optionsOf(request, context), context, (now) => atOnce(applyJsonPatch(now, body))),
     );
   }
   const change = isObject(body) ? body : {};

@@ -178,16 +178,6 @@ describe('odd requests', () => {
     await ok('GET', `${CONFIG_MAPS}/a`);
   });
 
-  it('a patch of a Scale with another name scales nothing', async () => {
-    const { ok, refused } = testServer();
-    await ok('POST', DEPLOYMENTS, deployment('web', { replicas: 2 }));
-    const patch = { metadata: { name: 'other' }, spec: { replicas: 5 } };
-    const { code, message } = await refused('PATCH', `${DEPLOYMENTS}/web/scale`, patch, MERGE_PATCH);
-    assert.equal(code, 400);
-    assert.equal(message, 'the name of the object (other) does not match the name on the URL (web)');
-    assert.deepEqual((await ok('GET', `${DEPLOYMENTS}/web/scale`))['spec'], { replicas: 2 });
-  });
-
   it('the grace period of a deletion cannot be changed by a write', async () => {
     const { ok, refused } = testServer();
     await ok('POST', CONFIG_MAPS, { ...configMap('a'), metadata: { name: 'a', finalizers: ['example.com/held'] } });

@@ -64,3 +64,28 @@ describe('apply to a scale', () => {
     assert.equal((await refused('PATCH', `${DEPLOYMENTS}/none/scale`, scaleOf(1), asked('one'))).code, 404);
   });
 });
+
+describe('a patch of a scale', () => {
+  it('with another name scales nothing', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', DEPLOYMENTS, deployment('web', { replicas: 2 }));
+    const patch = { metadata: { name: 'other' }, spec: { replicas: 5 } };
+    const { code, message } = await refused('PATCH', `${DEPLOYMENTS}/web/scale`, patch, {
+      contentType: 'application/merge-patch+json',
+    });
+    assert.equal(code, 400);
+    assert.equal(message, 'the name of the object (other) does not match the name on the URL (web)');
+    assert.deepEqual((await ok('GET', `${DEPLOYMENTS}/web/scale`))['spec'], { replicas: 2 });
+  });
+
+  it('in JSON sets the replica count, or is refused', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', DEPLOYMENTS, deployment('web', { replicas: 2 }));
+    const asked = { contentType: 'application/json-patch+json' };
+    const path = `${DEPLOYMENTS}/web/scale`;
+    const patched = await ok('PATCH', path, [{ op: 'replace', path: '/spec/replicas', value: 5 }], asked);
+    assert.deepEqual(patched['spec'], { replicas: 5 });
+    assert.equal((await refused('PATCH', path, [{ op: 'test', path: '/spec/replicas', value: 4 }], asked)).code, 422);
+    assert.deepEqual((await ok('GET', path))['spec'], { replicas: 5 });
+  });
+});
