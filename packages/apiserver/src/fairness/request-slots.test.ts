@@ -149,15 +149,13 @@ test('one step of a large request runs at a time, and the loop is left to others
 
 test('a watch with a long selector counts for several', () => {
   const terms = (count: number) => Array.from({ length: count }, (_, index) => `a${index}`).join(',');
-  assert.deepEqual(
-    [
-      {},
-      { labelSelector: 'a=b,c' },
-      { labelSelector: terms(1_000) },
-      { labelSelector: terms(6), fieldSelector: terms(6) },
-    ].map(weightOfWatch),
-    [1, 1, 100, 2],
-  );
+  const queries: Readonly<Record<string, string>>[] = [
+    {},
+    { labelSelector: 'a=b,c' },
+    { labelSelector: terms(1_000) },
+    { labelSelector: terms(6), fieldSelector: terms(6) },
+  ];
+  assert.deepEqual(queries.map(weightOfWatch), [1, 1, 100, 2]);
   const slots = createWatchSlots(100);
   const close = slots.open(sender('jane'), 100);
   assert.throws(() => slots.open(sender('jane')), { code: 429 });
