@@ -338,8 +338,12 @@ function requestHandler(
         parser,
         sender,
       });
-      if (isLong) leave = watches.open(sender, weightOfWatch(query));
-      else {
+      if (isLong) {
+        leave = watches.open(sender, weightOfWatch(query));
+        // Its first events may take a while.
+        const turn = turns.next(sender);
+        if (turn) await turn;
+      } else {
         leave = await admit(sender, method === 'GET' ? 'reads' : 'writes', response);
         if (!leave) return;
       }
