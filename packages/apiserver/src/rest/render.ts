@@ -13,7 +13,7 @@ export interface Rendering {
   /** In a watch; default as `one`. */
   event?(object: UnknownObject): UnknownObject;
   list(metadata: ListMetadata, objects: readonly UnknownObject[]): Steps<RenderedList>;
-  /** Renders what takes time, so that `one` and `event` take moments; default: nothing does. */
+  /** Does the slow part of rendering an object before `one` or `event` is asked for it; default: there is none. */
   prepare?(object: UnknownObject): void;
   /** The kind of bookmarks. */
   readonly kind: string;
@@ -183,15 +183,12 @@ function unknownInclusion(given: string): StatusError {
 }
 
 function refusing(error: StatusError): Rendering {
-  const refuse = () => {
+  const refuse = (): never => {
     throw error;
   };
   return {
     one: refuse,
-    // biome-ignore lint/correctness/useYield: nothing is shown.
-    *list() {
-      throw error;
-    },
+    list: refuse,
     kind: 'Table',
     apiVersion: META_VERSION,
     contentType: 'application/json',

@@ -18,7 +18,7 @@ const BOOKMARK_BEFORE_END_MS = 2_000;
 const DEFAULT_TIMEOUT_MS = 1_800_000;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** The selection of a watch, which remembers what it matches until it is asked to forget it. */
+/** The selection of a watch, which remembers the objects that it has matched until it is asked to forget them. */
 export interface PreparedSelection {
   readonly selection: Selection;
   forget(): void;
