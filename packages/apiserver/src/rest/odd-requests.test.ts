@@ -203,7 +203,7 @@ describe('odd requests', () => {
     const { headers } = await send('POST', CONFIG_MAPS, { ...configMap('a'), 'odd\u007f\u0001é': 'x' });
     const { warning = '' } = headers;
     assert.match(warning, /^299 - "unknown field .*é/);
-    assert.ok([...warning].every((character) => character >= ' ' && character !== '\u007f'));
+    assert.ok(Array.from(warning).every((character) => character >= ' ' && character !== '\u007f'));
   });
 
   it('a definition with wrong types deep in its schema is refused', async () => {
