@@ -155,14 +155,15 @@ async function remove({ core, target, request, context, warnings, rendering }: C
   const isCollection = target.name === '';
   if (isCollection && !target.resource.verbs.includes('deletecollection')) throw methodNotAllowed();
   // Kubernetes refuses a wrong selection before it looks at the body.
-  const selection = isCollection ? parseSelection(listOptions(query), target) : undefined;
+  const list = isCollection ? listOptions(query) : undefined;
+  if (list) parseSelection(list, target);
   if (context.source?.problem !== undefined) {
     throw badRequest(`couldn't get version/kind; json parse error: ${context.source.problem}`);
   }
   const options = deleteOptions(body, query);
-  if (selection) {
-    const list = await deleteCollection(core, target, selection, options, context, rendering);
-    return answer(200, list, rendering, warnings);
+  if (list) {
+    const deleted = await deleteCollection(core, target, list, options, context, rendering);
+    return answer(200, deleted, rendering, warnings);
   }
   const result = await deleteObject(core, target, options, context);
   const isStatus = result.kind === 'Status' && !('spec' in result);

@@ -17,10 +17,9 @@ import { inTurns } from '../steps.ts';
 import { admissionRequest } from './admission-request.ts';
 import { stored } from './create.ts';
 import { jsonType } from './decode.ts';
-import { dryRunOf, isTrue, valuesOf, wholeNumber } from './options.ts';
-import { currentObjects } from './read.ts';
+import { dryRunOf, isTrue, type ListOptions, valuesOf, wholeNumber } from './options.ts';
+import { selectObjects } from './read.ts';
 import type { Rendering } from './render.ts';
-import type { Selection } from './selectors.ts';
 import { keyFor, type Target } from './target.ts';
 
 export interface DeleteOptions {
@@ -71,8 +70,8 @@ export function deleteOptions(body: unknown, asked: Readonly<Record<string, stri
     dryRun,
     gracePeriodSeconds: grace === undefined ? undefined : Number(grace),
     propagationPolicy: isPolicy(policy) ? policy : orphaned,
-    uid: textOf(preconditions['uid']),
-    resourceVersion: textOf(preconditions['resourceVersion']),
+    uid: textOf(preconditions['uid']) ?? (query['uid'] || undefined),
+    resourceVersion: textOf(preconditions['resourceVersion']) ?? (query['resourceVersion'] || undefined),
   };
 }
 
@@ -148,30 +147,28 @@ function removeOrMark(core: Core, target: Target, key: string, object: UnknownOb
   return core.store.put(resource.storageKey, key, stored(target, marked));
 }
 
-/** DELETE of a collection: every object that is selected, each like a delete of its own. */
+/**
+ * DELETE of a collection: every object that is selected, each like a delete of its own. With a limit it is the first ones, and the answer has the
+ * token of the others. The first refusal ends it.
+ */
 export async function deleteCollection(
   core: Core,
   target: Target,
-  selection: Selection,
+  list: ListOptions,
   options: DeleteOptions,
   context: RequestContext,
   rendering: Rendering,
 ) {
-  const resourceVersion = String(core.store.revision);
-  const items: UnknownObject[] = [];
   const pause = core.pace(context);
-  for (const { object } of currentObjects(core, target, selection)) {
+  const { metadata, objects } = await inTurns(selectObjects(core, target, list), pause);
+  for (const { metadata: own } of objects) {
     const paused = pause();
     if (paused) await paused;
-    if (!selection.matches(object)) continue;
-    const { name = '', namespace = '' } = object.metadata;
-    const one = { ...target, name, namespace };
-    // Another client may have removed it while an admission was asked about another one.
-    if (!core.store.get(one.resource.storageKey, keyFor(one))) continue;
-    await deleteObject(core, one, options, context);
-    items.push(object);
+    const one = { ...target, name: own.name ?? '', namespace: own.namespace ?? '' };
+    // Another client may have removed it meanwhile.
+    if (core.store.get(one.resource.storageKey, keyFor(one))) await deleteObject(core, one, options, context);
   }
-  return inTurns(rendering.list({ resourceVersion }, items), pause);
+  return inTurns(rendering.list(metadata, objects), pause);
 }
 
 /** Throws Conflict when the object is not the one that is meant. */

@@ -21,6 +21,12 @@ export function getObject(core: Core, target: Target, resourceVersion: string): 
   return existing(core, target);
 }
 
+/** The objects of a list, or of a page of one. */
+export interface SelectedObjects {
+  readonly metadata: ListMetadata;
+  readonly objects: readonly UnknownObject[];
+}
+
 /** A list, or a page of one. All pages of a list show the same revision, as long as the server remembers it. */
 export function* listObjects(
   core: Core,
@@ -28,8 +34,13 @@ export function* listObjects(
   options: ListOptions,
   rendering: Rendering,
 ): Steps<RenderedList> {
+  const { metadata, objects } = yield* selectObjects(core, target, options);
+  return yield* rendering.list(metadata, objects);
+}
+
+export function* selectObjects(core: Core, target: Target, options: ListOptions): Steps<SelectedObjects> {
   const selection = parseSelection(options, target);
-  if (options.continue !== '') return yield* nextPage(core, target, options, selection, rendering);
+  if (options.continue !== '') return yield* nextPage(core, target, options, selection);
   const { resourceVersion: asked, limit } = options;
   if (asked !== undefined && asked > core.store.revision) throw tooLargeResourceVersion(asked, core.store.revision);
 
@@ -40,16 +51,10 @@ export function* listObjects(
   const all = revision === core.store.revision ? currentObjects(core, target, selection) : undefined;
   const objects = all ?? core.store.listAt(target.resource.storageKey, prefixOf(target), revision);
   // "Any revision will do" is answered from memory and therefore whole.
-  return yield* page(objects, selection, asked === 0 ? 0 : limit, revision, false, rendering);
+  return yield* page(objects, selection, asked === 0 ? 0 : limit, revision, false);
 }
 
-function* nextPage(
-  core: Core,
-  target: Target,
-  options: ListOptions,
-  selection: Selection,
-  rendering: Rendering,
-): Steps<RenderedList> {
+function* nextPage(core: Core, target: Target, options: ListOptions, selection: Selection): Steps<SelectedObjects> {
   const token = decodeContinue(options.continue);
   if (options.resourceVersion !== undefined && options.resourceVersion !== 0) {
     throw badRequest('specifying resource version is not allowed when using continue');
@@ -64,7 +69,7 @@ function* nextPage(
     throw expired(CONTINUE_TOO_OLD, encodeContinue({ revision: undefined, after: token.after }));
   }
   const rest = objects.filter(({ key }) => compareKeys(key, token.after) > 0);
-  return yield* page(rest, selection, options.limit, revision, inconsistent, rendering);
+  return yield* page(rest, selection, options.limit, revision, inconsistent);
 }
 
 function* page(
@@ -73,8 +78,7 @@ function* page(
   limit: number,
   revision: number,
   inconsistent: boolean,
-  rendering: Rendering,
-): Steps<RenderedList> {
+): Steps<SelectedObjects> {
   const items: UnknownObject[] = [];
   const metadata: ListMetadata = { resourceVersion: String(revision) };
   let last = '';
@@ -89,7 +93,7 @@ function* page(
     if (index % OBJECTS_A_STEP === OBJECTS_A_STEP - 1) yield;
     if (selection.matches(object)) items.push(object);
   }
-  return yield* rendering.list(metadata, items);
+  return { metadata, objects: items };
 }
 
 /** Returns the present objects of the target: one look-up when the selection names the object, else the whole prefix. */

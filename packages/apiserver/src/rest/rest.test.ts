@@ -334,6 +334,33 @@ describe('delete', () => {
     );
   });
 
+  it('a delete of a collection with a limit takes the first objects, and names where to go on', async () => {
+    const { ok } = testServer();
+    for (const name of ['a', 'b', 'c', 'd']) await ok('POST', CONFIG_MAPS, configMap(name));
+    const left = async () => {
+      const { items } = (await ok('GET', CONFIG_MAPS)) as unknown as { items: UnknownObject[] };
+      return items.map(({ metadata }) => metadata.name);
+    };
+    const first = await ok('DELETE', CONFIG_MAPS, undefined, { query: { limit: '2' } });
+    assert.deepEqual(await left(), ['c', 'd']);
+    const { continue: token = '' } = first.metadata as { continue?: string };
+    const second = await ok('DELETE', CONFIG_MAPS, undefined, { query: { limit: '1', continue: token } });
+    assert.deepEqual(await left(), ['d']);
+    assert.ok('continue' in second.metadata);
+  });
+
+  it('takes preconditions in the query too', async () => {
+    const { ok, refused } = testServer();
+    const { metadata } = await ok('POST', CONFIG_MAPS, configMap('a'));
+    for (const query of [{ uid: 'x' }, { resourceVersion: '0' }]) {
+      for (const path of [CONFIG_MAPS, `${CONFIG_MAPS}/a`]) {
+        assert.equal((await refused('DELETE', path, undefined, { query })).code, 409);
+      }
+    }
+    const { uid = '', resourceVersion = '' } = metadata;
+    await ok('DELETE', `${CONFIG_MAPS}/a`, undefined, { query: { uid, resourceVersion } });
+  });
+
   it('gives pods on a node their grace', async () => {
     const { ok, refused } = testServer();
     const pods = '/api/v1/namespaces/default/pods';

@@ -98,6 +98,8 @@ function emptied(random: SeededRandom, kind: GeneratedKind, path: string): Unnum
     { labelSelector: 'app=x', fieldSelector: 'metadata.name=a' },
     { labelSelector: 'app in (x,y),!tier' },
     { labelSelector: 'app=x', resourceVersion: '0' },
+    { labelSelector: 'app=x', uid: 'x' },
+    { limit: '1' },
     { labelSelector: 'app=x', gracePeriodSeconds: '0' },
     { labelSelector: 'app=x', fieldSelector: 'spec.odd=1' },
     { labelSelector: 'app=x', propagationPolicy: random.pick(['Background', 'Odd', '']) },
