@@ -352,7 +352,8 @@ describe('delete', () => {
   it('takes preconditions in the query too', async () => {
     const { ok, refused } = testServer();
     const { metadata } = await ok('POST', CONFIG_MAPS, configMap('a'));
-    for (const query of [{ uid: 'x' }, { resourceVersion: '0' }]) {
+    const wrong: Readonly<Record<string, string>>[] = [{ uid: 'x' }, { resourceVersion: '0' }];
+    for (const query of wrong) {
       for (const path of [CONFIG_MAPS, `${CONFIG_MAPS}/a`]) {
         assert.equal((await refused('DELETE', path, undefined, { query })).code, 409);
       }
