@@ -2,6 +2,7 @@
 import { apiserver } from './apiserver.ts';
 import type { Bench } from './bench.ts';
 import { cables } from './cables.ts';
+import { consoleBench } from './console.ts';
 import { crossplane } from './crossplane.ts';
 import { gimbal } from './gimbal.ts';
 import { install } from './install.ts';
@@ -22,4 +23,5 @@ export const benches: readonly Bench[] = [
   sesameConfig,
   xds,
   install,
+  consoleBench,
 ];

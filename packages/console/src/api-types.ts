@@ -38,7 +38,7 @@ export interface SessionAnswer {
   readonly epoch: string;
   /** True if the server was started with `--allow-writes`. */
   readonly writes: boolean;
-  readonly worlds: readonly { readonly name: string; readonly waitingFor: readonly string[] }[];
+  readonly worlds: readonly { readonly name: string }[];
   readonly operators: readonly string[];
   readonly kinds: readonly KindAccess[];
 }
@@ -67,12 +67,31 @@ export interface OverviewAnswer {
   /** At most 50, the root that affects most objects first. */
   readonly roots: readonly OverviewRoot[];
   readonly rootCount: number;
+  /** Problems that depend on kinds that are still filling: whether they are roots is not known yet. */
+  readonly heldCount: number;
   readonly progress: readonly Row[];
   readonly progressCount: number;
-  readonly operators: readonly { readonly name: string; readonly objects: number; readonly ready: number }[];
+  readonly operators: readonly {
+    readonly name: string;
+    readonly objects: number;
+    readonly ready: number;
+    /** How many keys its sinks deliver. */
+    readonly delivered: number;
+    /** The instance that writes; absent where no Lease is known. */
+    readonly leader?: string;
+  }[];
   readonly sinks: readonly { readonly id: string; readonly keys: number }[];
   /** Kinds that are not listed yet: roots may still be missing. */
-  readonly filling: readonly { readonly world: string; readonly waitingFor: readonly string[] }[];
+  readonly filling: readonly FillingKind[];
+}
+export interface FillingKind {
+  readonly world: string;
+  readonly kind: string;
+  readonly received: number;
+  /** About how many more there are; absent where the server does not count. */
+  readonly remaining?: number;
+  /** The error of the last attempt. */
+  readonly problem?: string;
 }
 export interface OverviewRoot extends Place {
   readonly id: string;
@@ -180,10 +199,14 @@ export interface GraphAnswer {
   /** The omitted neighbours of each parent. */
   readonly left: readonly {
     readonly of: string;
-    readonly direction: 'reads' | 'readers';
+    readonly direction: 'reads' | 'readers' | 'writes';
     readonly count: number;
     readonly worst: string;
   }[];
+  /** Ids of objects that the plans of this object write. */
+  readonly writes: readonly string[];
+  /** The newest write of one of them. */
+  readonly last?: { readonly id: string; readonly cause: CauseAnswer };
 }
 export interface GraphNode extends Place {
   readonly id: string;
@@ -314,7 +337,7 @@ export interface StreamEvents {
   readonly hello: Readonly<Record<string, never>>;
   readonly objects: { readonly rows: readonly Row[]; readonly removed: readonly string[] };
   readonly changes: { readonly changes: readonly ChangeAnswer[]; readonly more: number };
-  readonly roots: Pick<OverviewAnswer, 'roots' | 'rootCount' | 'progressCount'>;
+  readonly roots: Omit<OverviewAnswer, 'sinks' | 'filling'>;
   readonly sinks: { readonly sinks: OverviewAnswer['sinks'] };
   readonly sync: { readonly filling: OverviewAnswer['filling'] };
   readonly gap: { readonly rows?: number; readonly removed?: number };

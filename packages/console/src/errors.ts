@@ -3,7 +3,7 @@ import { catalogue } from '@capstan/kube/cluster';
 export const ConsoleErrors = catalogue('console', {
   NotLoopback: (host: string) => ({
     message: `the console does not listen on ${host}, which other machines can reach`,
-    remedy: 'use 127.0.0.1:PORT, [::1]:PORT or localhost:PORT',
+    remedy: 'use 127.0.0.1:PORT, [::1]:PORT or localhost:PORT, or give --listen-anywhere, which serves TLS',
   }),
   NoPage: (folder: string, reason: string) => ({
     message: `the page of the console is not in ${folder} and cannot be built: ${reason}`,

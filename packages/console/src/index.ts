@@ -1,5 +1,10 @@
 export type { EventAnswer, PlanRequest, SchemaAnswer, WhatIfRequest } from './api-types.ts';
-export { type ConsoleServer, type ConsoleServerOptions, startConsole } from './server/console-server.ts';
+export {
+  type ConsoleServer,
+  type ConsoleServerOptions,
+  type ServedAnywhere,
+  startConsole,
+} from './server/console-server.ts';
 export type {
   ConsoleHealth,
   ConsoleOutcome,

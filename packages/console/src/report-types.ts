@@ -24,6 +24,16 @@ export interface UnknownAnswer {
   readonly role?: string;
 }
 
+/** The time steps of a report that has them, as a part of its body. `?step=AT` asks for the body of a step. */
+export interface StepsAnswer<T> {
+  /** RFC 3339, oldest first. The first one is when the page was first asked for. */
+  readonly steps: readonly string[];
+  /** The step of this body. */
+  readonly step: string;
+  /** The body of the step before. */
+  readonly before?: T;
+}
+
 /** The request of a report's preview: its body before and after the change. The request writes nothing. */
 export interface WhatIfRequest {
   readonly manifests: string;
@@ -169,7 +179,7 @@ export interface KafkaProxiesAnswer {
   readonly proxies: readonly { readonly key: string; readonly hash: string; readonly clusters: number }[];
 }
 /** The answer of `/api/kafka/NAMESPACE/NAME` and of its preview. */
-export interface KafkaAnswer {
+export interface KafkaAnswer extends Partial<StepsAnswer<KafkaAnswer>> {
   readonly proxy: string;
   /** The hash that the configuration has now, short. */
   readonly hash: string;

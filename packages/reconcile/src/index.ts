@@ -62,6 +62,7 @@ export * from './reconciler.ts';
 export * from './reports/index.ts';
 export * from './runtime/index.ts';
 export {
+  type Acknowledgement,
   type EachKeys,
   type KeySet,
   type Sink,

@@ -1,6 +1,7 @@
 // The exports of the published package: the parts for writing operators, and for running them. Everything else is in
 // `@capstan/reconcile/internal`, which may change in any release. `npm run generate:api` describes each name in docs/api/reconcile.md.
 export {
+  type Acknowledgement,
   ADOPTED_ANNOTATION,
   type Adoption,
   type AggregateDefinition,

@@ -40,6 +40,14 @@ export const CliErrors = errorMakers(
       message: `${path} cannot replay the recording: ${problem}`,
       remedy: 'give a checkout or a package of a version that has capstan replay',
     }),
+    CertificateOnLoopback: () => ({
+      message: 'a console on a loopback address serves no TLS',
+      remedy: 'leave --tls-certificate and --tls-key out, or give --listen-anywhere',
+    }),
+    HalfCertificate: () => ({
+      message: 'a certificate and its key belong together, and one of them is missing',
+      remedy: 'give both --tls-certificate and --tls-key, or none: then the console creates a certificate',
+    }),
     Unreadable: (path: string, problem: string) => ({
       message: `cannot read ${path}: ${problem}`,
       remedy: 'check the path and its permissions',

@@ -1,9 +1,11 @@
 // The command as a user runs it: the printed address, the login, a plan and its application, all over HTTP.
 import assert from 'node:assert/strict';
 import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import type { TLSSocket } from 'node:tls';
 import { Secret, systemClock } from '@capstan/kube';
 import { createRandom, createTestCluster, recordingTransport, type TestCluster } from '@capstan/testing';
 import { runTest, testIo } from '../cli/test-io.test-support.ts';
@@ -48,6 +50,9 @@ async function start(cluster: TestCluster, ...given: (string | Record<string, st
   const json = { 'content-type': 'application/json' };
   const { body } = await ask('/api/login', { method: 'POST', headers: json, body: JSON.stringify({ code }) });
   const headers = { 'capstan-token': String(body['token']) };
+  // It answers before its caches are full.
+  while (((await ask('/api/overview', { headers })).body['filling'] as readonly unknown[]).length > 0)
+    await systemClock.yield();
   return {
     get: (path) => ask(path, { headers }),
     post: (path, sent) => ask(path, { method: 'POST', headers: { ...headers, ...json }, body: JSON.stringify(sent) }),
@@ -190,5 +195,40 @@ describe('capstan console', () => {
     } finally {
       await console.stop();
     }
+  });
+
+  test('serves other machines over TLS only, with a certificate whose fingerprint it prints', async () => {
+    const stopping = new AbortController();
+    const { io, out, err } = testIo({ transport: () => cluster.transport(), modules, signal: stopping.signal });
+    const flags = ['--operator', 'sites.ts', '--listen', '127.0.0.1:0', '--listen-anywhere'];
+    const ended = runCommandLine(['console', ...flags], io);
+    let isOver = false;
+    void ended.finally(() => (isOver = true)).catch(() => undefined);
+    while (!err().includes('fingerprint') && !isOver) await systemClock.yield();
+    const [, url = '', code = ''] = /^(https:\/\/127\.0\.0\.1:\d+\/)#code=([\w-]+)\n$/.exec(out()) ?? [];
+    const [, fingerprint = ''] = /fingerprint ([0-9A-F:]+)\.\n/.exec(err()) ?? [];
+    const login = (host: string) =>
+      new Promise<{ status: number; fingerprint: string }>((resolve, reject) => {
+        const headers = { 'content-type': 'application/json', host };
+        // The test compares the fingerprint, as a user does.
+        const sent = request(`${url}api/login`, { method: 'POST', headers, rejectUnauthorized: false }, (response) => {
+          const { fingerprint256 } = (response.socket as TLSSocket).getPeerCertificate();
+          response
+            .resume()
+            .once('end', () => resolve({ status: response.statusCode ?? 0, fingerprint: fingerprint256 }));
+        });
+        sent.once('error', reject).end(JSON.stringify({ code }));
+      });
+    try {
+      assert.notEqual(url, '', out() + err());
+      assert.equal((await login('rebound.example')).status, 421);
+      assert.deepEqual(await login(new URL(url).host), { status: 200, fingerprint });
+    } finally {
+      stopping.abort();
+      await ended;
+    }
+    const plain = testIo({ transport: () => cluster.transport(), modules });
+    assert.equal(await runCommandLine(['console', '--operator', 'sites.ts', '--listen', '0.0.0.0:0'], plain.io), 1);
+    assert.match(plain.err(), /the console does not listen on 0\.0\.0\.0.*--listen-anywhere/s);
   });
 });

@@ -12,11 +12,19 @@ import {
   type Random,
   SelfSubjectReview,
 } from '@capstan/kube';
-import { findInstances, isPrimary, type Operator, SYSTEM_NAMESPACE, withReports } from '@capstan/reconcile';
-import { warmRuntime } from '../plan/warm-runtime.ts';
+import {
+  findInstances,
+  isPrimary,
+  type Operator,
+  type Runtime,
+  SYSTEM_NAMESPACE,
+  withReports,
+} from '@capstan/reconcile';
+import { fillingRuntime, type RuntimeNotes } from '../plan/warm-runtime.ts';
 import { healthOf, isInProgress } from '../status/health-of.ts';
 import { statusOperator } from '../status/status-operators.ts';
 import { VERSION } from '../version.ts';
+import { deliveriesOf } from './deliveries.ts';
 import { operatorReports } from './operator-reports.ts';
 import { createPlanner } from './planner.ts';
 import { schemaOf } from './schema-of.ts';
@@ -33,6 +41,10 @@ export interface OpenSourceOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   readonly writes: boolean;
+  /** Clients of other clusters that the program knows. */
+  readonly others?: readonly Client[];
+  /** The runtime of the operators, where they run in this process. */
+  delivering?(): Runtime | undefined;
 }
 
 export interface OpenedSource {
@@ -47,26 +59,37 @@ export async function openSource(options: OpenSourceOptions): Promise<OpenedSour
   const instances = await findInstances(operators, { client, clock, signal, given: [], timeoutMs });
   const shown = [operators, instances.operators].map((some) => some.map(withReports));
   const [own = [], beside = []] = shown;
-  const warm = await warmRuntime({
+  // The page shows the caches while they fill.
+  const { runtime, warm, stop } = fillingRuntime({
     ...options,
     operators: own,
     instances: beside,
     namespace,
     keyNamespaces: [SYSTEM_NAMESPACE, namespace],
   });
-  const { runtime, stop } = warm;
+  let warming: Promise<RuntimeNotes> | undefined;
+  /** Plans wait for full caches. One that waited in vain is refused, and the next one waits again. */
+  const notesOf = async (): Promise<RuntimeNotes> => {
+    warming ??= warm().catch((error: unknown) => {
+      warming = undefined;
+      throw error;
+    });
+    const { notes, unseen } = await warming;
+    return { notes: [...instances.notes, ...notes], unseen };
+  };
+  notesOf().catch(() => undefined);
   const silent = new Set(
     operators.flatMap((one) =>
       statusOperator(one, isPrimary).kinds.flatMap(({ kind, isSilent }) => (isSilent ? [kindId(kind)] : [])),
     ),
   );
   const user = await userOf(client, signal);
-  const notes = [...instances.notes, ...warm.notes];
-  const planner = createPlanner({ ...options, runtime, notes, unseen: warm.unseen, all: [...own, ...beside] });
+  const planner = createPlanner({ ...options, runtime, notesOf, all: [...own, ...beside] });
   const reports = operatorReports({
     runtime,
     operators: [...own, ...beside],
     client,
+    others: options.others ?? [],
     clock,
     timeoutMs,
     changesOf: planner.changesOf,
@@ -79,11 +102,13 @@ export async function openSource(options: OpenSourceOptions): Promise<OpenedSour
     session: { context: options.context, version: VERSION, ...(user !== undefined && { user }) },
     healthOf: (object, kind) => consoleHealth(object, kind, silent),
     fetch(id, kind, until) {
-      const at = id.world === '' ? client : undefined;
+      // Objects of other clusters are read as the runtime reads them: with the credentials that this cluster has for them.
+      const at = id.world === '' ? client : runtime.worlds.get(id.world)?.client;
       const [first = '', name] = id.key.split('/');
       const ref = name === undefined ? { name: first } : { namespace: first, name };
       return at === undefined ? Promise.resolve(undefined) : at.find<KubeObject>(kind, ref, { signal: until });
     },
+    deliveriesOf: deliveriesOf({ ...options, runtime }),
     schema: (kind, until) => schemaOf(client, kind, until),
     events: (object, until) => eventsOf(client, object, until),
     plan: planner.plan,

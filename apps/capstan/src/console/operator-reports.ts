@@ -8,24 +8,27 @@ export interface OperatorReportsOptions {
   /** Those of the runtime, with the ones that run in programs of their own. */
   readonly operators: readonly Operator[];
   readonly client: Client;
+  readonly others: readonly Client[];
   readonly clock: Clock;
   readonly timeoutMs: number;
   changesOf(request: WhatIfRequest, signal: AbortSignal): Promise<readonly PreviewChange[]>;
 }
 
 export function operatorReports(options: OperatorReportsOptions): ConsoleReport[] {
-  const { runtime, operators, client, clock, timeoutMs, changesOf } = options;
+  const { runtime, operators, client, others, clock, timeoutMs, changesOf } = options;
   return operators.flatMap(({ name: operator, reports = [] }) =>
     reports.map(
-      ({ name, title, isQuestion = false, complete }): ConsoleReport => ({
+      ({ name, title, isQuestion = false, complete, stepOf, stepKeys }): ConsoleReport => ({
         name,
         operator,
         title,
         isQuestion,
+        ...(stepOf && { stepOf }),
+        ...(stepKeys && { stepKeys }),
         async body(key, signal) {
           const body = await askReport(runtime, operator, name, key);
           if (body.state !== 'value' || complete === undefined) return body;
-          return { state: 'value', value: await complete(body.value, { client, clock, signal }) };
+          return { state: 'value', value: await complete(body.value, { client, others, clock, signal }) };
         },
         async bodyAfter(key, request, signal) {
           const changes = await changesOf(request, signal);

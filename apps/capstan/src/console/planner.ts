@@ -10,6 +10,7 @@ import {
   type Kind,
   type KubeObject,
   kindId,
+  untilAborted,
 } from '@capstan/kube';
 import { type Operator, type PreviewChange, type PreviewResult, preview, type Runtime } from '@capstan/reconcile';
 import { CliErrors } from '../cli/errors.ts';
@@ -20,6 +21,7 @@ import { predictRefusals } from '../plan/predict-refusals.ts';
 import { parseManifests } from '../plan/read-manifests.ts';
 import { helmReleases } from '../plan/tool/helm-releases.ts';
 import { mergeSchemas } from '../plan/tool/strategic-patch.ts';
+import type { RuntimeNotes } from '../plan/warm-runtime.ts';
 import type { GivenChange } from '../plan/would-become.ts';
 import { coloursFor } from '../text/colours.ts';
 
@@ -30,8 +32,8 @@ export interface PlannerOptions {
   readonly clock: Clock;
   readonly namespace: string;
   readonly timeoutMs: number;
-  readonly notes: readonly string[];
-  readonly unseen: readonly string[];
+  /** Resolves when the caches are full. */
+  notesOf(): Promise<RuntimeNotes>;
 }
 
 export const FIELD_MANAGER = 'capstan-console';
@@ -77,6 +79,7 @@ export function createPlanner(options: PlannerOptions): Planner {
 
   async function plan(request: PlanRequest, signal: AbortSignal): Promise<ConsolePlan> {
     const { action } = request;
+    const known = await withSignal(options.notesOf(), signal);
     const { given, previewed: toPreview } =
       action === undefined
         ? reading(request, signal)
@@ -102,14 +105,14 @@ export function createPlanner(options: PlannerOptions): Planner {
         changes: values,
       })),
       ...previewed,
-      unknowns: [...options.unseen, ...previewed.unknowns],
+      unknowns: [...known.unseen, ...previewed.unknowns],
       refusals: [...(conflict === undefined ? [] : [conflict]), ...refused],
-      notes: [...new Set([...changes.flatMap(({ notes }) => notes), ...options.notes])],
+      notes: [...new Set([...changes.flatMap(({ notes }) => notes), ...known.notes])],
     };
     const colours = coloursFor({ env: {} });
     const text = formatPlan(report, { colours, isWide: false, showStatus: true });
     const shown: ConsolePlan = { report: { ...report }, text };
-    if (report.refusals.length > 0 || options.unseen.length > 0 || !changes.every(canBeMade)) return shown;
+    if (report.refusals.length > 0 || known.unseen.length > 0 || !changes.every(canBeMade)) return shown;
     return {
       ...shown,
       async apply(until): Promise<ConsoleOutcome> {
@@ -125,10 +128,16 @@ export function createPlanner(options: PlannerOptions): Planner {
   return {
     plan,
     async changesOf(request, signal) {
+      await withSignal(options.notesOf(), signal);
       const { given, previewed } = reading(request, signal);
       return previewed((await given(signal, true)).given);
     },
   };
+}
+
+/** A newer draft ends the wait of an older one. */
+function withSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return Promise.race([promise, untilAborted(signal).then(() => signal.throwIfAborted() as never)]);
 }
 
 /** The field that the commands `gimbal drain` and `gimbal resume` set. */
@@ -153,7 +162,7 @@ function canBeMade({ verb, make }: GivenChange): boolean {
   return verb === 'none' || make !== undefined;
 }
 
-const STALE = 'an object that the plan was made from has changed since; plan again';
+const STALE = 'an object that the plan was made from has changed since; nothing was written; plan again';
 
 /** Makes the changes in their order. Each is refused by the server if its object is another one by then. */
 async function makeAll(changes: readonly GivenChange[]): Promise<ConsoleOutcome> {

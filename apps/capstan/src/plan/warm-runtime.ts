@@ -34,6 +34,7 @@ export interface WarmRuntimeOptions {
   random: Random;
   logger: Logger;
   signal: AbortSignal;
+  /** How long the caches may take to fill, and then the reconcilers to get their inputs. */
   timeoutMs: number;
   /** Where the operators run. */
   namespace: string;
@@ -44,19 +45,43 @@ export interface WarmRuntimeOptions {
   isOffline?: boolean;
 }
 
-export interface WarmRuntime {
+export interface WarmRuntime extends RuntimeNotes {
   readonly runtime: Runtime;
+  stop(): Promise<void>;
+}
+
+export interface RuntimeNotes {
   /** The assumptions of the runtime. */
   readonly notes: readonly string[];
   /** Kinds that the user may not read: nothing is known of objects that depend on them. */
   readonly unseen: readonly string[];
+}
+
+export interface FillingRuntime {
+  readonly runtime: Runtime;
+  /**
+   * Resolves when the caches are full and every reconciler has its inputs, or as many of them as can be read. Rejects when that takes
+   * longer than the timeout; a later call waits again.
+   */
+  warm(): Promise<RuntimeNotes>;
   stop(): Promise<void>;
 }
 
 const POLL_MS = 20;
 
-/** Resolves when the caches are full and every reconciler has its inputs, or as many of them as can be read. */
+/** Returns a runtime that is warm. */
 export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRuntime> {
+  const { runtime, warm, stop } = fillingRuntime(options);
+  try {
+    return { runtime, ...(await warm()), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Returns a runtime at once, whose caches fill. */
+export function fillingRuntime(options: WarmRuntimeOptions): FillingRuntime {
   const { instances = [], client, clock, signal, namespace, watchNamespaces } = options;
   const { random, logger } = options;
   const operators = [...options.operators, ...instances];
@@ -80,17 +105,25 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
     await clusters;
     await runtime.run(AbortSignal.abort());
   };
-  try {
-    const notes: string[] = [];
-    for (const { name } of instances) runtime.setDigestKey(OWN_KEY, name);
-    for (const operator of options.operators.filter(readsSensitive)) {
-      const { key, note } = await digestKeyOf(operator, client, options.keyNamespaces, signal);
+  const world = runtime.addWorld({ name: '', client, namespace, ...(watchNamespaces && { watchNamespaces }) });
+  const until = AbortSignal.any([signal, leaving.signal]);
+
+  for (const { name } of instances) runtime.setDigestKey(OWN_KEY, name);
+  // Reads that need a key wait for it, and the lists are under way meanwhile.
+  const keyed = Promise.all(
+    options.operators.filter(readsSensitive).map(async (operator) => {
+      const { key, note } = await digestKeyOf(operator, client, options.keyNamespaces, until);
       runtime.setDigestKey(key, operator.name);
-      if (note !== undefined) notes.push(note);
-    }
-    const world = runtime.addWorld({ name: '', client, namespace, ...(watchNamespaces && { watchNamespaces }) });
+      return note === undefined ? [] : [note];
+    }),
+  );
+  // It may fail before anything waits for it.
+  keyed.catch(() => undefined);
+
+  async function warm(): Promise<RuntimeNotes> {
     const deadline = clock.now() + options.timeoutMs;
-    const assumed = await filled(world, kindsOf(operators), options, deadline);
+    const notes = (await keyed).flat();
+    const assumed = await filled(world, kindsOf(operators), { ...options, signal: until }, deadline);
     const optional = optionalKinds(operators);
     // Optional kinds of an operator are not reported as missing.
     const missed = [...assumed].filter(([id]) => !optional.has(id));
@@ -105,13 +138,12 @@ export async function warmRuntime(options: WarmRuntimeOptions): Promise<WarmRunt
       (isSuspended(runtime, hidden) || isFilling()) && clock.now() < deadline;
       await runtime.settle()
     ) {
-      await sleep(clock, POLL_MS, signal);
+      await sleep(clock, POLL_MS, until);
     }
-    return { runtime, notes, unseen, stop };
-  } catch (error) {
-    await stop();
-    throw error;
+    return { notes, unseen };
   }
+
+  return { runtime, warm, stop };
 }
 
 /** Returns true while a reconciler waits for a result that may still come. Facts that a plan does not perform and hidden kinds never come. */

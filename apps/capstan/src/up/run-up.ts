@@ -199,7 +199,8 @@ async function runParts(
     );
     if (settings.console !== undefined && operators.length > 0 && !signal.aborted) {
       const { host, port } = settings.console;
-      const own = { operators, context: first.name, host, port, signal };
+      const others = cluster.clusters.slice(1).map(({ name }) => name);
+      const own = { operators, context: first.name, others, host, port, signal };
       console = await startUpConsole({ ...options, ...own, runtime: () => running[0]?.runtime() });
     }
     if (!signal.aborted) announceReady(shown, answered ?? undefined, console?.fields ?? {});

@@ -14,6 +14,8 @@ export interface UpConsoleOptions {
   readonly settings: Pick<UpSettings, 'data' | 'allowWrites' | 'kubeconfig'>;
   readonly operators: readonly Operator[];
   readonly context: string;
+  /** The contexts of the other logical clusters. */
+  readonly others: readonly string[];
   readonly host: string;
   readonly port: number;
   readonly io: { readonly env: Readonly<Record<string, string | undefined>> };
@@ -36,21 +38,28 @@ export async function startUpConsole(options: UpConsoleOptions): Promise<UpConso
   const { settings, clock, context, host, port, signal, io, logger } = options;
   const { startConsole } = await import('@capstan/console');
   let opened: OpenedSource | undefined;
-  let client: Client | undefined;
+  let clients: readonly Client[] = [];
   const source = async () => {
     const { openSource } = await import('../console/open-source.ts');
     // As any client of the cluster, so that the page has the rights of its user and reaches pods as users do.
-    const transport = await connect({ env: {}, kubeconfig: settings.kubeconfig, context });
-    client = createClient({ transport, clock, logger: silentLogger, userAgent: 'capstan-console' });
+    const clientOf = async (name: string) => {
+      const transport = await connect({ env: {}, kubeconfig: settings.kubeconfig, context: name });
+      return createClient({ transport, clock, logger: silentLogger, userAgent: 'capstan-console' });
+    };
+    const client = await clientOf(context);
+    const others = await Promise.all(options.others.map(clientOf));
+    clients = [client, ...others];
     opened = await openSource({
       ...options,
       client,
+      others,
       namespace: 'default',
       // The operators of this process have reported the same already.
       logger: silentLogger,
       signal,
       timeoutMs: FILL_MS,
       writes: settings.allowWrites,
+      delivering: options.runtime,
     });
     return { ...opened.source, historyOf: (name: string) => options.runtime()?.history.of(name) ?? [] };
   };
@@ -71,7 +80,7 @@ export async function startUpConsole(options: UpConsoleOptions): Promise<UpConso
       await codes?.close();
       await server.close();
       await opened?.stop();
-      await client?.close();
+      await Promise.all(clients.map((one) => one.close()));
       rmSync(consoleCodeFile, { force: true });
     },
   };

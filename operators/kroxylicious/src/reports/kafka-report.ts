@@ -66,10 +66,18 @@ interface TreeNode {
   readonly problems: readonly string[];
 }
 
+/** A step of the page is a change of a hash of the tree; pods follow it. */
+function hashesOf(body: KafkaReport | KafkaProxies): unknown {
+  if ('proxies' in body) return undefined;
+  return body.nodes.map(({ id, hash }) => [id, hash]);
+}
+
 export function createKafkaReport(clusterNode: ClusterNodes): Report {
   return report({
     name: 'kafka',
     title: 'Kafka',
+    stepKeys: (body) => ('proxies' in body ? body.proxies.map(({ key }) => key) : []),
+    stepOf: hashesOf,
     of: derivation({
       name: 'kafka-report',
       compute({ key, read, digest }) {
@@ -90,6 +98,8 @@ export function createKafkaReport(clusterNode: ClusterNodes): Report {
     ],
   });
 }
+
+type KafkaProxies = ReturnType<typeof proxiesOf>;
 
 function proxiesOf(read: Reader, clusterNode: ClusterNodes) {
   return {

@@ -8,11 +8,19 @@ import {
   type Io,
   objectName,
   REPORT_OUTPUT,
+  type Refusal,
+  refuse,
   UsageErrors,
   withCluster,
 } from '@capstan/reconcile/command-line';
 import { effectiveConfiguration } from '../configuration/index.ts';
-import { type Explanation, explanations, settingsOnly } from '../explain/explain.ts';
+import {
+  type ExplainedRequest,
+  type Explanation,
+  explanationKey,
+  explanations,
+  settingsOnly,
+} from '../explain/explain.ts';
 import { explanationText } from '../explain/explanation-text.ts';
 import { servedGatewayKinds } from '../gateway/api/served-kinds.ts';
 import { type GatewayKinds, gatewayComponents, type Placement, type Publication } from '../gateway/index.ts';
@@ -25,12 +33,17 @@ import { CommandErrors } from './errors.ts';
 import { SESAME_CLUSTER_OPTIONS, sesameNamespace } from './namespace.ts';
 
 export default command({
-  usage: 'explain HOST[/PATH] [-o FORMAT]',
+  usage: 'explain HOST[/PATH] [--method METHOD] [--header NAME: VALUE]... [-o FORMAT]',
   description:
     'Explains what Envoy does with a request: the listeners of HTTPProxies and Ingresses and of each Gateway, their filters, the routes\n' +
-    'for the path in their order, the objects that they come from, and the Services with their endpoints. Exit code 1 when nothing\n' +
-    'serves the host.',
-  examples: ['sesame explain shop.example.com/cart', 'sesame explain shop.example.com -o json'],
+    'for the path in their order, the objects that they come from, and the Services with their endpoints. With a method or a header the\n' +
+    'request is known whole, with its query, and routes whose conditions do not hold are left out. Exit code 1 when nothing serves the\n' +
+    'host.',
+  examples: [
+    'sesame explain shop.example.com/cart',
+    "sesame explain 'shop.example.com/cart?id=1' --method POST --header 'x-user: anna'",
+    'sesame explain shop.example.com -o json',
+  ],
   positionals: 1,
   options: {
     ...SESAME_CLUSTER_OPTIONS,
@@ -46,11 +59,24 @@ export default command({
       default: 'projectsesame.io/gateway-controller',
       help: 'Gateways of GatewayClasses with this controller are explained.',
     },
+    method: {
+      type: 'string',
+      value: 'METHOD',
+      parse: (text) => (/^[!#$%&'*+.^_`|~\w-]+$/.test(text) ? text : refuse('write a method, as in GET or POST')),
+      help: 'The method of the request; GET where a header is given.',
+    },
+    header: {
+      type: 'string',
+      value: 'NAME: VALUE',
+      multiple: true,
+      parse: headerOf,
+      help: 'A header of the request; may be given several times.',
+    },
     output: REPORT_OUTPUT,
   },
   async run({ command: name, flags, positionals: [asked] }, io) {
     if (asked === undefined) throw UsageErrors.Missing(name, 'a host', 'sesame explain shop.example.com/cart');
-    const key = keyOf(asked);
+    const key = explanationKey(requestOf(asked, flags.method, flags.header));
     const explanation = await withCluster(flags, io, async ({ client }) => {
       const ref = { namespace: sesameNamespace(flags.namespace, io.env), name: flags['sesame-config'] };
       const object = await client.get(SesameConfiguration, ref, { signal: io.signal }).catch((error: unknown) => {
@@ -84,13 +110,24 @@ function sourcesOf({ listeners }: Explanation): string[] {
   );
 }
 
-/** `HOST`, `HOST/PATH` and URLs. */
-function keyOf(asked: string): string {
+/** `NAME: VALUE`, as curl takes it. */
+function headerOf(text: string): readonly [name: string, value: string] | Refusal {
+  const [, name, value = ''] = /^([!#$%&'*+.^_`|~\w-]+)\s*:\s*(.*)$/.exec(text) ?? [];
+  return name === undefined ? refuse("write NAME: VALUE, as in 'x-user: anna'") : [name, value];
+}
+
+/** `HOST`, `HOST/PATH` and URLs. A method or a header makes the request known whole, with its query. */
+function requestOf(
+  asked: string,
+  method: string | undefined,
+  headers: readonly (readonly [name: string, value: string])[] | undefined,
+): ExplainedRequest {
   const plain = asked.replace(/^https?:\/\//, '');
   const slash = plain.indexOf('/');
   const host = (slash < 0 ? plain : plain.slice(0, slash)).replace(/:\d+$/, '');
-  const path = slash < 0 ? '/' : (plain.slice(slash).split(/[?#]/)[0] ?? '/');
-  return `${host}${path}`;
+  const path = slash < 0 ? '/' : (plain.slice(slash).split('#')[0] ?? '/');
+  if (method === undefined && headers === undefined) return { host, path: path.split('?')[0] ?? '/' };
+  return { host, path, method: method ?? 'GET', headers: Object.fromEntries(headers ?? []) };
 }
 
 /** Every Gateway of the controller: an instance serves one of them, and here it is not known which. */

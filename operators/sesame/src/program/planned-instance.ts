@@ -7,6 +7,7 @@ import type { GatewayKinds } from '../gateway/index.ts';
 import type { ContourLease } from '../kinds/contour.ts';
 import { SesameConfiguration } from '../kinds/index.ts';
 import { createSesameConfigurationReconciler } from '../reconcilers/sesame-configuration.ts';
+import { acknowledgementsOf } from '../reports/acknowledgements.ts';
 import { ingressReports } from '../reports/ingress-report.ts';
 import { ingressComponents } from '../routes/ingress-components.ts';
 import { nowhere } from '../routes/nowhere.ts';
@@ -54,6 +55,8 @@ export function plannedInstance({ name, choice, isManaged, gatewayKinds, contour
     ...(gateways && { gateways: { ...gateways, reads } }),
     contour,
     loadBalancer: addresses,
+    // The xDS server is in the program of the instance.
+    acknowledgements: (asked, context) => acknowledgementsOf(`${ref.namespace}/${ref.name}`, asked, context),
   });
   return operator({
     name,

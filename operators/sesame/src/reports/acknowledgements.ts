@@ -1,7 +1,7 @@
 // The Envoys of a Sesame with the acknowledgements and rejections of each, from the debug servers of its pods. They are reached through the
 // API server with the rights of the user.
 import { isForbidden, Pod, reasonOf } from '@capstan/kube';
-import type { ReportContext } from '@capstan/reconcile';
+import type { Acknowledgement, ReportContext } from '@capstan/reconcile';
 import type { ResourceType } from '../envoy/index.ts';
 import { SesameConfiguration } from '../kinds/index.ts';
 import type { NodeReport } from '../xds/index.ts';
@@ -16,6 +16,7 @@ interface AcknowledgingEnvoy {
   /** The version of Envoy; empty if it is not known. */
   readonly version: string;
   readonly protocol: string;
+  readonly rejections: NodeReport['rejections'];
   readonly types: readonly {
     readonly type: string;
     readonly resources: number;
@@ -31,7 +32,7 @@ const SERVE = /(?:^|\/)serve$/;
 
 export async function readAcknowledgements(
   instance: string,
-  { client, signal }: ReportContext,
+  { client, signal }: Pick<ReportContext, 'client' | 'signal'>,
 ): Promise<Acknowledgements> {
   const slash = instance.indexOf('/');
   const [namespace, name] = [instance.slice(0, slash), instance.slice(slash + 1)];
@@ -56,6 +57,35 @@ export async function readAcknowledgements(
       envoysUnknown: `the debug server of Sesame ${instance} cannot be read (${reasonOf(error)})${right}; it may listen on loopback only`,
     };
   }
+}
+
+/**
+ * The deliveries of an object: rejected where an Envoy refuses a resource that comes from it, acknowledged where every Envoy has accepted
+ * the last version of each type that it was sent.
+ */
+export async function acknowledgementsOf(
+  instance: string,
+  { object, keys }: { readonly object: string; readonly keys: readonly string[] },
+  context: Pick<ReportContext, 'client' | 'signal'>,
+): Promise<ReadonlyMap<string, Acknowledgement>> {
+  const { envoys, envoysUnknown } = await readAcknowledgements(instance, context);
+  const answer: Acknowledgement =
+    envoys === undefined ? { state: 'not-known', message: envoysUnknown ?? '' } : acknowledgementIn(envoys, object);
+  return new Map(keys.map((key) => [key, answer]));
+}
+
+function acknowledgementIn(envoys: readonly AcknowledgingEnvoy[], object: string): Acknowledgement {
+  if (envoys.length === 0) return { state: 'waiting', message: 'no Envoy is connected' };
+  const refusal = envoys
+    .flatMap(({ node, rejections }) => rejections.map((one) => ({ node, ...one })))
+    .find(({ origins }) => origins.includes(object));
+  if (refusal !== undefined)
+    return { state: 'rejected', message: `${refusal.node} refuses ${refusal.key}: ${refusal.message}` };
+  const late = envoys.filter(({ types }) => types.some(({ sent, acknowledged }) => sent !== acknowledged));
+  const all = envoys.length === 1 ? '1 Envoy' : `${envoys.length} Envoys`;
+  if (late.length > 0)
+    return { state: 'waiting', message: `${late.length} of ${all} have not answered yet: ${late[0]?.node ?? ''}` };
+  return { state: 'acknowledged', message: `by ${all}` };
 }
 
 /** Whether a pod runs `sesame serve` with this configuration. */
@@ -100,6 +130,7 @@ function envoyOf({ node, sent, acknowledged, rejections }: NodeReport, counts: C
     node,
     version: '',
     protocol: 'xDS',
+    rejections,
     types: types.toSorted().map((type) => {
       const [rejected] = refused.get(type) ?? [];
       return {

@@ -10,7 +10,7 @@ import { httpProxyStatus } from '../reconcilers/http-proxy-status.ts';
 import { routeGraph } from '../routes/pieces.ts';
 import { testSettings } from '../routing/default-settings.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
-import { readAcknowledgements } from './acknowledgements.ts';
+import { acknowledgementsOf, readAcknowledgements } from './acknowledgements.ts';
 import { type IngressReport, ingressReports } from './ingress-report.ts';
 
 const at = (name: string) => ({ name, namespace: 'default' });
@@ -146,7 +146,6 @@ suite('what Envoys have acknowledged', () => {
   const read = (request: () => Promise<unknown>, instance = 'default/here') =>
     readAcknowledgements(instance, {
       client: client(request),
-      clock: { now: () => 0 } as never,
       signal: new AbortController().signal,
     });
 
@@ -162,6 +161,30 @@ suite('what Envoys have acknowledged', () => {
       { type: 'clusters', resources: 4, sent: '2', acknowledged: '2' },
       { type: 'listeners', resources: 1, sent: '7', acknowledged: '6', rejected: { version: '7', message: 'no' } },
     ]);
+  });
+
+  test('is rejected for the objects that a refused resource comes from, and waits for an Envoy that has not answered', async () => {
+    const node = (name: string, acknowledged: string, origins: readonly string[]) => ({
+      node: name,
+      sent: { lds: '7' },
+      acknowledged: { lds: acknowledged },
+      rejections: origins.length === 0 ? [] : [{ key: 'lds/ingress_http', version: '7', message: 'no', origins }],
+    });
+    const of = async (object: string, ...clients: readonly object[]) => {
+      const context = { client: client(async () => ({ body: { clients } })), signal: new AbortController().signal };
+      return (await acknowledgementsOf('default/here', { object, keys: ['host:a'] }, context)).get('host:a');
+    };
+    const refusing = node('envoy-1', '6', ['HTTPProxy default/shop']);
+    assert.deepEqual(await of('HTTPProxy default/shop', refusing), {
+      state: 'rejected',
+      message: 'envoy-1 refuses lds/ingress_http: no',
+    });
+    assert.equal((await of('HTTPProxy default/other', refusing))?.state, 'waiting');
+    assert.deepEqual(await of('HTTPProxy default/other', node('envoy-1', '7', []), node('envoy-2', '7', [])), {
+      state: 'acknowledged',
+      message: 'by 2 Envoys',
+    });
+    assert.equal((await of('HTTPProxy default/other'))?.state, 'waiting');
   });
 
   test('is not known, with the reason, where it cannot be read', async () => {

@@ -30,6 +30,8 @@ export interface XdsSinkOptions {
   readonly clock?: Clock;
   /** Returns the earlier refusals of Envoys; none by default. */
   refused?(): Promise<Refused>;
+  /** Asks the process that serves, where this one does not. */
+  readonly acknowledgements?: NonNullable<Sink<Piece>['acknowledgements']>;
   /** Called when the server listens, also after it was moved. */
   onListening?(server: XdsServer, store: ResourceStore): void;
   /** Called after each change of the served resources, with the time that it took. */
@@ -49,6 +51,7 @@ export function xdsSink(options: XdsSinkOptions): Sink<Piece, RefusingNode> {
     lease: 'none',
     version: ({ id }) => id,
     effects: xdsEffects,
+    ...(options.acknowledgements && { acknowledgements: options.acknowledgements }),
     open(context) {
       const server = new Server(context, options);
       return { take: ({ changes }) => server.take(changes), close: () => server.close() };

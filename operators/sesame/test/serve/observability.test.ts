@@ -205,6 +205,17 @@ test('sesame explain names the route, why it is taken, its objects, filters and 
       cart.out,
       /^shop\.test\/cart\/1\n {2}listener ingress_http on 0\.0\.0\.0:8080\n {4}filters: .*router\n/,
     );
+    const whole = (...header: string[]) =>
+      runCommand(
+        ['explain', 'shop.test/cart/1', '-n', 'default', '--method', 'GET', ...header],
+        {},
+        {
+          transport: () => stage.cluster.transport(),
+        },
+      );
+    assert.doesNotMatch((await whole()).out, /header x-beta/);
+    assert.match((await whole('--header', 'X-Beta: 1')).out, /route prefix \/cart, header x-beta \(taken/);
+    assert.equal((await whole('--header', 'no colon')).code, 2);
     const leaf = await until(async () => {
       const answer = await explain('tree.test/team/leaf');
       return answer.code === 0 && answer.out.includes('from HTTPProxy') ? answer : undefined;

@@ -1,5 +1,6 @@
 // The page of cables: every pair of clusters with the driver that the policies in force choose, and its state as an end reports it.
-import { derivation, type Reader, type Report, reading, report } from '@capstan/reconcile';
+import type { Client } from '@capstan/kube';
+import { derivation, type Reader, type Report, type ReportContext, reading, report } from '@capstan/reconcile';
 import { Broker, CablePolicies, Cluster, type Connection, Endpoint, Gateway, Submariner } from '../kinds/index.ts';
 import { formatSelector } from '../policy/index.ts';
 import { clusterFacts } from '../resolution/cluster-labels.ts';
@@ -51,6 +52,7 @@ export const cablesReport: Report = report({
     name: 'cables-report',
     compute: ({ key, read }) => (key === '' ? cablesOf(read) : undefined),
   }),
+  complete: withOtherEnds,
   reads: [
     CablePolicies,
     Cluster,
@@ -104,17 +106,50 @@ const onConflictOf = ({ spec }: Broker) => spec.onConflict ?? 'pick';
 const offerOf = ({ spec }: Endpoint) => ({ id: spec.cluster_id, offer: offerOfEndpoint(spec) });
 
 /** The connections of the active gateway, by the id of the other cluster; undefined where they may not be read. */
-function connectionsOf(read: Reader, namespace: string): ReadonlyMap<string, Connection> | undefined {
-  if (read.access(Gateway) !== 'served') return undefined;
-  const active = read.list(Gateway, { namespace }, statusOf).filter((status) => status?.haStatus === 'active');
+function connectionsOf(read: Reader, namespace: string): Connections | undefined {
+  return read.access(Gateway) === 'served' ? activeConnections(read.list(Gateway, { namespace }, statusOf)) : undefined;
+}
+
+type Connections = ReadonlyMap<string, Connection>;
+const statusOf = ({ status }: Gateway) => status;
+
+function activeConnections(statuses: readonly Gateway['status'][]): Connections {
   return new Map(
-    active.flatMap((status) =>
-      (status?.connections ?? []).map((connection) => [connection.endpoint.cluster_id, connection]),
-    ),
+    statuses
+      .filter((status) => status?.haStatus === 'active')
+      .flatMap((status) => (status?.connections ?? []).map((one) => [one.endpoint.cluster_id, one])),
   );
 }
 
-const statusOf = ({ status }: Gateway) => status;
+/** Asks members that are other clusters of the program for the states of their ends. */
+async function withOtherEnds(
+  body: CablesReport | undefined,
+  { others, signal }: Pick<ReportContext, 'others' | 'signal'>,
+): Promise<CablesReport | undefined> {
+  if (body === undefined || body.pairs.every(({ state }) => state !== 'unknown')) return body;
+  const ends = new Map((await Promise.all(others.map((client) => endsOf(client, signal)))).flat());
+  const pairs = body.pairs.map((pair) => {
+    if (pair.state !== 'unknown') return pair;
+    const found = ends.get(pair.left)?.get(pair.right) ?? ends.get(pair.right)?.get(pair.left);
+    return found === undefined ? pair : { ...pair, ...stateOf(found) };
+  });
+  return { ...body, pairs };
+}
+
+/** The connections of a member, by its id; none for a cluster that is no member or cannot be read. */
+async function endsOf(client: Client, signal: AbortSignal): Promise<readonly (readonly [string, Connections])[]> {
+  try {
+    const { items: members } = await client.list(Submariner, { signal });
+    const found = members.map(async ({ metadata, spec }) => {
+      const { items } = await client.list(Gateway, { namespace: metadata.namespace ?? '', signal });
+      return [spec.clusterID, activeConnections(items.map(statusOf))] as const;
+    });
+    return await Promise.all(found);
+  } catch {
+    signal.throwIfAborted();
+    return [];
+  }
+}
 
 const STATES: Readonly<Record<Connection['status'], ReportedPair['state']>> = {
   connected: 'up',
@@ -135,9 +170,11 @@ function pairOf(
   const other = left === own ? right : right === own ? left : undefined;
   const found = other === undefined ? undefined : connections?.get(other);
   if (found === undefined) return { ...pair, state: 'unknown' };
-  const { status, statusMessage, usingCableDriver } = found;
+  return { ...pair, ...stateOf(found) };
+}
+
+function stateOf({ status, statusMessage, usingCableDriver }: Connection) {
   return {
-    ...pair,
     state: STATES[status],
     ...(statusMessage !== undefined && statusMessage !== '' && { message: statusMessage }),
     ...(usingCableDriver !== undefined && { usedDriver: usingCableDriver }),

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { OutputFile } from 'esbuild';
-import { checkBudget } from './page-budget.ts';
+import { checkBudget, type PageSizes } from './page-budget.ts';
 import { INDEX, NONCE_PLACE, type PageFile } from './page-files.ts';
 
 const CLIENT = fileURLToPath(new URL('../client/', import.meta.url));
@@ -13,6 +13,7 @@ export interface BuiltPage {
   readonly files: readonly PageFile[];
   /** The sources of it, from the working directory: modules of npm among them. */
   readonly inputs: readonly string[];
+  readonly sizes: PageSizes;
 }
 
 export async function buildPage(client: string = CLIENT): Promise<BuiltPage> {
@@ -37,8 +38,8 @@ export async function buildPage(client: string = CLIENT): Promise<BuiltPage> {
   const files = outputFiles.map(({ path, contents }: OutputFile) => ({ path, bytes: contents }));
   const named = (start: string) => files.find(({ path }) => path.startsWith(`${OUT}/${start}.`))?.path ?? '';
   const page = [{ path: INDEX, bytes: Buffer.from(documentOf(named('main'), named('style'))) }, ...files];
-  checkBudget(page, metafile.outputs);
-  return { files: page, inputs: Object.keys(metafile.inputs) };
+  const sizes = checkBudget(page, metafile.outputs);
+  return { files: page, inputs: Object.keys(metafile.inputs), sizes };
 }
 
 /** The document: no data, no inline script. */

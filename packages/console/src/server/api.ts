@@ -3,17 +3,16 @@ import { randomBytes } from 'node:crypto';
 import { type Clock, formatTime, type Kind, kindId } from '@capstan/kube';
 import { type ChangeFeed, createChangeFeed, formatObjectId, type ObjectId, objectGraph } from '@capstan/reconcile';
 import { createEventStream, type EventStream } from './event-stream.ts';
-import { findObjects } from './find.ts';
-import { createKnownCauses } from './known-causes.ts';
 import { roleToRead } from './missing-rights.ts';
 import { type Direction, neighbourhood } from './neighbourhood.ts';
 import { objectAnswer } from './object-answer.ts';
-import { overviewOf } from './overview.ts';
+import { createKnownCauses, overviewOf } from './overview.ts';
 import { createPlans } from './plans.ts';
 import { createReports } from './reports.ts';
-import { createRows, type Rows } from './rows.ts';
+import { createRows, findObjects, type Rows } from './rows.ts';
 import type { ConsoleSource } from './source.ts';
 import { createTimeline } from './timeline.ts';
+import { writerOf, writtenObjects } from './written-objects.ts';
 
 export interface Answer {
   readonly status: number;
@@ -29,46 +28,65 @@ export interface Api {
   close(): void;
 }
 
-const MAX_LIMIT = 500;
+const MAX_LIMIT = 2000;
 const MAX_BUDGET = 500;
 const MAX_DEPTH = 8;
-const ROOTS_MS = 1000;
+/** Roots are sent that often at most; less often where their computation takes long. */
+const ROOTS_MS = 200;
+const MOST_SHARE = 0.1;
+/** While lists are under way. */
+const FILLING_MS = 500;
 
 /** To be created when the first page is open: from then on it follows every wave. */
 export function createApi(source: ConsoleSource, clock: Clock): Api {
   const { runtime } = source;
   const epoch = randomBytes(6).toString('hex');
   const feed: ChangeFeed = createChangeFeed({ runtime, now: () => clock.now(), epoch });
-  const rows: Rows = createRows(source);
+  const rows: Rows = createRows(source, () => formatTime(clock.now()));
   const causes = createKnownCauses(source, rows);
   const timeline = createTimeline({ feed, rows: rows.all, now: () => formatTime(clock.now()) });
-  const reports = createReports(source);
+  const reports = createReports(source, clock);
   const plans = createPlans(source, clock);
   let rootsSentAt = Number.NEGATIVE_INFINITY;
-  const sent = { sinks: '', sync: '' };
-  const sendIfChanged = (type: 'sinks' | 'sync', data: unknown) => {
+  let rootsMs = ROOTS_MS;
+  const sent = { roots: '', sinks: '', sync: '' };
+  const sendIfChanged = (type: keyof typeof sent, data: unknown) => {
     const text = JSON.stringify(data);
     if (sent[type] === text) return;
     sent[type] = text;
     stream.send(type, data);
   };
-  const stream = createEventStream({
+  const stream: EventStream = createEventStream({
     clock,
     epoch,
     onSent() {
-      if (clock.now() - rootsSentAt < ROOTS_MS) return;
+      const waitMs = rootsSentAt + rootsMs - clock.now();
+      // The last change of a burst must not be forgotten.
+      if (waitMs > 0) return stream.soon(waitMs);
       rootsSentAt = clock.now();
-      const { roots, rootCount, progressCount, sinks, filling } = overviewOf(source, rows, causes());
-      stream.send('roots', { roots, rootCount, progressCount });
+      const { sinks, filling, ...found } = overviewOf(source, rows, causes());
+      rootsMs = Math.max(ROOTS_MS, (clock.now() - rootsSentAt) / MOST_SHARE);
+      sendIfChanged('roots', found);
       sendIfChanged('sinks', { sinks });
       sendIfChanged('sync', { filling });
+      // Lists that are under way change no object until they are complete.
+      if (filling.length > 0) stream.soon(FILLING_MS);
     },
   });
   feed.onChanges((changes) => {
     const update = rows.update(changes);
     timeline.record(update.rows, update.removed);
     stream.changed({ ...update, changes });
+    reports.changed();
   });
+  feed.onSeen((seen) => {
+    const update = rows.update(seen);
+    timeline.found(update.rows);
+    stream.changed({ ...update, changes: [] });
+    reports.changed();
+  });
+  // The first step of each page is the present.
+  reports.changed();
 
   const readersOf = (id: ObjectId) => new Set(objectGraph(runtime).readersOf(id).map(formatObjectId));
 
@@ -132,7 +150,13 @@ export function createApi(source: ConsoleSource, clock: Clock): Api {
         wanted === 'reads' || wanted === 'readers' ? [wanted] : ['reads', 'readers'];
       const depth = numberIn(query, 'depth', 3, MAX_DEPTH);
       const budget = numberIn(query, 'budget', 200, MAX_BUDGET);
-      return { status: 200, body: neighbourhood(objectGraph(runtime), id, rows.all, { directions, depth, budget }) };
+      // The writes of an object are on the side of its readers, its writer is on the side of its reads.
+      const { objects, last } = writtenObjects(runtime, id);
+      const written = directions.includes('readers') ? objects : [];
+      const writer = directions.includes('reads') ? writerOf(runtime, id) : undefined;
+      const asked = { directions, depth, budget, written, writer };
+      const graph = neighbourhood(objectGraph(runtime), id, rows.all, asked);
+      return { status: 200, body: { ...graph, writes: written.map(formatObjectId), ...(last && { last }) } };
     },
     async post(path, body, signal) {
       if (path === '/api/plan') return plans.plan(body, signal);
@@ -144,6 +168,7 @@ export function createApi(source: ConsoleSource, clock: Clock): Api {
     },
     close() {
       feed.stop();
+      reports.close();
       stream.close();
     },
   };
@@ -154,7 +179,7 @@ function sessionOf({ runtime, operators, writes, session }: ConsoleSource, epoch
     ...session,
     epoch,
     writes,
-    worlds: runtime.status().worlds,
+    worlds: [...runtime.worlds.keys()].map((name) => ({ name })),
     operators: operators.map(({ name }) => name),
     kinds: [...runtime.worlds.values()].flatMap((world) =>
       world.kinds.map((kind) => ({

@@ -1,13 +1,14 @@
 // The server of the console: loopback only, guarded, and idle until a page is open.
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type Clock, CodedError, isForbidden, type Logger, reasonOf } from '@capstan/kube';
 import { ConsoleErrors } from '../errors.ts';
 import { fileHeaders, INDEX, loadPage, type PageFile, withNonce } from '../page/page-files.ts';
 import { createAccess } from './access.ts';
 import { type Api, createApi } from './api.ts';
-import { answerHeaders, LOGIN_PATH, refusalOf } from './guard.ts';
+import { answerHeaders, LOGIN_PATH, LOOPBACK_NAMES, refusalOf } from './guard.ts';
 import type { ConsoleSource } from './source.ts';
 
 export interface ConsoleServerOptions {
@@ -15,17 +16,29 @@ export interface ConsoleServerOptions {
   source(): ConsoleSource | Promise<ConsoleSource>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** A loopback address; port 0 takes any that is free. */
+  /** A loopback address, or with `anywhere` any address; port 0 takes any that is free. */
   readonly host: string;
   readonly port: number;
+  /** Other machines may reach the console. */
+  readonly anywhere?: ServedAnywhere;
   /** The files of the page; default: the prebuilt ones, or a build of the checkout. Called at the first request for one. */
   loadFiles?(): Promise<ReadonlyMap<string, PageFile>>;
+}
+
+/** A console that other machines reach has TLS, and answers for names that it knows only. */
+export interface ServedAnywhere {
+  readonly certificate: string;
+  readonly key: string;
+  /** As in a URL: an IPv6 address has brackets. The first one is in the address that is printed. */
+  readonly names: readonly string[];
 }
 
 export interface ConsoleServer {
   /** Without a code. */
   readonly url: string;
   readonly port: number;
+  /** Loads the files of the page before the first request. */
+  prepare(): void;
   /** A new one-time code, for `url#code=…`. */
   createCode(): string;
   /** Whether a page was opened: from then on the console follows every wave. */
@@ -38,8 +51,10 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 const MAX_BODY = 2 * 1024 * 1024;
 
 export async function startConsole(options: ConsoleServerOptions): Promise<ConsoleServer> {
-  const { source, clock, logger, host, loadFiles = loadPage } = options;
-  if (!LOOPBACK.has(host)) throw ConsoleErrors.NotLoopback(host);
+  const { source, clock, logger, host, loadFiles = loadPage, anywhere } = options;
+  if (anywhere === undefined && !LOOPBACK.has(host)) throw ConsoleErrors.NotLoopback(host);
+  const scheme = anywhere === undefined ? 'http' : 'https';
+  const names = anywhere?.names ?? LOOPBACK_NAMES;
   const access = createAccess(() => clock.now());
   let api: Api | undefined;
   let opening: Promise<Api> | undefined;
@@ -65,7 +80,7 @@ export async function startConsole(options: ConsoleServerOptions): Promise<Conso
     const nonce = randomBytes(16).toString('base64url');
     for (const [name, value] of Object.entries(answerHeaders(isApi, nonce))) response.setHeader(name, value);
     if (url === undefined) return answer(response, 400, { message: 'the path of the request is not valid' });
-    const refusal = refusalOf({ method, path, headers }, port, access);
+    const refusal = refusalOf({ method, path, headers }, { scheme, port, names }, access);
     if (refusal !== undefined) return answer(response, refusal.status, { message: refusal.message });
     if (path === LOGIN_PATH) return login(request, response);
     if (!isApi) return servePage(path, nonce, response);
@@ -81,13 +96,17 @@ export async function startConsole(options: ConsoleServerOptions): Promise<Conso
   }
 
   let page: Promise<ReadonlyMap<string, PageFile>> | undefined;
-  async function servePage(path: string, nonce: string, response: ServerResponse): Promise<void> {
-    page ??= loadFiles();
-    const files = await page.catch((error: unknown) => {
+  function loaded(): Promise<ReadonlyMap<string, PageFile>> {
+    page ??= loadFiles().catch((error: unknown) => {
       // The next request tries again: the user may have installed the missing part.
       page = undefined;
       throw error;
     });
+    return page;
+  }
+
+  async function servePage(path: string, nonce: string, response: ServerResponse): Promise<void> {
+    const files = await loaded();
     // The page reads its own paths, so that each of its views has a link.
     const found = files.get(path) ?? (path.startsWith('/assets/') ? undefined : files.get(INDEX));
     if (found === undefined) return answer(response, 404, { message: `there is no ${path}` });
@@ -136,7 +155,14 @@ export async function startConsole(options: ConsoleServerOptions): Promise<Conso
   };
   const servers: Server[] = [];
   const listen = async (at: string) => {
-    const server = createServer({ maxHeaderSize: 16 * 1024 }, onRequest);
+    const common = { maxHeaderSize: 16 * 1024 };
+    const server =
+      anywhere === undefined
+        ? createServer(common, onRequest)
+        : createTlsServer(
+            { ...common, cert: anywhere.certificate, key: anywhere.key, minVersion: 'TLSv1.2' },
+            onRequest,
+          );
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen({ host: at, port, exclusive: true }, resolve);
@@ -147,11 +173,16 @@ export async function startConsole(options: ConsoleServerOptions): Promise<Conso
   const first = host === 'localhost' ? '127.0.0.1' : host;
   await listen(first);
   // A browser may look localhost up as either of the two. A machine without IPv6 has one.
-  await listen(first === '::1' ? '127.0.0.1' : '::1').catch(() => undefined);
+  if (anywhere === undefined) await listen(first === '::1' ? '127.0.0.1' : '::1').catch(() => undefined);
+  const shownName = anywhere?.names[0] ?? (first === '::1' ? '[::1]' : first);
   return {
-    url: `http://${first === '::1' ? '[::1]' : first}:${port}/`,
+    url: `${scheme}://${shownName}:${port}/`,
     port,
     createCode: () => access.createCode(),
+    prepare() {
+      // The first request for a file shows the reason.
+      loaded().catch(() => undefined);
+    },
     get isFollowing() {
       return api !== undefined;
     },

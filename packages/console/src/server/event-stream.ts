@@ -14,6 +14,8 @@ export interface EventStream {
   /** Collects changes; they are sent a little later. */
   changed(update: { rows: readonly Row[]; removed: readonly string[]; changes: readonly ObjectChange[] }): void;
   send(type: string, data: unknown): void;
+  /** Calls `onSent` after a while, also if nothing changes until then. */
+  soon(milliseconds: number): void;
   /** `lastId`: of the last message that the reader got. Returns the function that takes the reader out. */
   open(reader: StreamReader, lastId: string | undefined): () => void;
   readonly readers: number;
@@ -24,7 +26,7 @@ export interface EventStream {
 export interface EventStreamOptions {
   readonly clock: Clock;
   readonly epoch: string;
-  /** Called after rows were sent. */
+  /** Called after rows were sent, and soon after a reader came. */
   onSent?(): void;
 }
 
@@ -43,6 +45,7 @@ export function createEventStream({ clock, epoch, onSent }: EventStreamOptions):
   /** Messages up to this one are not kept, because no reader was there. */
   let lostUntil = 0;
   let cancelTimer: (() => void) | undefined;
+  let timerAt = 0;
 
   function send(type: string, data: unknown): void {
     number++;
@@ -64,6 +67,16 @@ export function createEventStream({ clock, epoch, onSent }: EventStreamOptions):
       send('changes', { changes: changes.slice(-MAX_ROWS), more: Math.max(0, changes.length - MAX_ROWS) });
     forget();
     onSent?.();
+  }
+
+  /** A later call does not delay an earlier one. */
+  function flushAfter(milliseconds: number): void {
+    const dueAt = clock.now() + milliseconds;
+    if (cancelTimer !== undefined && dueAt >= timerAt) return;
+    cancelTimer?.();
+    const timer = clock.after(milliseconds, flush);
+    timerAt = dueAt;
+    cancelTimer = () => timer.cancel();
   }
 
   function forget(): void {
@@ -90,11 +103,12 @@ export function createEventStream({ clock, epoch, onSent }: EventStreamOptions):
       }
       changes.push(...update.changes);
       changes.splice(0, changes.length - 10 * MAX_ROWS);
-      if (cancelTimer !== undefined) return;
-      const timer = clock.after(INTERVAL_MS, flush);
-      cancelTimer = () => timer.cancel();
+      flushAfter(INTERVAL_MS);
     },
     send,
+    soon(milliseconds) {
+      if (readers.size > 0) flushAfter(milliseconds);
+    },
     open(reader, lastId) {
       const last = numberOf(lastId, epoch);
       const oldest = kept[0]?.number ?? number + 1;
@@ -103,6 +117,8 @@ export function createEventStream({ clock, epoch, onSent }: EventStreamOptions):
         reader.write(messageOf(`${epoch}-${number}`, 'gap', {}));
       else for (const message of kept) if (message.number > last) reader.write(message.text);
       readers.add(reader);
+      // Caches may be filling without any change.
+      flushAfter(INTERVAL_MS);
       return () => {
         readers.delete(reader);
         if (readers.size > 0) return;

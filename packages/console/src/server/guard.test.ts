@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createAccess } from './access.ts';
-import { answerHeaders, refusalOf } from './guard.ts';
+import { answerHeaders, LOOPBACK_NAMES, refusalOf } from './guard.ts';
 
-const PORT = 4711;
+const SERVED = { scheme: 'http', port: 4711, names: LOOPBACK_NAMES } as const;
 const HOSTS: readonly [host: string | undefined, isOurs: boolean][] = [
   ['127.0.0.1:4711', true],
   ['localhost:4711', true],
@@ -54,7 +54,7 @@ describe('the guard of the console', () => {
                   ...(type !== undefined && { 'content-type': type }),
                   ...(sent !== undefined && { 'capstan-token': sent }),
                 };
-                const refusal = refusalOf({ method, path: '/api/overview', headers }, PORT, access);
+                const refusal = refusalOf({ method, path: '/api/overview', headers }, SERVED, access);
                 const isFine =
                   isOurHost &&
                   isOurOrigin &&
@@ -71,10 +71,22 @@ describe('the guard of the console', () => {
   it('serves the page itself without a token, by GET only, and never for another host', () => {
     const { access } = grantedAccess();
     const at = (method: string, host: string) =>
-      refusalOf({ method, path: '/', headers: { host } }, PORT, access)?.status;
+      refusalOf({ method, path: '/', headers: { host } }, SERVED, access)?.status;
     assert.equal(at('GET', '127.0.0.1:4711'), undefined);
     assert.equal(at('POST', '127.0.0.1:4711'), 405);
     assert.equal(at('GET', 'rebound.example:4711'), 421);
+  });
+
+  it('answers over TLS for the names of the machine, and for no other', () => {
+    const { access } = grantedAccess();
+    const served = { scheme: 'https', port: 443, names: ['box.example', '[2001:db8::1]'] } as const;
+    const at = (host: string, origin: string) =>
+      refusalOf({ method: 'GET', path: '/', headers: { host, origin } }, served, access)?.status;
+    assert.equal(at('box.example', 'https://box.example'), undefined);
+    assert.equal(at('[2001:db8::1]:443', 'https://[2001:db8::1]:443'), undefined);
+    assert.equal(at('box.example', 'http://box.example'), 403);
+    assert.equal(at('localhost:443', 'https://localhost:443'), 421);
+    assert.equal(at('rebound.example', 'https://rebound.example'), 421);
   });
 
   it('sends a strict policy and no permission for other origins', () => {

@@ -19,18 +19,35 @@ export const TOKEN_HEADER = 'capstan-token';
 /** The only path that needs no token: it exchanges a code for one. */
 export const LOGIN_PATH = '/api/login';
 
+/** The names under which the console is served: requests for any other come from a rebound name. */
+export interface ServedAs {
+  readonly scheme: 'http' | 'https';
+  readonly port: number;
+  /** As in a URL: an IPv6 address has brackets. */
+  readonly names: readonly string[];
+}
+
+export const LOOPBACK_NAMES: readonly string[] = ['127.0.0.1', '[::1]', 'localhost'];
+
 /** Undefined for a request that may be answered. */
-export function refusalOf(request: GuardedRequest, port: number, access: Access): Refusal | undefined {
+export function refusalOf(
+  request: GuardedRequest,
+  { scheme, port, names }: ServedAs,
+  access: Access,
+): Refusal | undefined {
   const { method, path, headers } = request;
   const host = headers.host ?? '';
-  const hosts = [`127.0.0.1:${port}`, `[::1]:${port}`, `localhost:${port}`];
-  if (!hosts.includes(host)) {
+  // Browsers leave out the port of the scheme.
+  const isServed = names.some(
+    (name) => host === `${name}:${port}` || (scheme === 'https' && port === 443 && host === name),
+  );
+  if (!isServed) {
     return {
       status: 421,
-      message: `this console does not answer for the host ${JSON.stringify(host)}; open http://127.0.0.1:${port}/`,
+      message: `this console does not answer for the host ${JSON.stringify(host)}; open ${scheme}://${names[0] ?? ''}:${port}/`,
     };
   }
-  if (headers.origin !== undefined && headers.origin !== `http://${host}`)
+  if (headers.origin !== undefined && headers.origin !== `${scheme}://${host}`)
     return { status: 403, message: 'a page of another origin may not use this console' };
   const site = headers['sec-fetch-site'];
   if (site !== undefined && site !== 'same-origin' && site !== 'none')

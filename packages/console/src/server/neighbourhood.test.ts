@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { formatObjectId, type ObjectGraph, type ObjectId } from '@capstan/reconcile';
-import { neighbourhood } from './neighbourhood.ts';
+import { directEdges, neighbourhood } from './neighbourhood.ts';
 import type { Row } from './rows.ts';
 
 /** Objects `K name`; edges `a>b`: a reads b. */
@@ -26,6 +26,38 @@ function graphOf(edges: readonly string[]): Pick<ObjectGraph, 'readsOf' | 'reade
 
 const start: ObjectId = { world: '', kind: 'K', key: 'start' };
 const both = { directions: ['reads', 'readers'], depth: 3, budget: 200 } as const;
+
+describe('the edges of a neighbourhood', () => {
+  const node = (kind: string, key: string) => ({ id: `${kind} ${key}`, kind, key });
+  const proxy = node('KafkaProxy.kroxylicious.io', 'default/p');
+  const cluster = node('VirtualKafkaCluster.kroxylicious.io', 'default/c');
+  const secret = node('Secret', 'default/s');
+  const edge = (from: typeof proxy, to: typeof proxy, ...via: string[]) => ({ from: from.id, to: to.id, via });
+
+  it('an edge that another object explains is left out', () => {
+    const far = edge(proxy, secret, 'VirtualKafkaCluster(default/c)');
+    const near = [edge(proxy, cluster), edge(cluster, secret, 'template(default/c)')];
+    assert.deepEqual(directEdges([proxy, cluster, secret], [far, ...near]), near);
+  });
+
+  it('objects that are computed together are drawn by the one that they are computed with', () => {
+    const root = node('HTTPProxy', 'default/root');
+    const children = Array.from({ length: 20 }, (_, at) => node('HTTPProxy', `default/child-${at}`));
+    const services = children.map((_, at) => node('Service', `default/service-${at}`));
+    const own = children.flatMap((child, at) => [
+      edge(child, root),
+      edge(root, child, 'root(default/root)'),
+      edge(child, services[at] ?? root),
+    ]);
+    const shared = children.flatMap((child) => services.map((service) => edge(child, service, 'root(default/root)')));
+    assert.deepEqual(directEdges([root, ...children, ...services], [...own, ...shared]), own);
+  });
+
+  it('an object without another edge keeps its edge', () => {
+    const far = edge(proxy, secret, 'VirtualKafkaCluster(default/c)');
+    assert.deepEqual(directEdges([proxy, cluster, secret], [far]), [far]);
+  });
+});
 
 describe('the neighbourhood of an object', () => {
   it('has both directions with their distances, and absent objects', () => {
@@ -61,6 +93,16 @@ describe('the neighbourhood of an object', () => {
       Array.from({ length: 10 }, () => 'broken'),
     );
     assert.deepEqual(report.left, [{ of: 'K start', direction: 'readers', count: 975, worst: 'ready' }]);
+  });
+
+  it('gives one direction the part of the budget that the other one leaves', () => {
+    const wide = Array.from({ length: 8 }, (_, parent) => [
+      `start>p${parent}`,
+      ...Array.from({ length: 30 }, (_child, child) => `p${parent}>c${parent}-${child}`),
+    ]).flat();
+    const report = neighbourhood(graphOf([...wide, 'r>start']), start, new Map(), { ...both, budget: 100 });
+    assert.equal(report.nodes.length, 100);
+    assert.equal(report.nodes.filter(({ distance }) => distance > 0).length, 1);
   });
 
   it('never exceeds its budget', () => {

@@ -9,7 +9,7 @@ export interface GraphReport {
   readonly edges: readonly { readonly from: string; readonly to: string; readonly via: readonly string[] }[];
   readonly left: readonly {
     readonly of: string;
-    readonly direction: Direction;
+    readonly direction: Direction | 'writes';
     readonly count: number;
     readonly worst: string;
   }[];
@@ -29,6 +29,10 @@ export interface NeighbourhoodOptions {
   readonly directions: readonly Direction[];
   readonly depth: number;
   readonly budget: number;
+  /** The objects that the plans of the start write. They stand there, also where its plans read them again. */
+  readonly written?: readonly ObjectId[];
+  /** The object whose plan writes the start. */
+  readonly writer?: ObjectId | undefined;
 }
 
 const RANK: Readonly<Record<string, number>> = {
@@ -46,50 +50,122 @@ export function neighbourhood(
   graph: Pick<ObjectGraph, 'readsOf' | 'readersOf'>,
   start: ObjectId,
   rows: ReadonlyMap<string, Pick<Row, 'state'>>,
-  { directions, depth, budget }: NeighbourhoodOptions,
+  { directions, depth, budget, written = [], writer }: NeighbourhoodOptions,
 ): GraphReport {
   const startId = formatObjectId(start);
-  const nodes = new Map<string, GraphReportNode>([
-    [startId, { ...pick(start), id: startId, state: rows.get(startId)?.state ?? 'absent', distance: 0 }],
-  ]);
+  const first: GraphReportNode = {
+    ...pick(start),
+    id: startId,
+    state: rows.get(startId)?.state ?? 'absent',
+    distance: 0,
+  };
+  const share = Math.max(1, Math.floor(budget / 4));
+  const stateOf = (id: string) => rows.get(id)?.state ?? 'none';
+  const writes = written
+    .map(
+      (one): GraphReportNode => ({
+        ...pick(one),
+        id: formatObjectId(one),
+        state: stateOf(formatObjectId(one)),
+        distance: 1,
+      }),
+    )
+    .toSorted((a, b) => (RANK[a.state] ?? 5) - (RANK[b.state] ?? 5) || (a.id < b.id ? -1 : 1));
+  const drawn = writes.slice(0, share);
+  const owner: GraphReportNode[] =
+    writer === undefined
+      ? []
+      : [{ ...pick(writer), id: formatObjectId(writer), state: stateOf(formatObjectId(writer)), distance: -1 }];
+  const placed = new Set([...writes, ...owner].map(({ id }) => id));
+  const walked = (direction: Direction, limit: number) =>
+    walk({ graph, rows, depth, share, placed }, first, direction, limit);
+  const most = Math.max(0, budget - 1 - drawn.length - owner.length);
+  const half = Math.floor(most / directions.length);
+  let walks = directions.map((direction) => walked(direction, half));
+  // One direction gets the part of the budget that the other one leaves.
+  if (walks.length > 1 && walks.some(({ left }) => left.length > 0))
+    walks = walks.map((one, at) => {
+      const others = walks.reduce((sum, other, index) => sum + (index === at ? 0 : other.nodes.size - 1), 0);
+      const rest = Math.max(half, most - others);
+      return one.left.length > 0 && rest > half ? walked(one.direction, rest) : one;
+    });
+  const nodes = new Map(walks.flatMap((one) => [...one.nodes]).toReversed());
+  const edges = new Map(walks.flatMap((one) => [...one.edges]));
+  const omitted = writes[drawn.length];
+  const found = [first, ...[...nodes.values()].toReversed().filter(({ id }) => id !== startId), ...drawn, ...owner];
+  return {
+    nodes: found,
+    edges: [
+      ...directEdges(found, [...edges.values()]),
+      ...drawn.map(({ id }) => ({ from: id, to: startId, via: [] })),
+      ...owner.map(({ id }) => ({ from: startId, to: id, via: [] })),
+    ],
+    left: [
+      ...walks.flatMap(({ left }) => left),
+      ...(omitted === undefined
+        ? []
+        : [{ of: startId, direction: 'writes' as const, count: writes.length - drawn.length, worst: omitted.state }]),
+    ],
+  };
+}
+
+interface WalkOptions {
+  readonly graph: Pick<ObjectGraph, 'readsOf' | 'readersOf'>;
+  readonly rows: ReadonlyMap<string, Pick<Row, 'state'>>;
+  readonly depth: number;
+  /** One parent gets so many nodes at most. */
+  readonly share: number;
+  /** Objects that have a place already. */
+  readonly placed: ReadonlySet<string>;
+}
+
+/** Walks in one direction, breadth first, until `limit` nodes besides the start are found. */
+function walk(
+  { graph, rows, depth, share, placed }: WalkOptions,
+  start: GraphReportNode,
+  direction: Direction,
+  limit: number,
+): {
+  readonly direction: Direction;
+  readonly nodes: ReadonlyMap<string, GraphReportNode>;
+  readonly edges: ReadonlyMap<string, GraphReport['edges'][number]>;
+  readonly left: GraphReport['left'];
+} {
+  const sign = direction === 'reads' ? -1 : 1;
+  const nodes = new Map([[start.id, start]]);
   const edges = new Map<string, GraphReport['edges'][number]>();
   const left: GraphReport['left'][number][] = [];
-  const share = Math.max(1, Math.floor(budget / 4));
-  for (const direction of directions) {
-    const sign = direction === 'reads' ? -1 : 1;
-    // Half of the budget for each direction, if there are two.
-    const limit = nodes.size + Math.floor((budget - 1) / directions.length);
-    let level: readonly GraphReportNode[] = [...nodes.values()].filter(({ id }) => id === startId);
-    for (let step = 1; step <= depth && level.length > 0; step++) {
-      const next: GraphReportNode[] = [];
-      for (const parent of level) {
-        const found = neighbours(graph, parent, direction, rows).toSorted(
-          (a, b) => (RANK[a.state] ?? 5) - (RANK[b.state] ?? 5) || (a.id < b.id ? -1 : 1),
-        );
-        let taken = 0;
-        const omitted: Neighbour[] = [];
-        for (const neighbour of found) {
-          const isNew = !nodes.has(neighbour.id);
-          if (isNew && (taken >= share || nodes.size >= limit)) {
-            omitted.push(neighbour);
-            continue;
-          }
-          if (isNew) {
-            taken++;
-            const node = { ...pick(neighbour), id: neighbour.id, state: neighbour.state, distance: sign * step };
-            nodes.set(neighbour.id, node);
-            next.push(node);
-          }
-          const [from, to] = direction === 'reads' ? [parent.id, neighbour.id] : [neighbour.id, parent.id];
-          edges.set(`${from} > ${to}`, { from, to, via: neighbour.via });
+  let level: readonly GraphReportNode[] = [start];
+  for (let step = 1; step <= depth && level.length > 0; step++) {
+    const next: GraphReportNode[] = [];
+    for (const parent of level) {
+      const found = neighbours(graph, parent, direction, rows).toSorted(
+        (a, b) => (RANK[a.state] ?? 5) - (RANK[b.state] ?? 5) || (a.id < b.id ? -1 : 1),
+      );
+      let taken = 0;
+      const omitted: Neighbour[] = [];
+      for (const neighbour of found) {
+        if (placed.has(neighbour.id)) continue;
+        const isNew = !nodes.has(neighbour.id);
+        if (isNew && (taken >= share || nodes.size > limit)) {
+          omitted.push(neighbour);
+          continue;
         }
-        if (omitted.length > 0)
-          left.push({ of: parent.id, direction, count: omitted.length, worst: omitted[0]?.state ?? '' });
+        if (isNew) {
+          taken++;
+          const node = { ...pick(neighbour), id: neighbour.id, state: neighbour.state, distance: sign * step };
+          nodes.set(neighbour.id, node);
+          next.push(node);
+        }
+        const [from, to] = direction === 'reads' ? [parent.id, neighbour.id] : [neighbour.id, parent.id];
+        edges.set(`${from} > ${to}`, { from, to, via: neighbour.via });
       }
-      level = next;
+      if (omitted.length > 0)
+        left.push({ of: parent.id, direction, count: omitted.length, worst: omitted[0]?.state ?? '' });
     }
+    level = next;
   }
-  return { nodes: [...nodes.values()], edges: [...edges.values()], left };
+  return { direction, nodes, edges, left };
 }
 
 interface Neighbour extends ObjectId {
@@ -120,4 +196,41 @@ function neighbours(
 
 function pick({ world, kind, key }: ObjectId): ObjectId {
   return { world, kind, key };
+}
+
+/** With more edges than that for each node, a derivation is taken for one of the object that has its key. */
+const DENSE = 4;
+
+/**
+ * Removes an edge whose derivations name another object of the graph: its own edges show the way. An object that would lose all of its
+ * edges keeps them, or one of them where there are many.
+ */
+export function directEdges(
+  nodes: readonly Pick<GraphReportNode, 'id' | 'kind' | 'key'>[],
+  edges: GraphReport['edges'],
+): GraphReport['edges'] {
+  const names = new Map(nodes.map(({ id, kind, key }) => [`${kind.split('.')[0] ?? kind}(${key})`, id]));
+  if (edges.length > DENSE * nodes.length) {
+    // Objects that are computed together read all of each other's reads: `root(default/shop)`, which each HTTPProxy below it names.
+    const byKey = Map.groupBy(nodes, ({ key }) => key);
+    for (const [key, [only, ...others]] of byKey)
+      if (only !== undefined && others.length === 0) names.set(`(${key})`, only.id);
+  }
+  const isDirect = ({ from, to, via }: GraphReport['edges'][number]) =>
+    via.every((step) => {
+      // A derivation of an object is named after it: `broken clusters of KafkaProxy(default/my-proxy)`.
+      const open = step.indexOf('(');
+      const id = names.get(step.slice(step.lastIndexOf(' ', open) + 1)) ?? names.get(step.slice(open));
+      return id === undefined || id === from || id === to;
+    });
+  const kept = edges.filter(isDirect);
+  const reached = new Set(kept.flatMap(({ from, to }) => [from, to]));
+  const isDense = edges.length > DENSE * nodes.length;
+  const lost = edges.filter((edge) => {
+    if (reached.has(edge.from) && reached.has(edge.to)) return false;
+    if (isDirect(edge)) return false;
+    if (isDense) reached.add(edge.from).add(edge.to);
+    return true;
+  });
+  return [...kept, ...lost];
 }

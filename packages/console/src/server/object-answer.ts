@@ -17,6 +17,7 @@ import type { ConditionAnswer, DeliveryAnswer, ObjectAnswer, ReadAnswer, Row } f
 import type { Rows } from './rows.ts';
 import { ownersOf, shownObject } from './shown-object.ts';
 import type { ConsoleSource } from './source.ts';
+import { type WrittenObjects, writtenObjects } from './written-objects.ts';
 
 const MAX_READS = 500;
 const MAX_DELIVERIES = 200;
@@ -54,10 +55,17 @@ export async function objectAnswer(
     history: source.historyOf?.(`${id.kind} ${id.key}`) ?? source.runtime.history.of(`${id.kind} ${id.key}`),
     changes: feed.list({ limit: MAX_CHANGES, object: id }),
     conditions: conditionsOf(object),
-    why: whyText({ id, row, reads, cause, causes: row === undefined ? undefined : causes(), rows }),
+    why: whyText({
+      id,
+      row,
+      reads,
+      cause,
+      written: writtenObjects(source.runtime, id),
+      causes: row === undefined ? undefined : causes(),
+    }),
     reads: reads.toSorted(absentFirst).slice(0, MAX_READS).map(readAnswer),
     readCount: reads.length,
-    deliveries: deliveriesOf(graph, id, source),
+    deliveries: await deliveriesOf(graph, id, source, signal),
     ...(events !== undefined && { events }),
   };
 }
@@ -94,12 +102,20 @@ function readAnswer({ world, kind, key, presence, projections, via, isListed }: 
   };
 }
 
-function deliveriesOf(graph: ObjectGraph, id: ObjectId, source: ConsoleSource): DeliveryAnswer[] {
-  return graph
+async function deliveriesOf(
+  graph: ObjectGraph,
+  id: ObjectId,
+  source: ConsoleSource,
+  signal: AbortSignal,
+): Promise<DeliveryAnswer[]> {
+  const keys = graph
     .readersOf(id)
     .filter(({ isSink }) => isSink)
     .slice(0, MAX_DELIVERIES)
-    .map(({ by, key }) => ({ sink: by, key, ...(source.deliveryOf?.(by, key) ?? { state: 'not-known' as const }) }));
+    .map(({ by: sink, key }) => ({ sink, key }));
+  if (keys.length === 0) return [];
+  const known = await source.deliveriesOf?.(id, keys, signal);
+  return keys.map((one) => ({ ...one, ...(known?.get(`${one.sink} ${one.key}`) ?? { state: 'not-known' as const }) }));
 }
 
 interface WhyInput {
@@ -107,8 +123,8 @@ interface WhyInput {
   readonly row: Row | undefined;
   readonly reads: readonly ObjectRead[];
   readonly cause: CauseRecord | undefined;
+  readonly written: WrittenObjects;
   readonly causes: RuntimeCauses | undefined;
-  readonly rows: Rows;
 }
 
 const STATES: Readonly<Record<Row['state'], string>> = {
@@ -120,7 +136,7 @@ const STATES: Readonly<Record<Row['state'], string>> = {
 };
 
 /** Returns the paragraph, in sentences. */
-export function whyText({ id, row, reads, cause, causes, rows }: WhyInput): string {
+export function whyText({ id, row, reads, cause, written, causes }: WhyInput): string {
   const name = shortId(formatObjectId(id));
   const sentences: string[] = [];
   if (row !== undefined) {
@@ -142,14 +158,17 @@ export function whyText({ id, row, reads, cause, causes, rows }: WhyInput): stri
     const rest = [absent > 0 && `${absent} absent`, unknown > 0 && `${unknown} not known`].filter(Boolean);
     sentences.push(`Its plan read ${counted(reads.length)}${rest.length === 0 ? '' : `, ${rest.join(' and ')}`}.`);
   }
-  if (cause !== undefined) sentences.push(causeText(cause));
-  else if (row?.operator !== undefined && rows.all.has(row.id))
-    sentences.push('It carries no cause of a write of Capstan.');
+  if (cause !== undefined) sentences.push(causeText(cause, 'it'));
+  if (written.objects.length > 0) {
+    const objects = written.objects.map(formatObjectId).toSorted();
+    sentences.push(`It is the reason for ${named(objects, shortId)}.`);
+  }
+  if (written.last !== undefined) sentences.push(causeText(written.last.cause, shortId(written.last.id)));
   return sentences.join(' ');
 }
 
-function causeText({ at, by, for: owner, changes, more = 0 }: CauseRecord): string {
-  const write = `${by} wrote it at ${at} for ${shortId(owner)}`;
+function causeText({ at, by, for: owner, changes, more = 0 }: CauseRecord, written: string): string {
+  const write = `${by} wrote ${written} at ${at} for ${shortId(owner)}`;
   const objects = changes.map(({ object, from, to }) => {
     const verb = from === 'absent' ? 'was created' : to === 'absent' ? 'was removed' : 'changed';
     return `${shortId(object)} ${verb}`;

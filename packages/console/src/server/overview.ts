@@ -1,5 +1,6 @@
-import type { RuntimeCauses } from '@capstan/reconcile';
-import type { OverviewAnswer, OverviewRoot } from '../api-types.ts';
+import { type KubeObject, Lease } from '@capstan/kube';
+import { causesFromReads, leaseName, objectGraph, type RuntimeCauses, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import type { FillingKind, OverviewAnswer, OverviewRoot } from '../api-types.ts';
 import type { Rows } from './rows.ts';
 import type { ConsoleSource } from './source.ts';
 
@@ -10,8 +11,10 @@ const MAX_CHAIN = 5;
 export function overviewOf(
   source: ConsoleSource,
   rows: Rows,
-  { roots, absent, causesOf }: RuntimeCauses,
+  { roots: found, absent, causesOf }: RuntimeCauses,
 ): OverviewAnswer {
+  const filling = fillingOf(source);
+  const roots = filling.length === 0 ? found : withoutUndecided(source, rows, found, filling);
   const progress = rows.unready().filter(({ state }) => state === 'progress');
   const shown = roots.slice(0, MAX_ROOTS).flatMap(({ id, affects }): OverviewRoot[] => {
     const common = {
@@ -35,14 +38,52 @@ export function overviewOf(
   return {
     roots: shown,
     rootCount: roots.length,
+    heldCount: found.length - roots.length,
     progress: progress.slice(0, MAX_ROOTS),
     progressCount: progress.length,
     operators: operatorCounts(source, rows),
-    sinks: source.runtime.sinks.map(({ id, current }) => ({ id, keys: [...current()].length })),
-    filling: source.runtime
-      .status()
-      .worlds.flatMap(({ name, waitingFor }) => (waitingFor.length === 0 ? [] : [{ world: name, waitingFor }])),
+    sinks: source.runtime.sinks.map(({ id, current }) => ({ id, keys: current().size })).filter(({ keys }) => keys > 0),
+    filling,
   };
+}
+
+interface LeaseFields {
+  readonly spec?: { readonly holderIdentity?: string };
+}
+
+/** As the Lease names it, where Leases are cached. */
+function leaderOf({ worlds }: ConsoleSource['runtime'], operator: string): string | undefined {
+  const lease: KubeObject | undefined = worlds
+    .get('')
+    ?.readTable(Lease)
+    ?.peek(`${SYSTEM_NAMESPACE}/${leaseName(operator)}`);
+  const { holderIdentity = '' } = (lease as LeaseFields | undefined)?.spec ?? {};
+  return holderIdentity === '' ? undefined : holderIdentity;
+}
+
+function fillingOf({ runtime }: ConsoleSource): FillingKind[] {
+  return [...runtime.worlds.values()].flatMap((world) => world.filling().map((one) => ({ world: world.name, ...one })));
+}
+
+/** So many roots are checked at most: each costs a walk over its reads. */
+const MAX_CHECKED = 500;
+
+/** A problem that reads an object of a kind that is not listed yet may have its cause there. */
+function withoutUndecided(
+  { runtime }: ConsoleSource,
+  rows: Rows,
+  roots: RuntimeCauses['roots'],
+  filling: readonly FillingKind[],
+): RuntimeCauses['roots'] {
+  const graph = objectGraph(runtime);
+  const awaited = new Set(filling.map(({ world, kind }) => `${world}/${kind}`));
+  return roots.slice(0, MAX_CHECKED).filter(({ id }) => {
+    const row = rows.all.get(id);
+    // The plan of an object that waits for its first inputs has no reads yet.
+    const reads = row === undefined ? [] : graph.readsOf(row);
+    if (row !== undefined && reads.length === 0) return false;
+    return !reads.some(({ world, kind, presence }) => presence === 'unknown' && awaited.has(`${world}/${kind}`));
+  });
 }
 
 /** From the root to the farthest of the affected objects; the middle is left out where it is long. */
@@ -64,8 +105,18 @@ function chainTo(
   return { chain: [...chain.slice(0, 2), ...chain.slice(2 - MAX_CHAIN)], chainLeft: chain.length - MAX_CHAIN };
 }
 
-function operatorCounts({ operators }: ConsoleSource, rows: Rows): OverviewAnswer['operators'] {
-  const counts = new Map(operators.map(({ name }) => [name, { name, objects: 0, ready: 0 }]));
+function operatorCounts({ operators, runtime }: ConsoleSource, rows: Rows): OverviewAnswer['operators'] {
+  const counts = new Map(
+    operators.map(({ name }) => {
+      const leader = leaderOf(runtime, name);
+      return [name, { name, objects: 0, ready: 0, delivered: 0, ...(leader !== undefined && { leader }) }];
+    }),
+  );
+  for (const { id, current } of runtime.sinks) {
+    // Instances of an operator have its name before their own.
+    const count = [...counts.values()].find(({ name }) => id.startsWith(`${name}.`) || id.startsWith(`${name}-`));
+    if (count !== undefined) count.delivered += current().size;
+  }
   for (const { operator, state } of rows.all.values()) {
     const count = operator === undefined ? undefined : counts.get(operator);
     if (count === undefined) continue;
@@ -73,4 +124,24 @@ function operatorCounts({ operators }: ConsoleSource, rows: Rows): OverviewAnswe
     if (state === 'ready') count.ready++;
   }
   return [...counts.values()];
+}
+
+/** Computes root causes once for each state of the rows: several answers need them, and their walk visits every unhealthy object. */
+export function createKnownCauses({ runtime }: Pick<ConsoleSource, 'runtime'>, rows: Rows): () => RuntimeCauses {
+  let known: { readonly version: number; readonly wave: number; readonly causes: RuntimeCauses } | undefined;
+  return () => {
+    const { version } = rows;
+    // A wave may change the reads without a change of any row.
+    const { wave } = runtime.engine.stats();
+    if (known?.version === version && known.wave === wave) return known.causes;
+    const problems = rows.unready().map(({ world, kind, key, message, state }) => ({
+      world,
+      kind,
+      key,
+      message,
+      state: state === 'progress' ? ('progress' as const) : ('broken' as const),
+    }));
+    known = { version, wave, causes: causesFromReads(runtime, problems) };
+    return known.causes;
+  };
 }

@@ -1,9 +1,10 @@
 // The pages that operators declare: their list, their bodies, and the same after a change. A body that depends on something that is not
 // known is answered as such, never as empty.
-import { CodedError } from '@capstan/kube';
+import { type Clock, CodedError } from '@capstan/kube';
 import type { ReportBody } from '@capstan/reconcile';
 import type { ExplainRequest, ReportsAnswer, UnknownAnswer, WhatIfAnswer, WhatIfRequest } from '../api-types.ts';
 import { rolesToRead } from './missing-rights.ts';
+import { createReportSteps } from './report-steps.ts';
 import type { ConsoleReport, ConsoleSource } from './source.ts';
 
 export interface ReportsResponse {
@@ -13,6 +14,9 @@ export interface ReportsResponse {
 
 export interface Reports {
   list(): ReportsAnswer;
+  /** Objects changed. */
+  changed(): void;
+  close(): void;
   /** By the path behind `/api/`; undefined where no report has it. */
   answer(path: string, query: URLSearchParams, signal: AbortSignal): Promise<ReportsResponse | undefined>;
   whatIf(path: string, body: unknown, signal: AbortSignal): Promise<ReportsResponse | undefined>;
@@ -22,8 +26,9 @@ export interface Reports {
 
 const EXPLAIN = 'explain/';
 
-export function createReports(source: ConsoleSource): Reports {
+export function createReports(source: ConsoleSource, clock: Clock): Reports {
   const all = () => source.reports?.() ?? [];
+  const steps = createReportSteps(clock, all);
 
   /** The report with the longest name that the path begins with, and the rest of the path. */
   function find(path: string): { readonly report: ConsoleReport; readonly key: string } | undefined {
@@ -37,6 +42,8 @@ export function createReports(source: ConsoleSource): Reports {
     body.state === 'value' ? body.value : unknownAnswer(source, body.waitingFor);
 
   return {
+    changed: () => steps.changed(),
+    close: () => steps.close(),
     list: () => ({
       reports: all()
         .filter(({ isQuestion }) => !isQuestion)
@@ -45,9 +52,12 @@ export function createReports(source: ConsoleSource): Reports {
     async answer(path, query, signal) {
       const found = find(path);
       if (found === undefined) return undefined;
-      const key = query.size === 0 ? found.key : `${found.key}?${query.toString()}`;
+      const hasSteps = found.report.stepOf !== undefined && found.key !== '';
+      const key = query.size === 0 || hasSteps ? found.key : `${found.key}?${query.toString()}`;
       const body = await found.report.body(key, signal);
-      return body.state === 'none' ? missing(path) : { status: 200, body: shown(body) };
+      if (body.state === 'none') return missing(path);
+      if (!hasSteps || body.state !== 'value') return { status: 200, body: shown(body) };
+      return { status: 200, body: steps.answer(found, body.value, query.get('step') ?? undefined) };
     },
     async whatIf(path, sent, signal) {
       const found = find(path);

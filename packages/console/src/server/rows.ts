@@ -1,7 +1,7 @@
 // The rows of the explorer: one for each cached object, kept up to date by the feed of changes, so that a request costs a filter.
 import { type Kind, type KubeObject, keyOfObject, kindId } from '@capstan/kube';
-import type { ObjectChange, ObjectId } from '@capstan/reconcile';
-import { formatObjectId } from '@capstan/reconcile';
+import { formatObjectId, type ObjectGraph, type ObjectId } from '@capstan/reconcile';
+import type { FindAnswer } from '../api-types.ts';
 import type { ConsoleHealth, ConsoleSource } from './source.ts';
 
 export interface Row extends ObjectId {
@@ -33,8 +33,8 @@ export interface RowPage {
 export interface Rows {
   readonly all: ReadonlyMap<string, Row>;
   page(query: RowQuery, readersOf: (id: ObjectId) => ReadonlySet<string>): RowPage;
-  /** Takes changes in; returns the rows that differ now. */
-  update(changes: readonly ObjectChange[]): { readonly rows: readonly Row[]; readonly removed: readonly string[] };
+  /** Reads these objects again; returns the rows that differ now. */
+  update(changed: readonly ObjectId[]): { readonly rows: readonly Row[]; readonly removed: readonly string[] };
   kindOf(id: Omit<ObjectId, 'key'>): Kind | undefined;
   /** Grows whenever a row changes. */
   readonly version: number;
@@ -45,14 +45,14 @@ export interface Rows {
 /** Worst first. */
 const ORDER: Readonly<Record<Row['state'], number>> = { broken: 0, paused: 1, progress: 2, ready: 3, none: 4 };
 
-export function createRows(source: ConsoleSource): Rows {
+export function createRows(source: ConsoleSource, now: () => string): Rows {
   const { runtime, operators } = source;
   const operatorOf = new Map(
     operators.flatMap(({ name, kinds }) => kinds.map((kind) => [kindId(kind), name] as const)),
   );
   const all = new Map<string, Row>();
   const texts = new Map<string, string>();
-  let sorted: readonly Row[] | undefined;
+  const order = createOrder();
   let version = 0;
 
   const kindOf = ({ world, kind }: Omit<ObjectId, 'key'>) =>
@@ -63,26 +63,25 @@ export function createRows(source: ConsoleSource): Rows {
     const operator = operatorOf.get(kindId(kind));
     const { state, reason, message, since }: Pick<Row, 'state' | 'reason' | 'message' | 'since'> =
       operator === undefined ? { state: 'none' as const, reason: '', message: '' } : source.healthOf(object, kind);
+    const id = formatObjectId(place);
+    const seenSince = sinceOf(all.get(id), { state, reason, since }, now);
     const row: Row = {
-      id: formatObjectId(place),
+      id,
       ...place,
       state,
       reason,
       message,
       ...(operator !== undefined && { operator }),
-      ...(since !== undefined && { since }),
+      ...(seenSince !== undefined && { since: seenSince }),
     };
+    order.replace(all.get(row.id), row);
     all.set(row.id, row);
     texts.set(row.id, `${row.id} ${reason} ${message}`.toLowerCase());
-    sorted = undefined;
     version++;
     return row;
   };
   for (const world of runtime.worlds.values())
     for (const kind of world.kinds) for (const object of world.peek(kind)) put(world.name, kind, object);
-
-  const inOrder = () =>
-    (sorted ??= [...all.values()].sort((a, b) => ORDER[a.state] - ORDER[b.state] || (a.id < b.id ? -1 : 1)));
 
   return {
     all,
@@ -90,20 +89,23 @@ export function createRows(source: ConsoleSource): Rows {
       return version;
     },
     kindOf,
-    unready: () =>
-      [...all.values()].filter(({ state }) => state === 'broken' || state === 'progress' || state === 'paused'),
-    update(changes) {
+    unready() {
+      const rows = order.of(all);
+      const end = rows.findIndex(({ state }) => ORDER[state] >= ORDER.ready);
+      return end < 0 ? rows : rows.slice(0, end);
+    },
+    update(changed) {
       const rows = new Map<string, Row>();
       const removed = new Set<string>();
-      for (const change of changes) {
+      for (const change of changed) {
         const id = formatObjectId(change);
         const kind = kindOf(change);
         const object = kind && runtime.worlds.get(change.world)?.readTable(kind)?.peek(change.key);
         if (kind === undefined || object === undefined) {
+          order.replace(all.get(id), undefined);
           if (all.delete(id)) removed.add(id);
           texts.delete(id);
           rows.delete(id);
-          sorted = undefined;
           version++;
           continue;
         }
@@ -114,7 +116,7 @@ export function createRows(source: ConsoleSource): Rows {
     },
     page({ q, sort = '', limit, after }, readersOf) {
       const isWanted = filterOf(q, texts, readersOf);
-      const found = sortedBy(sort, inOrder().filter(isWanted));
+      const found = sortedBy(sort, order.of(all).filter(isWanted));
       const facets: RowPage['facets'] = { state: {}, kind: {} };
       for (const { state, kind } of found) {
         facets.state[state] = (facets.state[state] ?? 0) + 1;
@@ -124,6 +126,52 @@ export function createRows(source: ConsoleSource): Rows {
       return { rows: found.slice(start, start + limit), total: found.length, facets };
     },
   };
+}
+
+/** The rows in the order of their states, worst first. A change moves its row: to sort ten thousand takes longer than to answer. */
+function createOrder() {
+  let sorted: Row[] | undefined;
+  const compare = (a: Row, b: Row) => ORDER[a.state] - ORDER[b.state] || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+  /** The place of the first row that does not come before this one. */
+  const placeOf = (rows: readonly Row[], row: Row) => {
+    let [low, high] = [0, rows.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const at = rows[middle];
+      if (at !== undefined && compare(at, row) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  return {
+    of: (all: ReadonlyMap<string, Row>): readonly Row[] => (sorted ??= [...all.values()].sort(compare)),
+    replace(before: Row | undefined, after: Row | undefined) {
+      if (sorted === undefined) return;
+      if (before !== undefined && after !== undefined && before.state === after.state) {
+        sorted[placeOf(sorted, before)] = after;
+        return;
+      }
+      if (before !== undefined) sorted.splice(placeOf(sorted, before), 1);
+      if (after !== undefined) sorted.splice(placeOf(sorted, after), 0, after);
+    },
+  };
+}
+
+/**
+ * The time since when an object has its state and reason. A condition keeps its time while only its reason changes; a change that was seen
+ * here counts then.
+ */
+function sinceOf(
+  before: Row | undefined,
+  { state, reason, since }: Pick<Row, 'state' | 'reason'> & { readonly since?: string | undefined },
+  now: () => string,
+): string | undefined {
+  if (before === undefined || since === undefined) return since;
+  const known = before.since ?? since;
+  const isSame = before.state === state && before.reason === reason;
+  // RFC 3339 in UTC: texts are in the order of the times.
+  if (isSame) return known > since ? known : since;
+  return since > known ? since : now();
 }
 
 const SORT_KEYS: Readonly<Record<string, (row: Row) => string>> = {
@@ -170,4 +218,26 @@ function filterOf(
       return ({ id }) => readers.has(id);
     });
   return (row) => tests.every((test) => test(row));
+}
+
+/** Absent objects are looked for in the reads of so many objects. */
+const MAX_READERS = 200;
+const MAX_ABSENT = 50;
+
+/** The palette: objects by words, and objects that do not exist but are read by one that is not healthy. */
+export function findObjects(q: string, limit: number, rows: Rows, graph: ObjectGraph): FindAnswer {
+  const { rows: objects, total } = rows.page({ q, limit }, () => new Set());
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean);
+  const absent = new Map<string, ObjectId>();
+  if (words.length > 0) {
+    for (const row of rows.unready().slice(0, MAX_READERS)) {
+      for (const { world, kind, key, presence } of graph.readsOf(row)) {
+        const id = formatObjectId({ world, kind, key });
+        const text = id.toLowerCase();
+        if (presence === 'absent' && words.every((word) => text.includes(word))) absent.set(id, { world, kind, key });
+        if (absent.size >= MAX_ABSENT) return { objects, absent: [...absent.values()], total };
+      }
+    }
+  }
+  return { objects, absent: [...absent.values()], total };
 }

@@ -1,5 +1,5 @@
 import type { Kind, KubeObject } from '@capstan/kube';
-import type { ObjectId, Operator, ReportBody, Runtime } from '@capstan/reconcile';
+import type { Acknowledgement, ObjectId, Operator, ReportBody, Runtime } from '@capstan/reconcile';
 import type { DeliveryAnswer, EventAnswer, PlanRequest, SchemaAnswer, WhatIfRequest } from '../api-types.ts';
 
 /** The health of an object as `capstan status` reports it. */
@@ -33,6 +33,10 @@ export interface ConsoleReport {
   readonly title: string;
   /** Answers a question and is no page of its own. */
   readonly isQuestion: boolean;
+  /** The keys that have time steps, from the body of the page itself. */
+  stepKeys?(body: unknown): readonly string[];
+  /** The part of the body whose changes are time steps; absent for a report without them. */
+  stepOf?(body: unknown): unknown;
   /** By the rest of the path with the query; empty for the page itself. */
   body(key: string, signal: AbortSignal): Promise<ReportBody>;
   /** The same as it would be after a change. Throws CodedError for manifests that cannot be planned. */
@@ -50,8 +54,12 @@ export interface ConsoleSource {
   reports?(): readonly ConsoleReport[];
   /** The writes of an object, newest first, where the process that writes is this one. By default those of `runtime`, which may write none. */
   historyOf?(name: string): readonly unknown[];
-  /** How far the delivery of a key is, where the process that delivers is this one. */
-  deliveryOf?(sink: string, key: string): Pick<DeliveryAnswer, 'state' | 'message'> | undefined;
+  /** How far deliveries of an object are, by `SINK KEY`; those that are not in the answer are not known. */
+  deliveriesOf?(
+    object: ObjectId,
+    keys: readonly Pick<DeliveryAnswer, 'sink' | 'key'>[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, Acknowledgement>>;
   healthOf(object: KubeObject, kind: Kind): ConsoleHealth;
   /** Reads one whole object with the user's own rights; undefined where it is not there. */
   fetch(id: ObjectId, kind: Kind, signal: AbortSignal): Promise<KubeObject | undefined>;

@@ -6,6 +6,8 @@ import type { Row, TimelineAnswer, TimelineLane, WaveAnswer } from '../api-types
 export interface Timeline {
   /** Takes in the rows that changed, and the objects that are gone. */
   record(rows: readonly Row[], removed: readonly string[]): void;
+  /** Takes in rows of caches that fill: these objects did not change. */
+  found(rows: readonly Row[]): void;
   answer(query: { readonly since?: string; readonly object?: ObjectId }, waves: readonly WaveAnswer[]): TimelineAnswer;
 }
 
@@ -31,7 +33,11 @@ export function createTimeline({ feed, rows, now }: TimelineOptions): Timeline {
   const first = new Map<string, Span>();
 
   /** The state that an object had when the time line began. */
-  for (const row of rows.values()) first.set(row.id, spanOf(row, row.since === undefined ? start : row.since));
+  function found(known: Iterable<Row>): void {
+    for (const row of known)
+      if (!first.has(row.id)) first.set(row.id, spanOf(row, row.since === undefined ? start : row.since));
+  }
+  found(rows.values());
 
   function add(id: string, span: Span): void {
     const known = spans.get(id) ?? [first.get(id)].filter((one) => one !== undefined);
@@ -62,6 +68,7 @@ export function createTimeline({ feed, rows, now }: TimelineOptions): Timeline {
   }
 
   return {
+    found,
     record(changed, removed) {
       const at = now();
       for (const row of changed) {

@@ -84,7 +84,7 @@ export function answersOf({ objects, text = '', writes = false }: FixtureOptions
     user: name,
     epoch: 'epoch',
     writes,
-    worlds: [{ name: '', waitingFor: [] }],
+    worlds: [{ name: '' }],
     operators: ['kroxylicious', 'sesame', 'submariner', 'gimbal', 'crossplane'],
     kinds: [],
   };
@@ -116,8 +116,9 @@ export function answersOf({ objects, text = '', writes = false }: FixtureOptions
     rootCount: objects === 0 ? 0 : broken.length + 1,
     progress: objects === 0 ? [] : [{ ...rowOf(1, text), state: 'progress', message: name }],
     progressCount: objects === 0 ? 0 : 1,
-    operators: [{ name: 'kroxylicious', objects, ready: objects - broken.length }],
+    operators: [{ name: 'kroxylicious', objects, ready: objects - broken.length, delivered: 3, leader: name }],
     sinks: [{ id: 'xds', keys: 3 }],
+    heldCount: 0,
     filling: [],
   };
   const list: ObjectsAnswer = {
@@ -168,6 +169,7 @@ export function answersOf({ objects, text = '', writes = false }: FixtureOptions
       { from: 'Service default/s', to: id, via: [] },
     ],
     left: [{ of: id, direction: 'readers', count: 412, worst: 'broken' }],
+    writes: [],
   };
   return {
     '/api/session': session,

@@ -50,11 +50,31 @@ describe('states of the page', { skip: withoutBrowser, timeout: 5 * PATIENCE }, 
 
   test('root causes are held back while caches fill', async () => {
     const answers = answersOf({ objects: 0 });
-    const overview = { ...(answers['/api/overview'] as object), filling: [{ world: '', waitingFor: ['Secret'] }] };
+    const overview = {
+      ...(answers['/api/overview'] as object),
+      filling: [{ world: '', kind: 'Secret', received: 410, remaining: 1890 }],
+    };
     server.set({ ...answers, '/api/overview': overview });
     const { page, context } = await openPage(browser, server.url, 'token');
     await page.getByRole('heading', { name: 'Still reading the cluster' }).waitFor();
     assert.equal(await page.getByText('Nothing needs you').count(), 0);
+    await page.getByText('410 of ~2,300').waitFor();
+    await context.close();
+  });
+
+  test('a manifest that does not parse is one sentence beside the editor, and the page goes on', async () => {
+    const message = 'the manifests: line 2 is no YAML (bad indentation); fix the line';
+    server.set({ ...answersOf({ objects: 10 }), 'POST /api/plan': refused(422, message) });
+    const draft = encodeURIComponent('kind: A\n  b: [');
+    const { page, context, complaints } = await openPage(browser, `${server.url}/plan#draft=${draft}`, 'token');
+    await page.getByRole('heading', { name: 'Not valid yet' }).waitFor();
+    await page.getByText(message).waitFor();
+    assert.equal(await page.getByRole('button', { name: /^Apply/ }).isEnabled(), false);
+    server.set(answersOf({ objects: 10 }));
+    await page.locator('.cm-content').click();
+    await page.keyboard.type('# fixed\n');
+    await page.getByText(message).waitFor({ state: 'detached' });
+    assert.deepEqual(complaints, []);
     await context.close();
   });
 
@@ -71,7 +91,7 @@ describe('states of the page', { skip: withoutBrowser, timeout: 5 * PATIENCE }, 
     const answers = answersOf({ objects: 10 });
     const withRoots = (rootCount: number) => {
       server.set({ ...answers, '/api/overview': { ...(answers['/api/overview'] as object), rootCount } });
-      server.send('roots', { roots: [], rootCount, progressCount: 0 });
+      server.send('roots', { roots: [], rootCount, heldCount: 0, progress: [], progressCount: 0, operators: [] });
     };
     withRoots(7);
     await Promise.all([page, second].map((tab) => tab.getByRole('heading', { name: '7 things need you' }).waitFor()));

@@ -66,6 +66,13 @@ export interface InformerState {
   readonly since: number;
 }
 
+/** The objects of a list that is under way. */
+export interface ListProgress {
+  readonly received: number;
+  /** How many more there are, where the server counts them: about, because it may change meanwhile. */
+  readonly remaining?: number;
+}
+
 /** The interface for readers of an informer. Its owner also has `run`. */
 export interface InformerView<T extends KubeObject> {
   readonly kind: Kind<T>;
@@ -82,6 +89,8 @@ export interface InformerView<T extends KubeObject> {
   /** The guard before destructive work. */
   isFresh(maxAgeMs: number): boolean;
   state(): InformerState;
+  /** Undefined where no list is under way. */
+  progress(): ListProgress | undefined;
   get(key: ObjectKey): T | undefined;
   /** All objects in the order of their keys. The array and the objects are shared, and frozen. */
   list(): readonly T[];
@@ -190,6 +199,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions<T>
     staleness: () => (provenAt === undefined ? Number.POSITIVE_INFINITY : clock.now() - provenAt),
     isFresh: (maxAgeMs) => isSynced && informer.staleness() <= maxAgeMs,
     state: () => state,
+    progress: reflector.progress,
     get: store.get,
     list: store.list,
     get size() {

@@ -12,7 +12,7 @@ import {
   isRefusalOfStreaming,
   malformed,
 } from './failure.ts';
-import type { InformerOptions, InformerState } from './informer.ts';
+import type { InformerOptions, InformerState, ListProgress } from './informer.ts';
 import type { Ingest } from './ingest.ts';
 import { listPages } from './list-pages.ts';
 import type { InformerObserver } from './observer.ts';
@@ -40,6 +40,7 @@ export interface ReflectorOptions<T extends KubeObject> extends InformerOptions<
 export interface Reflector {
   run(signal: AbortSignal): Promise<void>;
   poke(): void;
+  progress(): ListProgress | undefined;
 }
 
 export function createReflector<T extends KubeObject>(options: ReflectorOptions<T>): Reflector {
@@ -58,6 +59,8 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
   /** The number of consecutive watches whose content was invalid and that brought nothing new. */
   let fruitless = 0;
   let poked = false;
+  /** The list that is under way. */
+  let current: { readonly listing: Pick<Listing<T>, 'count'>; remaining?: number | undefined } | undefined;
   let wake: (() => void) | undefined;
 
   async function run(signal: AbortSignal): Promise<void> {
@@ -124,8 +127,10 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
         signal,
         begin() {
           listing = store.beginListing();
+          current = { listing };
         },
         take(page) {
+          if (current) current.remaining = page.remainingItemCount;
           for (const item of page.items) listing?.add(ingest.check(item));
         },
       });
@@ -143,6 +148,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     { begun, pages }: { begun: number; pages: number },
   ): void {
     const objects = listing.count;
+    current = undefined;
     const changes: Change<T>[] = [];
     listing.commit(resourceVersion, changes);
     mustList = false;
@@ -155,6 +161,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
 
   async function watch(signal: AbortSignal, initial: { begun: number; listing: Listing<T> } | undefined): Promise<End> {
     let listing = initial?.listing;
+    if (listing) current = { listing };
     const resumedFrom = initial ? undefined : store.resourceVersion;
 
     function take(events: readonly WatchEvent[]): Signs {
@@ -238,6 +245,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
   /** Draws the conclusions of an attempt and waits as long as they demand. */
   async function pause(end: End, signal: AbortSignal): Promise<void> {
     const { failure } = end;
+    current = undefined;
     if (end.isWatch) observe.watchRestarted(failure?.reason ?? 'ended');
     if (failure && ENDS_HISTORY.has(failure.reason)) mustList = true;
     const delay = delayAfter(end);
@@ -311,6 +319,11 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
 
   return {
     run,
+    progress() {
+      if (current === undefined) return undefined;
+      const { listing, remaining } = current;
+      return { received: listing.count, ...(remaining !== undefined && { remaining }) };
+    },
     poke() {
       // One that comes while an attempt is under way counts for the wait after it: the attempt may be too early.
       poked = true;

@@ -63,6 +63,8 @@ export interface ChangeFeed {
   readonly last: number;
   /** Calls a listener after each wave that changed objects. */
   onChanges(listener: (changes: readonly ObjectChange[]) => void): () => void;
+  /** Calls a listener with objects of caches that fill or empty, and with those that were fetched: they did not change, and have no entry. */
+  onSeen(listener: (seen: readonly ObjectId[]) => void): () => void;
   stop(): void;
 }
 
@@ -84,6 +86,7 @@ const SILENT =
 export function createChangeFeed({ runtime, now, epoch, capacity = CAPACITY }: ChangeFeedOptions): ChangeFeed {
   const ring: ObjectChange[] = [];
   const listeners = new Set<(changes: readonly ObjectChange[]) => void>();
+  const seeing = new Set<(seen: readonly ObjectId[]) => void>();
   const seen = new WeakSet<object>();
   let last = 0;
   let wave = runtime.engine.stats().wave;
@@ -95,12 +98,16 @@ export function createChangeFeed({ runtime, now, epoch, capacity = CAPACITY }: C
     const at = formatTime(now());
     places.refresh();
     const added: ObjectChange[] = [];
+    const found: ObjectId[] = [];
     for (const change of runtime.engine.tableChanges()) {
-      const entry = entryOf(change, places.of(change.table));
+      const place = places.of(change.table);
+      if (place !== undefined && isSeen(change)) found.push({ ...place, key: change.key });
+      const entry = entryOf(change, place);
       if (entry === undefined || seen.has(change.event)) continue;
       seen.add(change.event);
       added.push({ sequence: ++last, wave: number, at, ...entry });
     }
+    if (found.length > 0) for (const listener of seeing) listener(found);
     if (added.length === 0) return;
     ring.push(...added.slice(-capacity));
     ring.splice(0, ring.length - capacity);
@@ -139,11 +146,21 @@ export function createChangeFeed({ runtime, now, epoch, capacity = CAPACITY }: C
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    onSeen(listener) {
+      seeing.add(listener);
+      return () => seeing.delete(listener);
+    },
     stop() {
       stop();
       listeners.clear();
+      seeing.clear();
     },
   };
+}
+
+/** An object that was not known before, or is not known any more. */
+function isSeen({ presence: { before, after } }: TableChange): boolean {
+  return before !== after && (before === 'unknown' || after === 'unknown');
 }
 
 function entryOf(

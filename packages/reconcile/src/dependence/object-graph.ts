@@ -57,7 +57,7 @@ export function formatObjectId({ world, kind, key }: ObjectId): string {
   return `${world === '' ? '' : `${world}/`}${kind} ${key}`;
 }
 
-/** To be created when it is needed: it knows the worlds and bindings of that moment. */
+/** To be created when it is needed, and not kept: it knows the worlds, the bindings and the reads of that moment. */
 export function objectGraph(runtime: Runtime): ObjectGraph {
   const { engine } = runtime;
   const places = new Map<string, Omit<ObjectId, 'key'>>();
@@ -114,6 +114,24 @@ export function objectGraph(runtime: Runtime): ObjectGraph {
     },
   };
 
+  /** Many objects are computed through the same nodes: each is read once. */
+  const known = new Map<Derivation<unknown>, Map<string, readonly NamedStep[]>>();
+  function namedStepsOf(node: GraphNode): readonly NamedStep[] {
+    const keys = known.get(node.derivation) ?? new Map<string, readonly NamedStep[]>();
+    known.set(node.derivation, keys);
+    const found =
+      keys.get(node.key) ??
+      Array.from(
+        steps.readsOf(node),
+        (step): NamedStep =>
+          'node' in step
+            ? { node: step.node, name: nodeText(step.node) }
+            : { ...step, name: formatObjectId(step.object) },
+      );
+    keys.set(node.key, found);
+    return found;
+  }
+
   function readsOf(id: ObjectId): readonly ObjectRead[] {
     const found = new Map<string, ObjectRead>();
     const own = formatObjectId(id);
@@ -122,19 +140,22 @@ export function objectGraph(runtime: Runtime): ObjectGraph {
     for (const { node } of pending) seen.add(node);
     // The list grows while it is walked: breadth first, so that the shortest way is kept.
     for (const { node, via } of pending) {
-      for (const step of steps.readsOf(node)) {
+      for (const step of namedStepsOf(node)) {
+        const { name } = step;
         if ('node' in step) {
-          if (seen.add(step.node)) pending.push({ node: step.node, via: [nodeText(step.node), ...via] });
+          if (seen.add(step.node)) pending.push({ node: step.node, via: [name, ...via] });
           continue;
         }
-        const name = formatObjectId(step.object);
         if (name === own) continue;
-        const known = found.get(name);
-        const projections = [...new Set([...(known?.projections ?? []), ...step.object.projections])].sort();
+        const earlier = found.get(name);
+        if (earlier === undefined) {
+          found.set(name, { ...step.object, via });
+          continue;
+        }
         found.set(name, {
-          ...(known ?? { ...step.object, via }),
-          projections,
-          isListed: step.object.isListed && (known?.isListed ?? true),
+          ...earlier,
+          projections: [...new Set([...earlier.projections, ...step.object.projections])].sort(),
+          isListed: step.object.isListed && earlier.isListed,
         });
       }
     }
@@ -173,6 +194,10 @@ export function objectGraph(runtime: Runtime): ObjectGraph {
 
   return { readsOf, readersOf, steps };
 }
+
+type NamedStep =
+  | { readonly node: GraphNode; readonly name: string }
+  | { readonly object: ObjectRead; readonly name: string };
 
 function placeName(world: string, kind: string): string {
   return `${world}/${kind}`;

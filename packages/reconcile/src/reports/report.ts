@@ -22,12 +22,18 @@ export interface ReportDefinition<R = unknown> {
   readonly reads?: readonly (Kind | ReadDeclaration)[];
   /** A report that answers a question and is no page of its own: it is not listed. False by default. */
   readonly isQuestion?: boolean;
+  /** The keys that have time steps, from the body of the page itself. */
+  stepKeys?(body: R): readonly string[];
+  /** The part of a body whose changes are the time steps of its page; by default a page has none. */
+  stepOf?(body: R): unknown;
   /** Adds the part of the body that only the outside knows, read with the rights of the user. */
   complete?(body: R, context: ReportContext): Promise<unknown>;
 }
 
 export interface ReportContext {
   readonly client: Client;
+  /** Clients of other clusters that the program knows: the other logical clusters of `capstan up`. */
+  readonly others: readonly Client[];
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }

@@ -23,6 +23,7 @@ import {
   type KeySet,
   type KeySets,
   type Sink,
+  type SinkState,
 } from '../sinks/index.ts';
 import type { Tracer } from '../tracing/index.ts';
 import { causeRecord, type History } from '../why/index.ts';
@@ -106,6 +107,8 @@ export interface SinkBinding {
   readonly reports: Table<unknown>;
   /** The newest value of every key. */
   current(): ReturnType<Delivery['current']>;
+  /** How far the delivery of a key by this process is. */
+  stateOf(key: string): SinkState;
 }
 
 /** A part that can be switched on and off, and why that is not known now. */
@@ -250,12 +253,13 @@ export function createParts(options: PartsOptions): Parts {
       onNamed: (key, isByNew) => delivery.expect(key, isByNew),
       onDropped: (key) => delivery.unexpect(key),
     });
+    const tables = sources.sinks.of(world.name, sink);
     const delivery: Delivery = createDelivery({
       id,
       operator,
       sink,
       keys,
-      tables: sources.sinks.of(world.name, sink),
+      tables,
       world: world.name,
       clock,
       random,
@@ -286,8 +290,9 @@ export function createParts(options: PartsOptions): Parts {
         world,
         derivation,
         keys,
-        reports: sources.sinks.of(world.name, sink).reports,
+        reports: tables.reports,
         current: () => delivery.current(),
+        stateOf: (key) => tables.stateOf(key),
       },
       derivations: [derivation, ...keys.derivations],
       objects: () => delivery.size,

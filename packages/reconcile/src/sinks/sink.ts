@@ -1,7 +1,7 @@
 // Sinks: from the world to the outside. A sink gets the changed keys of one derivation after each wave, with their newest
 // values. It may wait, retry and hold back; it never chooses. The API server is one sink (the writer of each reconciler);
 // xDS, cables, bound sockets and files are others.
-import type { Clock, Kind, Logger, Random, ValueChange } from '@capstan/kube/cluster';
+import type { Client, Clock, Kind, Logger, Random, ValueChange } from '@capstan/kube/cluster';
 import { DefinitionErrors } from '../errors.ts';
 import type { LeaseTimes } from '../leadership/index.ts';
 import type { DerivationDefinition } from '../read/derivation.ts';
@@ -47,8 +47,22 @@ export interface SinkDefinition<R = unknown, S = unknown> {
    * is every value before the changes. By default each key is one thing.
    */
   effects?(changes: readonly SinkChange<R>[], current: ReadonlyMap<string, SinkValue<R>>): readonly SinkEffect[];
+  /**
+   * Asks the outside how far the deliveries of an object's keys are, for a program that does not deliver itself: it reads with the rights of
+   * its user. `object` is `Kind namespace/name`. Keys that are not in the answer are not known.
+   */
+  acknowledgements?(
+    asked: { readonly object: string; readonly keys: readonly string[] },
+    context: { readonly client: Client; readonly signal: AbortSignal },
+  ): Promise<ReadonlyMap<string, Acknowledgement>>;
   /** Opens the outside before the first delivery, and returns the session that delivers to it. Called again if it threw. */
   open(context: SinkContext<R, S>): SinkSession<R> | Promise<SinkSession<R>>;
+}
+
+/** The state of a delivery, as the outside reports it. */
+export interface Acknowledgement {
+  readonly state: 'acknowledged' | 'rejected' | 'waiting' | 'not-known';
+  readonly message?: string;
 }
 
 /** A lease that gates one sink. */

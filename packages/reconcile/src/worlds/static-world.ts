@@ -115,6 +115,7 @@ export function createStaticWorld(options: StaticWorldOptions): World {
     isSynced: true,
     isCurrent: true,
     waitingFor: () => [],
+    filling: () => [],
     isFresh: () => true,
     staleness: () => new Map(),
     use: () => () => {},

@@ -1,5 +1,5 @@
 // A world is one cluster as the caches see it: a table per kind, fed by informers, and the client that writes to it.
-import { type Client, type Kind, type KubeObject, keyOfObject, kindId } from '@capstan/kube/cluster';
+import { type Client, type InformerView, type Kind, type KubeObject, keyOfObject, kindId } from '@capstan/kube/cluster';
 import type { Target } from '../apply/index.ts';
 import type { Index, Table } from '../engine/index.ts';
 import {
@@ -11,6 +11,17 @@ import {
 import type { Access, KindIndex, WatchProblem } from '../read/index.ts';
 import { createKindCaches, isWhole, type KindCache, type KindCachesOptions } from './kind-caches.ts';
 import { type Origin, originAmong } from './views.ts';
+
+/** A kind whose list is still to come. */
+export interface FillingKind {
+  /** `Kind.group`. */
+  readonly kind: string;
+  readonly received: number;
+  /** About, and only where the server counts. */
+  readonly remaining?: number;
+  /** The error of the last attempt. */
+  readonly problem?: string;
+}
 
 export interface WorldOptions extends KindCachesOptions {
   /** Writes of an operator, under an account of its own; by `client`, which reads, without it. */
@@ -56,6 +67,8 @@ export interface World extends Target {
   readonly isCurrent: boolean;
   /** Returns the kinds that are not listed yet, with the reasons. */
   waitingFor(): string[];
+  /** Returns the kinds whose list is still to come: not those that the server does not serve, or does not show. */
+  filling(): FillingKind[];
   /** Whether the caches of these kinds are recent enough to delete on. */
   isFresh(kinds: readonly Kind[], maxAgeMs: number): boolean;
   staleness(): ReadonlyMap<string, number>;
@@ -184,6 +197,13 @@ export function createWorld(options: WorldOptions): World {
           return `${kindId(requirement.kind)}${failure === undefined ? '' : `: ${failure}`}`;
         });
     },
+    filling() {
+      return [...kinds].flatMap(([id, { informers: opened }]) => {
+        const known = access.peek(id);
+        if (known === 'not-served' || known === 'forbidden' || opened.every(caches.isReady)) return [];
+        return [fillingKind(id, opened)];
+      });
+    },
     isFresh: (wanted, maxAgeMs) =>
       wanted.every((kind) => isDoneWithout(kind) || [...caches.feedsOf(kind)].every((feed) => feed.isFresh(maxAgeMs))),
     staleness: () =>
@@ -216,6 +236,16 @@ export function createWorld(options: WorldOptions): World {
     found.indexes.set(keysOf, created);
     return created;
   }
+}
+
+function fillingKind(kind: string, informers: readonly InformerView<KubeObject>[]): FillingKind {
+  const lists = informers.map((informer) => informer.progress());
+  // The total is known once every list that is under way has it.
+  const isCounted = lists.every((list, at) => list?.remaining !== undefined || informers[at]?.isSynced === true);
+  const received = lists.map((list, at) => list?.received ?? informers[at]?.size ?? 0).reduce((a, b) => a + b, 0);
+  const remaining = lists.reduce((sum, list) => sum + (list?.remaining ?? 0), 0);
+  const problem = informers.map((informer) => informer.state().lastError).find((error) => error !== undefined);
+  return { kind, received, ...(isCounted && { remaining }), ...(problem !== undefined && { problem }) };
 }
 
 function isChild(object: KubeObject): boolean {

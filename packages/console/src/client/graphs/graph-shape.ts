@@ -1,4 +1,4 @@
-// The graph of an object as it is drawn: steps that a nearer reader explains are left out, and each object stands beside its reader.
+// The graph of an object as it is drawn: each object stands beside its reader.
 
 export interface ShapeNode {
   readonly id: string;
@@ -13,26 +13,6 @@ export interface ShapeEdge {
   readonly from: string;
   /** The object that is read. */
   readonly to: string;
-  /** Derivations between the two, as `name(key)`. */
-  readonly via: readonly string[];
-}
-
-/**
- * Removes an edge whose derivations name another object of the graph: its own edges show the way. An object that would lose all of its
- * edges keeps them.
- */
-export function directEdges<E extends ShapeEdge>(nodes: readonly ShapeNode[], edges: readonly E[]): readonly E[] {
-  const names = new Map(nodes.map(({ id, kind, key }) => [`${kindName(kind)}(${key})`, id]));
-  const isDirect = ({ from, to, via }: E) =>
-    via.every((step) => {
-      // A derivation of an object is named after it: `broken clusters of KafkaProxy(default/my-proxy)`.
-      const id = names.get(step.slice(step.lastIndexOf(' ', step.indexOf('(')) + 1));
-      return id === undefined || id === from || id === to;
-    });
-  const kept = edges.filter(isDirect);
-  const reached = new Set(kept.flatMap(({ from, to }) => [from, to]));
-  const lost = edges.filter((edge) => !isDirect(edge) && (!reached.has(edge.from) || !reached.has(edge.to)));
-  return [...kept, ...lost];
 }
 
 /** Whether an edge leads away from the middle; the others close a cycle and have no place in columns. */
@@ -68,9 +48,4 @@ export function columnsAround(nodes: readonly ShapeNode[], edges: readonly Shape
     return found;
   };
   return new Map(nodes.map(({ id, distance }) => [id, Math.sign(distance) * depthOf(id)]));
-}
-
-function kindName(kind: string): string {
-  const dot = kind.indexOf('.');
-  return dot < 0 ? kind : kind.slice(0, dot);
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { curlOf, parseRequest, splitTest } from './tested-request.ts';
+import { curlOf, explainCommandOf, parseRequest, splitTest } from './tested-request.ts';
 
 describe('a tested request', () => {
   it('is read from a URL with or without a scheme, and from lines of headers', () => {
@@ -30,6 +30,7 @@ describe('a tested request', () => {
   it('becomes a command whose quotes are safe', () => {
     const request = parseRequest('POST', 'http://a.test/', "x: it's");
     assert.ok(typeof request !== 'string');
+    assert.equal(explainCommandOf(request), String.raw`sesame explain 'a.test/' --method POST --header 'x: it'\''s'`);
     assert.equal(curlOf('POST', 'http://a.test/', request), String.raw`curl -X POST -H 'x: it'\''s' 'http://a.test/'`);
   });
 });

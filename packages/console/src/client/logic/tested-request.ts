@@ -30,9 +30,19 @@ export function splitTest(test: string): readonly [method: string, url: string] 
   return [method ?? 'GET', url ?? test.trim()];
 }
 
-/** The command that sends the request; a quote in an argument is closed, escaped and opened again. */
+/** The command with the same answer. */
+export function explainCommandOf({ host, path, method, headers }: TestedRequest): string {
+  const parts = Object.entries(headers).map(([name, value]) => `--header ${quote(`${name}: ${value}`)}`);
+  return ['sesame explain', quote(`${host}${path}`), `--method ${method}`, ...parts].join(' ');
+}
+
+/** The command that sends the request. */
 export function curlOf(method: string, url: string, { headers }: TestedRequest): string {
-  const quote = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
   const parts = Object.entries(headers).map(([name, value]) => `-H ${quote(`${name}: ${value}`)}`);
   return ['curl', ...(method === 'GET' ? [] : ['-X', method]), ...parts, quote(url)].join(' ');
+}
+
+/** A quote in an argument is closed, escaped and opened again. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

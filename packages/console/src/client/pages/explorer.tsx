@@ -12,7 +12,9 @@ import { useEvent, useResource } from '../state/resource.ts';
 import { now, session } from '../state/world.ts';
 
 const ROW_HEIGHT = 33;
-const LIMIT = 1000;
+/** A page of rows; a list that is scrolled to its end gets longer, up to the most. */
+const LIMIT = 200;
+const MOST = 2000;
 const SHOWN_KINDS = 14;
 const COLUMNS = [
   ['name', 'Name', '27%'],
@@ -24,12 +26,19 @@ const COLUMNS = [
 
 export function Explorer() {
   const { q = '', sort = '' } = route.value.query;
+  const asked = useSignal({ q, limit: LIMIT });
+  const limit = asked.value.q === q ? asked.value.limit : LIMIT;
   const { loaded, reloadSoon } = useResource<ObjectsAnswer>(
-    `/api/objects?limit=${LIMIT}&q=${encodeURIComponent(q)}${sort === '' ? '' : `&sort=${encodeURIComponent(sort)}`}`,
+    `/api/objects?limit=${limit}&q=${encodeURIComponent(q)}${sort === '' ? '' : `&sort=${encodeURIComponent(sort)}`}`,
   );
   // The first answer without a filter has all facets; a narrower answer leaves them in place.
   const facets = useSignal<ObjectsAnswer['facets'] | undefined>(undefined);
-  useEvent('objects', reloadSoon);
+  useEvent('objects', ({ rows, removed }) => {
+    // Rows that are shown change at once; their order and the counts follow with the next answer.
+    const { data: shown } = loaded.value;
+    if (shown !== undefined) loaded.value = { ...loaded.value, data: withChanges(shown, rows, removed) };
+    reloadSoon();
+  });
   const { data, problem } = loaded.value;
   useEffect(() => {
     if (data !== undefined && (q === '' || facets.value === undefined)) facets.value = data.facets;
@@ -74,7 +83,7 @@ export function Explorer() {
             note={
               <>
                 {data !== undefined && data.total > data.rows.length
-                  ? `The first ${groupDigits(data.rows.length)} of ${groupDigits(data.total)} are shown; filter to see others. `
+                  ? `The first ${groupDigits(data.rows.length)} of ${groupDigits(data.total)} are shown; scroll or filter to see others. `
                   : ''}
                 <kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> opens · <kbd>/</kbd> filters · <kbd>b</kbd> only
                 broken
@@ -86,13 +95,27 @@ export function Explorer() {
             ) : data.rows.length === 0 ? (
               <NoRows q={q} />
             ) : (
-              <Rows rows={data.rows} sort={sort} />
+              <Rows
+                rows={data.rows}
+                sort={sort}
+                onEnd={() => {
+                  if (data.total > data.rows.length && limit < MOST)
+                    asked.value = { q, limit: Math.min(MOST, limit * 3) };
+                }}
+              />
             )}
           </Panel>
         </div>
       </div>
     </>
   );
+}
+
+function withChanges(shown: ObjectsAnswer, changed: readonly Row[], removed: readonly string[]): ObjectsAnswer {
+  const byId = new Map(changed.map((row) => [row.id, row]));
+  const gone = new Set(removed);
+  if (!shown.rows.some(({ id }) => byId.has(id) || gone.has(id))) return shown;
+  return { ...shown, rows: shown.rows.flatMap((row) => (gone.has(row.id) ? [] : [byId.get(row.id) ?? row])) };
 }
 
 function NoRows({ q }: { q: string }) {
@@ -123,7 +146,7 @@ function NoRows({ q }: { q: string }) {
   );
 }
 
-function Rows({ rows, sort }: { rows: readonly Row[]; sort: string }) {
+function Rows({ rows, sort, onEnd }: { rows: readonly Row[]; sort: string; onEnd: () => void }) {
   const view = useRef<HTMLDivElement>(null);
   const top = useSignal(0);
   const height = useSignal(700);
@@ -141,7 +164,10 @@ function Rows({ rows, sort }: { rows: readonly Row[]; sort: string }) {
       tabIndex={0}
       role="region"
       aria-label="Objects"
-      onScroll={(event) => (top.value = event.currentTarget.scrollTop)}
+      onScroll={(event) => {
+        top.value = event.currentTarget.scrollTop;
+        if (top.value + 2 * height.value > rows.length * ROW_HEIGHT) onEnd();
+      }}
     >
       <table aria-rowcount={rows.length + 1}>
         <thead>

@@ -1,15 +1,16 @@
 import { useSignal } from '@preact/signals';
 import type { KafkaAnswer, KafkaProxiesAnswer, WhatIfAnswer } from '../../api-types.ts';
 import { hashChanges } from '../logic/hash-changes.ts';
-import { count } from '../logic/relative-time.ts';
+import { clockTime, count } from '../logic/relative-time.ts';
 import { describe, linkToObject, nameOf, parseObjectId } from '../logic/routes.ts';
 import { Glyph } from '../parts/glyph.tsx';
 import { type DrawnEdge, type DrawnNode, GraphView } from '../parts/graph-view.tsx';
 import { Choice, Nothing, PageHead, Panel } from '../parts/panel.tsx';
 import { WithoutData } from '../parts/report-state.tsx';
 import { WhatIf } from '../parts/what-if.tsx';
-import { route } from '../state/location.ts';
+import { replace, route } from '../state/location.ts';
 import { chosenReport, encodePath, isUnknown, useReport } from '../state/report.ts';
+import { now } from '../state/world.ts';
 
 const TITLES = ['Secrets, ConfigMaps', 'Referenced resources', 'Virtual clusters', 'Proxy', 'Pods'];
 const PODS = 4;
@@ -18,7 +19,12 @@ export function Kafka() {
   const list = useReport<KafkaProxiesAnswer>('/api/kafka');
   const name =
     route.value.parts.length > 0 ? chosenReport('kafka') : (list.data?.proxies[0]?.key ?? chosenReport('kafka'));
-  const report = useReport<KafkaAnswer>(name === undefined ? undefined : `/api/kafka/${encodePath(name)}`);
+  const { step } = route.value.query;
+  const report = useReport<KafkaAnswer>(
+    name === undefined
+      ? undefined
+      : `/api/kafka/${encodePath(name)}${step === undefined ? '' : `?step=${encodeURIComponent(step)}`}`,
+  );
   const proxies = list.data?.proxies ?? [];
   if (name === undefined)
     return (
@@ -83,22 +89,26 @@ function Proxy({ data, name }: { data: KafkaAnswer; name: string }) {
   const after = useSignal<KafkaAnswer | undefined>(undefined);
   const isList = useSignal(false);
   const { pods, questions, clusters, rollout } = data;
-  const changed = after.value === undefined ? new Map<string, string>() : hashChanges(data.nodes, after.value.nodes);
   const rolls = after.value !== undefined && after.value.hash !== data.hash;
+  // A draft is shown against the present; without one, the last change is lit.
+  const { before } = data;
+  const lit: Lit =
+    after.value !== undefined ? litBy(data, after.value) : before !== undefined ? litBy(before, data) : NOTHING;
   return (
     <div class="stack">
       <Panel
         title="Hash tree"
         more={
           <>
-            {changed.size > 0 && (
+            {lit.hashes.size > 0 && (
               <span class="legend">
                 <span class="lit">
                   <i />
-                  would change
+                  {after.value !== undefined ? 'would change' : `changed at ${clockTime(data.step ?? '', now.value)}`}
                 </span>
               </span>
             )}
+            <Steps data={data} name={name} />
             <Choice
               label="View"
               options={[
@@ -117,8 +127,8 @@ function Proxy({ data, name }: { data: KafkaAnswer; name: string }) {
         }
       >
         <GraphView
-          nodes={boxesOf(data, changed)}
-          edges={edgesOf(data, changed)}
+          nodes={boxesOf(data, lit)}
+          edges={edgesOf(data, lit)}
           columns={TITLES}
           isList={isList.value}
           label={`The hash of ${name} covers ${count(data.nodes.length - 1, 'object')}.`}
@@ -188,13 +198,52 @@ function Proxy({ data, name }: { data: KafkaAnswer; name: string }) {
             </span>
             <p>
               {pods.filter(({ isCurrent, isReady }) => isCurrent && isReady).length} of {count(pods.length, 'pod')}{' '}
-              serve the configuration of now. <span class="soft">{rollout.message}</span>
+              serve {data.runningHash ?? 'the present configuration'}. <span class="soft">{rollout.message}</span>
             </p>
           </div>
         </Panel>
       )}
       <Clusters clusters={clusters} />
     </div>
+  );
+}
+
+/** The hashes that a change touches, with the texts of their boxes. */
+interface Lit {
+  readonly hashes: ReadonlyMap<string, string>;
+}
+
+const NOTHING: Lit = { hashes: new Map() };
+
+function litBy(before: KafkaAnswer, after: KafkaAnswer): Lit {
+  const earlier = new Map(before.nodes.map(({ id, hash }) => [id, hash]));
+  const changes = hashChanges(before.nodes, after.nodes);
+  const short = (hash: string) => hash.slice(0, SHORT) || 'none';
+  return {
+    hashes: new Map([...changes].map(([id, next]) => [id, `${short(earlier.get(id) ?? '')} → ${short(next)}`])),
+  };
+}
+
+const SHORT = 8;
+const SHOWN_STEPS = 4;
+
+/** The last changes of a hash; the newest is the present. */
+function Steps({ data, name }: { data: KafkaAnswer; name: string }) {
+  const { steps = [], step = '' } = data;
+  if (steps.length < 2) return null;
+  const shown = steps.slice(-SHOWN_STEPS);
+  return (
+    <Choice
+      label="Time step"
+      options={shown.map((at, index): [string, string] => [
+        at,
+        index === shown.length - 1 ? 'now' : clockTime(at, now.value),
+      ])}
+      value={step}
+      onChange={(at) =>
+        replace(`/kafka/${encodePath(name)}${at === shown.at(-1) ? '' : `?step=${encodeURIComponent(at)}`}`)
+      }
+    />
   );
 }
 
@@ -213,18 +262,18 @@ function Name({ id }: { id: string }) {
   );
 }
 
-function boxesOf({ nodes, pods }: KafkaAnswer, changed: ReadonlyMap<string, string>): DrawnNode[] {
+function boxesOf({ nodes, pods }: KafkaAnswer, { hashes }: Lit): DrawnNode[] {
   return [
     ...nodes.map(({ id, kind, key, world, column, covers, hash, problems }): DrawnNode => {
-      const next = changed.get(id);
+      const change = hashes.get(id);
       return {
         id,
         layer: column,
         over: [kind.split('.')[0] ?? kind, covers].filter((part) => part !== '').join(' · '),
         name: nameOf(key),
-        under: next === undefined ? hash || 'no hash' : `${hash} → ${next}`,
+        under: change ?? (hash === '' ? 'no hash' : hash),
         state: problems.length > 0 ? (column === 0 && hash === '' ? 'absent' : 'broken') : 'ready',
-        tone: next !== undefined ? 'lit' : column === 3 ? 'me' : '',
+        tone: change !== undefined ? 'lit' : column === 3 ? 'me' : '',
         link: linkToObject({ kind, key, world }),
       };
     }),
@@ -241,7 +290,7 @@ function boxesOf({ nodes, pods }: KafkaAnswer, changed: ReadonlyMap<string, stri
   ];
 }
 
-function edgesOf({ nodes, edges, pods }: KafkaAnswer, changed: ReadonlyMap<string, string>): DrawnEdge[] {
+function edgesOf({ nodes, edges, pods }: KafkaAnswer, { hashes }: Lit): DrawnEdge[] {
   const broken = new Set(nodes.filter(({ problems }) => problems.length > 0).map(({ id }) => id));
   const proxy = nodes.find(({ column }) => column === 3)?.id;
   return [
@@ -249,7 +298,7 @@ function edgesOf({ nodes, edges, pods }: KafkaAnswer, changed: ReadonlyMap<strin
       ({ from, to }): DrawnEdge => ({
         from,
         to,
-        tone: changed.has(from) && changed.has(to) ? 'lit' : broken.has(from) && broken.has(to) ? 'bad' : '',
+        tone: hashes.has(from) && hashes.has(to) ? 'lit' : broken.has(from) && broken.has(to) ? 'bad' : '',
       }),
     ),
     ...(proxy === undefined ? [] : pods.map(({ name }): DrawnEdge => ({ from: proxy, to: `pod ${name}` }))),

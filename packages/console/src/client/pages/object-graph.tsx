@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { CauseAnswer, GraphAnswer } from '../../api-types.ts';
-import { columnsAround, directEdges, isOutward } from '../graphs/graph-shape.ts';
+import { columnsAround, isOutward } from '../graphs/graph-shape.ts';
 import { count } from '../logic/relative-time.ts';
 import {
   describe,
@@ -27,19 +27,19 @@ export type Direction = 'both' | 'reads' | 'readers';
 
 const BAD = new Set(['broken', 'absent']);
 
-/** The objects that this one reads on the left, those that read it on the right, and the path of the last change. */
+/** The objects that this one is computed from on the left, its writes and its readers on the right, and the path of the last change. */
 export function ObjectGraph({ place, graph, cause, depth, direction }: ObjectGraphProps) {
   const isList = useSignal(false);
-  const { nodes, edges, left } = graph;
-  const shown = directEdges(nodes, edges);
-  const columns = columnsAround(nodes, shown);
+  const { nodes, edges, left, writes } = graph;
+  const columns = columnsAround(nodes, edges);
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const me = nodes.find(({ distance }) => distance === 0)?.id ?? '';
-  const drawn = shown.filter(({ from, to }) => {
+  const drawn = edges.filter(({ from, to }) => {
     const [reader, read] = [byId.get(from), byId.get(to)];
     return reader !== undefined && read !== undefined && isOutward(reader, read);
   });
-  const lit = litNodes(cause, me, drawn);
+  const lit = litNodes(graph.last?.cause ?? cause, me, drawn);
+  if (lit.size > 0 && graph.last !== undefined) lit.add(graph.last.id);
   const boxes: DrawnNode[] = [
     ...nodes.map(({ id, kind, key, world, state }): DrawnNode => {
       const tone = id === me ? 'me' : lit.has(id) ? 'lit' : '';
@@ -56,15 +56,16 @@ export function ObjectGraph({ place, graph, cause, depth, direction }: ObjectGra
     }),
     ...left.map(({ of, direction: side, count: number, worst }): DrawnNode => {
       const parent = parseObjectId(of);
-      const isReaders = side === 'readers';
+      const isReaders = side !== 'reads';
       return {
         id: `left ${of} ${side}`,
         layer: (columns.get(of) ?? 0) + (isReaders ? 1 : -1),
-        over: isReaders ? 'more readers' : 'more reads',
+        over: `more ${side}`,
         name: `${count(number, 'object')}${BAD.has(worst) ? ', some broken' : ''}`,
         state: BAD.has(worst) ? worst : 'more',
         tone: 'more',
-        ...(isReaders && parent !== undefined && { link: linkToExplorer(`reads:${parent.kind}/${parent.key}`) }),
+        ...(side === 'readers' &&
+          parent !== undefined && { link: linkToExplorer(`reads:${parent.kind}/${parent.key}`) }),
       };
     }),
   ];
@@ -74,7 +75,7 @@ export function ObjectGraph({ place, graph, cause, depth, direction }: ObjectGra
       return { from: to, to: from, tone: lit.has(from) && lit.has(to) ? 'lit' : isBad ? 'bad' : '' };
     }),
     ...left.map(({ of, direction: side }) =>
-      side === 'readers' ? { from: of, to: `left ${of} ${side}` } : { from: `left ${of} ${side}`, to: of },
+      side === 'reads' ? { from: `left ${of} ${side}`, to: of } : { from: of, to: `left ${of} ${side}` },
     ),
   ];
   const layers = [...new Set(boxes.map(({ layer = 0 }) => layer))].sort((a, b) => a - b);
@@ -84,7 +85,7 @@ export function ObjectGraph({ place, graph, cause, depth, direction }: ObjectGra
     const layer = at + least;
     if (layer === 0) return 'this object';
     if (layer === least && layer < 0) return 'it is computed from';
-    return layer === most ? 'it is read by' : ' '.repeat(at + 1);
+    return layer === most ? (writes.length > 0 ? 'it writes, and is read by' : 'it is read by') : ' '.repeat(at + 1);
   });
   const omitted = left.reduce((sum, one) => sum + one.count, 0);
   return (
@@ -159,7 +160,7 @@ function litNodes(
   cause: CauseAnswer | null,
   me: string,
   edges: readonly { readonly from: string; readonly to: string }[],
-): ReadonlySet<string> {
+): Set<string> {
   const sources = new Set(cause?.changes.map(({ object }) => object));
   const found = new Set<string>();
   const visit = (id: string, path: readonly string[]) => {

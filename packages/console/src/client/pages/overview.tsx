@@ -1,26 +1,34 @@
 import { useSignal } from '@preact/signals';
-import type { ChangesAnswer, OverviewAnswer } from '../../api-types.ts';
+import type { ChangesAnswer, KindAccess, OverviewAnswer } from '../../api-types.ts';
 import { age, count } from '../logic/relative-time.ts';
 import { describe, linkToExplorer, linkToObject } from '../logic/routes.ts';
 import { ChangeList, withoutHeartbeats } from '../parts/change-list.tsx';
 import { Glyph } from '../parts/glyph.tsx';
 import { Choice, CopyButton, Loading, Nothing, PageHead, Panel } from '../parts/panel.tsx';
 import { useEvent, useResource } from '../state/resource.ts';
-import { now, overview } from '../state/world.ts';
+import { now, overview, session } from '../state/world.ts';
+import { Filling } from './filling.tsx';
 import { RootCause } from './root-cause.tsx';
 
 const SHOWN_CHANGES = 12;
+const LIMIT = 200;
 
 export function Overview() {
-  const { loaded, reloadSoon } = useResource<ChangesAnswer>('/api/changes?limit=200');
-  useEvent('changes', reloadSoon);
+  const { loaded, reloadSoon } = useResource<ChangesAnswer>(`/api/changes?limit=${LIMIT}`);
+  useEvent('changes', ({ changes, more }) => {
+    const { data } = loaded.value;
+    if (data === undefined || more > 0) return reloadSoon();
+    const known = data.changes[0]?.sequence ?? 0;
+    const added = changes.filter(({ sequence }) => sequence > known).toReversed();
+    loaded.value = { ...loaded.value, data: { ...data, changes: [...added, ...data.changes].slice(0, LIMIT) } };
+  });
   const { value } = overview;
   if (value === undefined) return <Loading />;
   const { roots, rootCount, progressCount, operators, sinks } = value;
   const objects = operators.reduce((sum, one) => sum + one.objects, 0);
   const ready = operators.reduce((sum, one) => sum + one.ready, 0);
   const affected = roots.reduce((sum, { affectsCount }) => sum + affectsCount, 0);
-  const isFilling = isStillFilling(value.filling);
+  const isFilling = value.filling.length > 0;
   const title =
     rootCount > 0
       ? `${count(rootCount, 'thing')} ${rootCount === 1 ? 'needs' : 'need'} you`
@@ -62,7 +70,7 @@ export function Overview() {
         <div class="stack">
           <Roots overview={value} isFilling={isFilling} objects={objects} />
           <Operators operators={operators} />
-          <Filling filling={value.filling} />
+          <Hidden />
         </div>
         <LatestChanges changes={loaded.value.data} />
       </div>
@@ -89,7 +97,7 @@ function Stat({ title, value, more, tone = '' }: StatProps) {
 }
 
 function Roots(props: { overview: OverviewAnswer; isFilling: boolean; objects: number }) {
-  const { roots, rootCount, progress, progressCount } = props.overview;
+  const { roots, rootCount, heldCount, progress, progressCount, filling } = props.overview;
   const more =
     rootCount > roots.length ? (
       <>
@@ -100,17 +108,11 @@ function Roots(props: { overview: OverviewAnswer; isFilling: boolean; objects: n
     );
   return (
     <Panel title="Root causes" count={rootCount} more={more}>
+      {props.isFilling && <Filling kinds={filling} held={heldCount} />}
       <div aria-live="polite">
         {roots.map((root) => (
           <RootCause key={root.id} root={root} />
         ))}
-        {roots.length === 0 && props.isFilling && (
-          <Nothing
-            glyph="progress"
-            title="Caches fill"
-            text="Objects appear as they come. Root causes are shown when all kinds they depend on are known."
-          />
-        )}
         {roots.length === 0 && !props.isFilling && props.objects === 0 && (
           <Nothing
             glyph="sink"
@@ -166,13 +168,19 @@ function Operators({ operators }: { operators: OverviewAnswer['operators'] }) {
           <tr>
             <th scope="col">Operator</th>
             <th scope="col">Objects ready</th>
+            <th scope="col" class="wide">
+              Delivered outside
+            </th>
+            <th scope="col" class="wide">
+              Leader
+            </th>
             <th scope="col" class="right">
               State
             </th>
           </tr>
         </thead>
         <tbody>
-          {operators.map(({ name, objects, ready }) => (
+          {operators.map(({ name, objects, ready, delivered, leader }) => (
             <tr key={name}>
               <td>
                 <a class="name" href={linkToExplorer(`operator:${name}`)} data-row>
@@ -190,6 +198,8 @@ function Operators({ operators }: { operators: OverviewAnswer['operators'] }) {
                   </span>
                 </div>
               </td>
+              <td class="wide soft">{delivered === 0 ? 'none' : count(delivered, 'key')}</td>
+              <td class="wide soft">{leader ?? 'not known'}</td>
               <td class="right">
                 <span class={`tag ${objects === 0 ? '' : ready === objects ? 'ready' : 'broken'}`}>
                   {objects === 0 ? 'No objects' : ready === objects ? 'Ready' : `${objects - ready} unready`}
@@ -203,28 +213,42 @@ function Operators({ operators }: { operators: OverviewAnswer['operators'] }) {
   );
 }
 
-/** A kind with a reason behind a colon cannot be read, as one that is not installed; the others are still filling. */
-function isStillFilling(filling: OverviewAnswer['filling']): boolean {
-  return filling.some(({ waitingFor }) => waitingFor.some((kind) => !kind.includes(': ')));
-}
-
-function Filling({ filling }: { filling: OverviewAnswer['filling'] }) {
-  const kinds = filling.flatMap(({ world, waitingFor }) =>
-    waitingFor.map((kind) => (world === '' ? kind : `${world}: ${kind}`)),
-  );
-  if (kinds.length === 0) return null;
+/** Kinds that the cluster does not serve, or that the user may not read. */
+function Hidden() {
+  const hidden = (session.value?.kinds ?? []).filter(({ access }) => access === 'forbidden' || access === 'not-served');
+  const forbidden = hidden.filter(({ access }) => access === 'forbidden');
+  const absent = hidden.filter(({ access }) => access === 'not-served');
+  if (hidden.length === 0) return null;
+  const nameOf = ({ world, kind }: KindAccess) => (world === '' ? kind : `${world}: ${kind}`);
   return (
-    <details class="panel fold">
-      <summary>
-        <Glyph state="unknown" isNamed /> {count(kinds.length, 'kind')} not known: not installed, no right, or not
-        listed yet
-      </summary>
-      <ul class="plain body soft">
-        {kinds.map((kind) => (
-          <li key={kind}>{kind}</li>
-        ))}
-      </ul>
-    </details>
+    <>
+      {forbidden.length > 0 && (
+        <details class="panel fold">
+          <summary>
+            <Glyph state="unknown" isNamed /> You may not read {count(forbidden.length, 'kind')}: what depends on{' '}
+            {forbidden.length === 1 ? 'it' : 'them'} is not known
+          </summary>
+          <ul class="plain body soft">
+            {forbidden.map((one) => (
+              <li key={nameOf(one)}>
+                {nameOf(one)}{' '}
+                {one.role !== undefined && <CopyButton text={one.role} title={`Copy the Role for ${nameOf(one)}`} />}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+      {absent.length > 0 && (
+        <details class="panel fold">
+          <summary>{count(absent.length, 'optional kind')} not installed in this cluster</summary>
+          <ul class="plain body soft">
+            {absent.map((one) => (
+              <li key={nameOf(one)}>{nameOf(one)}</li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
   );
 }
 

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { ActAnswer, ActRequest, PlanAnswer } from '../../api-types.ts';
 import { Dialog } from '../parts/dialog.tsx';
-import { Problem, post } from '../state/api.ts';
+import { post } from '../state/api.ts';
 import { session } from '../state/world.ts';
 
 interface PlanActionsProps {
@@ -31,12 +31,8 @@ export function PlanActions({ plan, verb, onDone }: PlanActionsProps) {
       const { done } = await post<ActAnswer>('/api/act', request);
       result.value = done.map((one) => `${one.verb} ${one.id}`).join(', ');
     } catch (error) {
-      problem.value =
-        error instanceof Problem && error.status === 409
-          ? `${error.message} Nothing was written; look at the new plan.`
-          : error instanceof Error
-            ? error.message
-            : String(error);
+      // The server reports the objects that were written before a conflict.
+      problem.value = error instanceof Error ? error.message : String(error);
     } finally {
       isRunning.value = false;
       onDone();

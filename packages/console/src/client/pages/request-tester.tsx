@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { ExplainAnswer, ExplainRequest } from '../../api-types.ts';
-import { curlOf, parseRequest, splitTest } from '../logic/tested-request.ts';
+import { curlOf, explainCommandOf, parseRequest, splitTest } from '../logic/tested-request.ts';
 import { CopyButton, Panel } from '../parts/panel.tsx';
 import { Problem, post } from '../state/api.ts';
 import { replace, route, withQuery } from '../state/location.ts';
@@ -92,7 +92,7 @@ export function RequestTester({ instance, start, tested }: RequestTesterProps) {
         </div>
         {typeof request !== 'string' && (
           <div class="actions">
-            <CopyButton text={`sesame explain ${request.host} ${request.path}`} title="Copy as sesame explain" />
+            <CopyButton text={explainCommandOf(request)} title="Copy as sesame explain" />
             <CopyButton text={curlOf(method, url, request)} title="Copy curl" />
           </div>
         )}

@@ -13,6 +13,8 @@ export interface ReportState<T> {
 export function useReport<T extends object>(path: string | undefined): ReportState<T> {
   const { loaded, reloadSoon } = useResource<T | UnknownAnswer>(path);
   useEvent('changes', reloadSoon);
+  // Caches that filled may make known parts that were not.
+  useEvent('sync', reloadSoon);
   const { data, problem } = loaded.value;
   if (data !== undefined && isUnknown(data)) return { data: undefined, unknown: data, problem };
   return { data, unknown: undefined, problem };

@@ -13,7 +13,6 @@ export const now = signal(Date.now());
 export const startProblem = signal<string | undefined>(undefined);
 
 const CLOCK_MS = 5000;
-const REFRESH_MS = 2000;
 
 export function loadWorld(): void {
   setInterval(() => {
@@ -22,13 +21,14 @@ export function loadWorld(): void {
   onEvent('roots', (roots) => {
     now.value = Date.now();
     if (overview.value !== undefined) overview.value = { ...overview.value, ...roots };
-    refreshSoon();
   });
   onEvent('sinks', (sinks) => {
     if (overview.value !== undefined) overview.value = { ...overview.value, ...sinks };
   });
   onEvent('sync', (sync) => {
     if (overview.value !== undefined) overview.value = { ...overview.value, ...sync };
+    // The session has the access to each kind, which is known once it is listed.
+    if (sync.filling.length === 0) void refresh(session, '/api/session');
   });
   onEvent('gap', () => void refreshAll());
   // A tab that reads no stream itself, because another tab does, hears no hello.
@@ -41,15 +41,6 @@ export function loadWorld(): void {
 /** The first hello follows the first requests at once: it asks for nothing again. */
 const FRESH_MS = 1000;
 let refreshedAt = 0;
-
-let timer: ReturnType<typeof setTimeout> | undefined;
-/** The events have no counts of operators: they are asked for a little later, once for many events. */
-function refreshSoon(): void {
-  timer ??= setTimeout(() => {
-    timer = undefined;
-    void refresh(overview, '/api/overview');
-  }, REFRESH_MS);
-}
 
 async function refreshAll(): Promise<void> {
   refreshedAt = Date.now();
