@@ -230,6 +230,13 @@ describe('columns of the built-in kinds', () => {
       [shown['Reference'], shown['Targets'], shown['MinPods'], shown['MaxPods'], shown['Replicas']],
       ['Deployment/web', 'cpu: 20%/80%, <unknown>/10 + 1 more...', '<unset>', 5, 0],
     );
+    const spec = {
+      scaleTargetRef: { kind: 'Deployment', name: 'web' },
+      maxReplicas: 5,
+      metrics: [{ type: 'Pods', pods }],
+    };
+    const status = { currentMetrics: [{ type: 'Pods', pods: { current: {} } }] };
+    assert.equal(row('horizontalpodautoscalers.autoscaling', { spec, status })['Targets'], '<nil>/10');
   });
 
   it('shows when a kind without columns of its own was created', () => {

@@ -174,7 +174,7 @@ function metricText(spec: MetricSpec, status: MetricStatus | undefined): string 
       return `${name}: ${utilisation(target, status?.containerResource?.current)}`;
     }
     case 'Pods':
-      return `${status?.pods?.current.averageValue ?? UNKNOWN}/${spec.pods?.target.averageValue}`;
+      return `${quantity(status?.pods?.current, 'averageValue')}/${spec.pods?.target.averageValue}`;
     case 'Object':
       return value(spec.object?.target, status?.object?.current);
     case 'External':
@@ -186,13 +186,17 @@ function metricText(spec: MetricSpec, status: MetricStatus | undefined): string 
 
 const UNKNOWN = '<unknown>';
 
+/** Go prints a quantity that a known metric does not have as nil. */
+const quantity = (current: MetricValueStatus | undefined, field: 'averageValue' | 'value') =>
+  current === undefined ? UNKNOWN : (current[field] ?? '<nil>');
+
 function utilisation(target: MetricTarget | undefined, current: MetricValueStatus | undefined): string {
-  if (target?.averageValue !== undefined) return `${current?.averageValue ?? UNKNOWN}/${target.averageValue}`;
+  if (target?.averageValue !== undefined) return `${quantity(current, 'averageValue')}/${target.averageValue}`;
   const percent = (number: number | undefined, missing: string) => (number === undefined ? missing : `${number}%`);
   return `${percent(current?.averageUtilization, UNKNOWN)}/${percent(target?.averageUtilization, '<auto>')}`;
 }
 
 function value(target: MetricTarget | undefined, current: MetricValueStatus | undefined): string {
   if (target?.averageValue !== undefined) return `${current?.averageValue ?? UNKNOWN}/${target.averageValue} (avg)`;
-  return `${current?.value ?? UNKNOWN}/${target?.value}`;
+  return `${quantity(current, 'value')}/${target?.value}`;
 }
