@@ -96,7 +96,7 @@ describe('the console over the demonstration', { skip, timeout: 10 * PATIENCE },
       const found: Record<string, readonly string[]> = {};
       for (const [name, path, text] of PAGES) {
         await page.goto(url + path);
-        await page.getByText(text).first().waitFor();
+        await page.getByText(text).first().waitFor({ state: 'attached' });
         await page.waitForLoadState('networkidle', { timeout: 2000 }).catch(() => undefined);
         const violations = await violationsOf(page);
         if (violations.length > 0) found[path] = violations;

@@ -19,19 +19,20 @@ export interface WrittenObjects {
 /** The objects of its own cluster; those that a reconciler writes into another cluster carry the same annotation there. */
 export function writtenObjects(runtime: Runtime, owner: ObjectId): WrittenObjects {
   const suffix = ` ${owner.kind} ${owner.key}`;
-  const objects: ObjectId[] = [];
+  // A kind may be cached twice: all of it, and our own children.
+  const objects = new Map<string, ObjectId>();
   let last: WrittenObjects['last'];
   for (const world of runtime.worlds.values())
     for (const { kind, object } of world.children()) {
       const { annotations = {} } = object.metadata;
       if (annotations[OWNER_ANNOTATION]?.endsWith(suffix) !== true) continue;
       const id = { world: world.name, kind: kindId(kind), key: keyOfObject(object) };
-      objects.push(id);
+      objects.set(formatObjectId(id), id);
       const cause = parseCause(annotations[CAUSE_ANNOTATION]);
       if (cause !== undefined && (last === undefined || cause.at > last.cause.at))
         last = { id: formatObjectId(id), cause };
     }
-  return { objects, ...(last && { last }) };
+  return { objects: [...objects.values()], ...(last && { last }) };
 }
 
 /** The object whose plan writes another one; undefined for an object that Capstan does not write. */
