@@ -56,6 +56,14 @@ suite('error pages through a real Envoy', { skip: missingEnvoy() }, () => {
         assert.deepEqual((await ask(host, '/404')).slice(0, 2), [200, '']);
         assert.deepEqual(await ask(host, '/200'), [200, 'of the service', undefined]);
       }
+      const grpc = await send({
+        port: stage.httpPort,
+        host: 'shop.test',
+        path: '/none',
+        method: 'POST',
+        headers: { 'content-type': 'application/grpc' },
+      });
+      assert.deepEqual([grpc.status, grpc.headers['grpc-status'], grpc.body], [200, '14', '']);
       assert.deepEqual(await ask('plain.test', '/none'), [503, 'no healthy upstream', 'text/plain']);
       assert.deepEqual(await ask('plain.test', '/500'), [500, 'of the service', undefined]);
 

@@ -90,6 +90,7 @@ suite('logins through a real Envoy', { skip: missingEnvoy() }, () => {
     assert.equal(served.status, 200);
     const seen = JSON.parse(served.body) as Record<string, string>;
     assert.equal(seen['authorization'], 'Bearer token-of-ann');
+    const session: Cookies = new Map(cookies);
     // A session that was changed is none.
     const forged: Cookies = new Map([...cookies].map(([name, value]) => [name, /hmac/i.test(name) ? 'forged' : value]));
     assert.equal((await ask('/', forged)).status, 302);
@@ -100,6 +101,13 @@ suite('logins through a real Envoy', { skip: missingEnvoy() }, () => {
     assert.equal(logout.status, 302);
     keep(cookies, logout);
     assert.equal((await ask('/', cookies)).status, 302);
+
+    // Another key ends sessions, without a restart.
+    assert.equal((await ask('/', session)).status, 200);
+    const other = randomBytes(32).toString('base64');
+    const data = { 'hmac-secret': other };
+    await stage.client.patch(Secret, { namespace: 'default', name: 'login' }, 'merge', { data });
+    await waitFor(async () => (await ask('/', session)).status === 302, 'the end of the session');
 
     // Without its keys the host is not served at all.
     await stage.client.delete(Secret, { namespace: 'default', name: 'login' });
