@@ -25,7 +25,8 @@ export interface ConsoleScene {
 const NAMESPACE = 'default';
 const BROKEN_SHARE = 50;
 const WRITERS = 32;
-const INCLUDED = 60;
+/** With a Service for each, as many objects as are drawn with all of their reads. */
+const INCLUDED = 48;
 export const HUB = 'hub';
 
 /** A proxy, its Service and two EndpointSlices: four objects for each. */
@@ -143,14 +144,11 @@ async function createProxy(client: Client, index: number): Promise<void> {
   );
 }
 
-/** A proxy that includes many others: its neighbourhood is larger than a graph may be. */
+/** A proxy that includes many others: its neighbourhood has a hundred objects. */
 async function createHub(client: Client, proxies: number): Promise<void> {
   const children = Array.from({ length: INCLUDED }, (_, index) => `child-${index}`);
   for (const [index, name] of children.entries()) {
-    const services = Array.from({ length: 4 }, (_, step) => ({
-      name: `service-${(index * 4 + step) % proxies}`,
-      port: 80,
-    }));
+    const services = [{ name: `service-${index % proxies}`, port: 80 }];
     const { apiVersion, kind } = HTTPProxy;
     const metadata = { namespace: NAMESPACE, name };
     await client.create(HTTPProxy, { apiVersion, kind, metadata, spec: { routes: [{ services }] } });

@@ -22,13 +22,16 @@ export const server: Part = {
     const objects = proxies * 4;
     const figures = [];
     try {
+      // A plan waits for full caches.
       await scene.post('/api/plan', { manifests: manifestOf(0, 2) });
+      const { total } = JSON.parse(await scene.get('/api/objects')) as { total: number };
+      if (total < objects) throw new Error(`the console has ${total} of ${objects} objects`);
       const paths: readonly [name: string, most: number, path: (index: number) => string][] = [
         ['overview', 20, () => '/api/overview'],
         ['explorer, all', 20, () => '/api/objects?limit=200'],
         ['explorer, filtered', 20, (index) => `/api/objects?limit=200&q=${FILTERS[index % FILTERS.length] ?? ''}`],
         ['graph of one object', 30, (index) => `/api/graph/-/HTTPProxy.projectsesame.io/default/${nameOf(index)}`],
-        ['graph of a hub, 200 nodes', 30, () => `/api/graph/-/HTTPProxy.projectsesame.io/default/${HUB}`],
+        ['graph of a hub, 100 nodes', 30, () => `/api/graph/-/HTTPProxy.projectsesame.io/default/${HUB}`],
       ];
       for (const [name, most, path] of paths) {
         const samples: number[] = [];

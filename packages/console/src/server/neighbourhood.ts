@@ -1,6 +1,6 @@
 // The neighbourhood of one object in the graph of dependence, within a budget: worst first, one parent at most a quarter. The omitted nodes
 // are counted for each parent.
-import { formatObjectId, type ObjectGraph, type ObjectId } from '@capstan/reconcile';
+import { createNodeSet, formatObjectId, type NodeSet, type ObjectGraph, type ObjectId } from '@capstan/reconcile';
 import type { Row } from './rows.ts';
 
 export interface GraphReport {
@@ -78,7 +78,7 @@ export function neighbourhood(
       : [{ ...pick(writer), id: formatObjectId(writer), state: stateOf(formatObjectId(writer)), distance: -1 }];
   const placed = new Set([...writes, ...owner].map(({ id }) => id));
   const walked = (direction: Direction, limit: number) =>
-    walk({ graph, rows, depth, share, placed }, first, direction, limit);
+    walk({ graph, rows, depth, share, placed, budget }, first, direction, limit);
   const most = Math.max(0, budget - 1 - drawn.length - owner.length);
   const half = Math.floor(most / directions.length);
   let walks = directions.map((direction) => walked(direction, half));
@@ -117,11 +117,12 @@ interface WalkOptions {
   readonly share: number;
   /** Objects that have a place already. */
   readonly placed: ReadonlySet<string>;
+  readonly budget: number;
 }
 
 /** Walks in one direction, breadth first, until `limit` nodes besides the start are found. */
 function walk(
-  { graph, rows, depth, share, placed }: WalkOptions,
+  { graph, rows, depth, share, placed, budget }: WalkOptions,
   start: GraphReportNode,
   direction: Direction,
   limit: number,
@@ -136,12 +137,14 @@ function walk(
   const edges = new Map<string, GraphReport['edges'][number]>();
   const left: GraphReport['left'][number][] = [];
   let level: readonly GraphReportNode[] = [start];
+  // Objects that are computed together share most of their reads, of which the page draws one edge each.
+  let walked: NodeSet | undefined = createNodeSet();
   for (let step = 1; step <= depth && level.length > 0; step++) {
     const next: GraphReportNode[] = [];
     for (const parent of level) {
-      const found = neighbours(graph, parent, direction, rows).toSorted(
-        (a, b) => (RANK[a.state] ?? 5) - (RANK[b.state] ?? 5) || (a.id < b.id ? -1 : 1),
-      );
+      const reached = neighbours(graph, parent, direction, rows, walked);
+      if (parent === start && reached.length <= budget / 2) walked = undefined;
+      const found = reached.toSorted((a, b) => (RANK[a.state] ?? 5) - (RANK[b.state] ?? 5) || (a.id < b.id ? -1 : 1));
       let taken = 0;
       const omitted: Neighbour[] = [];
       for (const neighbour of found) {
@@ -179,9 +182,10 @@ function neighbours(
   of: GraphReportNode,
   direction: Direction,
   rows: ReadonlyMap<string, Pick<Row, 'state'>>,
+  walked: NodeSet | undefined,
 ): Neighbour[] {
   if (direction === 'reads') {
-    return graph.readsOf(of).map((read) => {
+    return graph.readsOf(of, walked).map((read) => {
       const id = formatObjectId(read);
       const state = read.presence === 'known' ? (rows.get(id)?.state ?? 'none') : read.presence;
       return { ...pick(read), id, state, via: read.via };

@@ -33,8 +33,11 @@ export interface ObjectReader extends ObjectId {
 }
 
 export interface ObjectGraph {
-  /** Returns the reads of an object's plans, each object once. */
-  readsOf(id: ObjectId): readonly ObjectRead[];
+  /**
+   * Returns the reads of an object's plans, each object once. With a set of nodes, those in it are not walked, and those that are walked are
+   * added: of many objects that are computed together, the first one has their common reads.
+   */
+  readsOf(id: ObjectId, walked?: NodeSet): readonly ObjectRead[];
   /** The objects whose plans read an object, and the keys of sinks that do; the inverse of `readsOf`. */
   readersOf(id: ObjectId): readonly ObjectReader[];
   /** The same in steps of the engine, for walks over the whole graph that visit each node once. */
@@ -132,10 +135,9 @@ export function objectGraph(runtime: Runtime): ObjectGraph {
     return found;
   }
 
-  function readsOf(id: ObjectId): readonly ObjectRead[] {
+  function readsOf(id: ObjectId, seen: NodeSet = createNodeSet()): readonly ObjectRead[] {
     const found = new Map<string, ObjectRead>();
     const own = formatObjectId(id);
-    const seen = createNodeSet();
     const pending = steps.plansOf(id).map((node) => ({ node, via: [] as readonly string[] }));
     for (const { node } of pending) seen.add(node);
     // The list grows while it is walked: breadth first, so that the shortest way is kept.
@@ -211,8 +213,13 @@ function nodeText({ derivation, key }: GraphNode): string {
   return `${derivation.name}(${key})`;
 }
 
+export interface NodeSet {
+  /** Returns false for a node that is in the set already. */
+  add(node: GraphNode): boolean;
+}
+
 /** Nodes by identity of their derivation: two worlds may have derivations of one name. */
-export function createNodeSet(): { add(node: GraphNode): boolean } {
+export function createNodeSet(): NodeSet {
   const known = new Map<Derivation<unknown>, Set<string>>();
   return {
     add({ derivation, key }) {
