@@ -2,6 +2,7 @@ import type { Bench } from './bench.ts';
 import { changesUnderLoad } from './xds/changes-under-load.ts';
 import { clients } from './xds/clients.ts';
 import { gateway } from './xds/gateway.ts';
+import { growth } from './xds/growth.ts';
 import { served } from './xds/served.ts';
 import { statuses } from './xds/statuses.ts';
 
@@ -24,9 +25,11 @@ export const xds: Bench = {
     served('real-1000', 'delta ADS', { size: 1_000, isReal: true }),
     statuses('statuses-1000', 1_000, 5, { size: 100 }),
     statuses('statuses-10000', 10_000, 20, { size: 100 }),
+    growth('growth', false),
     changesUnderLoad,
   ],
   peerParts: [
+    growth('growth', true),
     ...SIZES.flatMap((size) => [
       served(`ads-${size}`, 'delta ADS', { size, isBesideContour: true }),
       served(`streams-${size}`, 'a stream a name', { size, isBesideContour: true }),

@@ -27,14 +27,19 @@ export interface StartOptions {
   readonly isAlone: boolean;
   /** More flags than the default ones. */
   readonly flags?: readonly string[];
+  /** Those of an earlier process, which a kept snapshot depends on; free ones by default. */
+  readonly ports?: readonly number[];
 }
 
 export interface RunningControlPlane {
   readonly pid: number;
   readonly port: number;
+  readonly ports: readonly number[];
   /** `performance.now()` of its start. */
   readonly began: number;
   stop(): Promise<void>;
+  /** By SIGKILL: nothing is written any more. */
+  kill(): Promise<void>;
 }
 
 export const SESAME: ControlPlane = {
@@ -118,7 +123,7 @@ export async function startControlPlane(
   kubeconfig: string,
   options: StartOptions,
 ): Promise<RunningControlPlane> {
-  const ports = await freePorts(4);
+  const ports = options.ports ?? (await freePorts(4));
   const [program, ...args] = plane.command(kubeconfig, ports, options);
   const began = performance.now();
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...plane.env } });
@@ -131,19 +136,22 @@ export async function startControlPlane(
   child.once('exit', (code) => {
     if (!isStopping) process.stderr.write(`${plane.name}: ended with code ${code ?? 'none'}: ${output}\n`);
   });
+  const end = async (signal: NodeJS.Signals) => {
+    isStopping = true;
+    if (isOver(child)) return;
+    const over = once(child, 'close');
+    child.kill(signal);
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
+    await over;
+    clearTimeout(timer);
+  };
   return {
     pid: child.pid ?? 0,
     port: ports[0] ?? 0,
+    ports,
     began,
-    async stop() {
-      isStopping = true;
-      if (isOver(child)) return;
-      const over = once(child, 'close');
-      child.kill('SIGTERM');
-      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
-      await over;
-      clearTimeout(timer);
-    },
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
   };
 }
 

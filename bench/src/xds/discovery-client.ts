@@ -14,8 +14,8 @@ export interface DiscoveryConnection {
 }
 
 export interface DiscoveryStream {
-  /** `names` are those that are added (delta), or all of them. */
-  subscribe(typeUrl: string, names: readonly string[]): void;
+  /** `names` are those that are added (delta), or all of them; `has` (delta) are the versions that a client that comes back has. */
+  subscribe(typeUrl: string, names: readonly string[], has?: ReadonlyMap<string, string>): void;
   ack(response: DiscoveryResponse, names: readonly string[]): void;
 }
 
@@ -31,11 +31,11 @@ const WINDOW = 16 * 1024 * 1024;
 const RETRY_MS = 20;
 
 /** Tries again until the server listens. */
-export async function connectDiscovery(port: number, limitMs: number): Promise<DiscoveryConnection> {
+export async function connectDiscovery(port: number, limitMs: number, node = NODE): Promise<DiscoveryConnection> {
   const deadline = performance.now() + limitMs;
   for (;;) {
     const session = await attempt(port);
-    if (session) return connectionOf(session);
+    if (session) return connectionOf(session, field(1, Buffer.from(node)));
     if (performance.now() > deadline) throw new Error(`port ${port}: nothing listens after ${limitMs} ms`);
     await sleep(RETRY_MS);
   }
@@ -57,7 +57,7 @@ function attempt(port: number): Promise<ClientHttp2Session | undefined> {
   });
 }
 
-function connectionOf(session: ClientHttp2Session): DiscoveryConnection {
+function connectionOf(session: ClientHttp2Session, identity: Buffer): DiscoveryConnection {
   let bytes = 0;
   let problem: Error | undefined;
   let isClosing = false;
@@ -85,7 +85,7 @@ function connectionOf(session: ClientHttp2Session): DiscoveryConnection {
         bytes += message.length;
         onResponse(readResponse(message, isDelta));
       });
-      return isDelta ? deltaStream(http) : worldStream(http);
+      return isDelta ? deltaStream(http, identity) : worldStream(http, identity);
     },
     close() {
       isClosing = true;
@@ -119,31 +119,34 @@ function readMessages(http: ClientHttp2Stream, onMessage: (message: Buffer) => v
 }
 
 const PREFIX = 5;
-const NODE = field(1, Buffer.from('bench'));
+const NODE = 'bench';
 
-function deltaStream(http: ClientHttp2Stream): DiscoveryStream {
+function deltaStream(http: ClientHttp2Stream, node: Buffer): DiscoveryStream {
   let isFirst = true;
-  const send = (typeUrl: string, names: readonly string[], nonce: string) => {
+  const send = (typeUrl: string, names: readonly string[], nonce: string, has?: ReadonlyMap<string, string>) => {
     write(http, [
-      ...(isFirst ? [field(1, NODE)] : []),
+      ...(isFirst ? [field(1, node)] : []),
       field(2, Buffer.from(typeUrl)),
       ...names.map((name) => field(3, Buffer.from(name))),
+      ...[...(has ?? [])].map((entry) =>
+        field(5, Buffer.concat(entry.map((text, at) => field(at + 1, Buffer.from(text))))),
+      ),
       ...(nonce === '' ? [] : [field(6, Buffer.from(nonce))]),
     ]);
     isFirst = false;
   };
   return {
-    subscribe: (typeUrl, names) => send(typeUrl, names, ''),
+    subscribe: (typeUrl, names, has) => send(typeUrl, names, '', has),
     ack: ({ typeUrl, nonce }) => send(typeUrl, [], nonce),
   };
 }
 
-function worldStream(http: ClientHttp2Stream): DiscoveryStream {
+function worldStream(http: ClientHttp2Stream, node: Buffer): DiscoveryStream {
   let isFirst = true;
   const send = (typeUrl: string, names: readonly string[], version: string, nonce: string) => {
     write(http, [
       ...(version === '' ? [] : [field(1, Buffer.from(version))]),
-      ...(isFirst ? [field(2, NODE)] : []),
+      ...(isFirst ? [field(2, node)] : []),
       ...names.map((name) => field(3, Buffer.from(name))),
       field(4, Buffer.from(typeUrl)),
       ...(nonce === '' ? [] : [field(5, Buffer.from(nonce))]),
@@ -169,6 +172,41 @@ function field(number: number, value: Buffer): Buffer {
   for (; rest > 0x7f; rest >>>= 7) head.push((rest & 0x7f) | 0x80);
   head.push(rest);
   return Buffer.concat([Buffer.from(head), value]);
+}
+
+/** The versions of the resources of a delta response, by name. */
+export function versionsIn({ bytes }: DiscoveryResponse): [name: string, version: string][] {
+  const found: [string, string][] = [];
+  for (const { number, value } of lengthFields(bytes)) {
+    if (number !== 2) continue;
+    let [name, version] = ['', ''];
+    for (const part of lengthFields(value)) {
+      if (part.number === 1) version = part.value.toString('utf8');
+      else if (part.number === 3) name = part.value.toString('utf8');
+    }
+    found.push([name, version]);
+  }
+  return found;
+}
+
+function* lengthFields(bytes: Buffer): Generator<{ number: number; value: Buffer }> {
+  let at = 0;
+  const varint = (): number => {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = bytes[at] ?? 0;
+      at += 1;
+      value += (byte & 0x7f) * factor;
+      if (byte < 0x80) return value;
+    }
+  };
+  while (at < bytes.length) {
+    const tag = varint();
+    const length = varint();
+    if ((tag & 7) !== 2) continue;
+    yield { number: tag >>> 3, value: bytes.subarray(at, at + length) };
+    at += length;
+  }
 }
 
 /**

@@ -33,7 +33,7 @@ export interface Scene {
   readonly pairs: readonly KeyPair[];
   /** The resources of a client of the control plane, with the objects of the start. */
   expected(plane: ControlPlane): Expected;
-  start(plane: ControlPlane, flags?: readonly string[]): Promise<RunningControlPlane>;
+  start: Start;
 }
 
 export interface SceneOptions {
@@ -45,7 +45,11 @@ export interface SceneOptions {
   readonly spare?: number;
 }
 
-type Start = (plane: ControlPlane, flags?: readonly string[]) => Promise<RunningControlPlane>;
+export type Start = (
+  plane: ControlPlane,
+  flags?: readonly string[],
+  ports?: readonly number[],
+) => Promise<RunningControlPlane>;
 
 /** Hands over a filled server; everything is gone afterwards. */
 export function onScene<T>(options: SceneOptions, work: (scene: Scene) => Promise<T>): Promise<T> {
@@ -70,8 +74,8 @@ export function onServer<T>(
     if (server === undefined) throw new Error(`there is no server${peerNote()}`);
     const running = new Set<RunningControlPlane>();
     try {
-      return await work(server, async (plane, flags = []) => {
-        const started = await startControlPlane(plane, server.kubeconfig, { isAlone, flags });
+      return await work(server, async (plane, flags = [], ports) => {
+        const started = await startControlPlane(plane, server.kubeconfig, { isAlone, flags, ...(ports && { ports }) });
         running.add(started);
         return started;
       });
@@ -90,8 +94,19 @@ export async function fill(
 ): Promise<void> {
   await createDefinitions(server, plane);
   await served(server.address, proxiesIn(plane));
-  await writeAll(server.address, backendRequests(plane, 0, size, pairs));
-  await writeAll(server.address, proxyRequests(plane, 0, size));
+  await addHosts(server, plane, 0, size, pairs);
+}
+
+/** More hosts, with all that belongs to them. */
+export async function addHosts(
+  { address }: ServerUnderTest,
+  plane: ControlPlane,
+  from: number,
+  to: number,
+  pairs: readonly KeyPair[],
+): Promise<void> {
+  await writeAll(address, backendRequests(plane, from, to, pairs));
+  await writeAll(address, proxyRequests(plane, from, to));
 }
 
 /** The namespaces of a control plane and the kinds that it reads. */
@@ -152,7 +167,12 @@ export async function withConnection<T>(
 }
 
 /** Statuses are written before anything is measured: with a client rate that takes seconds also for Contour. */
-export async function settleStatuses({ server, planes, size, start }: Scene): Promise<void> {
+export async function settleStatuses({
+  server,
+  planes,
+  size,
+  start,
+}: Pick<Scene, 'server' | 'planes' | 'size' | 'start'>): Promise<void> {
   for (const plane of planes) {
     const flags = plane.name === 'contour' ? ['--kubernetes-client-qps=2000', '--kubernetes-client-burst=2000'] : [];
     const running = await start(plane, flags);

@@ -143,7 +143,8 @@ function addEdits(figures: Figures, edit: Edit, measured: readonly Measurement[]
   );
 }
 
-function peakMegabytes(pid: number): number {
+/** The most memory that a process has had in use. */
+export function peakMegabytes(pid: number): number {
   const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return (Number(kilobytes) * 1024) / 1e6;
 }

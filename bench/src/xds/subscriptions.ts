@@ -1,12 +1,14 @@
 // How Envoys subscribe: everything on one aggregated delta stream, or, with a plain bootstrap, state of the world on a stream for each name.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connectDiscovery, type DiscoveryConnection, type DiscoveryResponse } from './discovery-client.ts';
+import { connectDiscovery, type DiscoveryConnection, type DiscoveryResponse, versionsIn } from './discovery-client.ts';
 import { hostOf, isSecure } from './objects.ts';
 
 export interface Subscriber {
   readonly connection: DiscoveryConnection;
   /** Milliseconds from the call to the last of the resources that are there. */
   readonly completeMs: number;
+  /** Milliseconds from the call to the first answer with clusters. */
+  readonly firstMs: number;
   /** Resources in the first answer of the clusters; fewer than there are when something is answered before it is complete. */
   readonly firstClusters: number;
   /** When the next response with this text in it was there, by `performance.now()`. */
@@ -53,16 +55,22 @@ export async function subscribeAggregated(
   port: number,
   expected: Expected,
   began = performance.now(),
+  onResponse?: (response: DiscoveryResponse) => void,
 ): Promise<Subscriber> {
   const { size, isSplit } = expected;
   const connection = await connectDiscovery(port, LIMIT_MS);
   const watch = marks();
   const counts = new Map<string, number>();
   let firstClusters = -1;
+  let firstMs = Number.NaN;
   let wake: () => void = () => undefined;
   const stream = connection.open(PATHS.ads, true, (response) => {
     stream.ack(response, []);
-    if (firstClusters < 0 && response.typeUrl === URLS.cds) firstClusters = response.resources;
+    if (firstClusters < 0 && response.typeUrl === URLS.cds) {
+      firstClusters = response.resources;
+      firstMs = performance.now() - began;
+    }
+    onResponse?.(response);
     counts.set(response.typeUrl, (counts.get(response.typeUrl) ?? 0) + response.resources);
     watch.check(response);
     wake();
@@ -96,7 +104,46 @@ export async function subscribeAggregated(
     ]),
   );
   const completeMs = performance.now() - began;
-  return { connection, completeMs, firstClusters, seen: watch.seen, close: () => connection.close() };
+  return { connection, completeMs, firstMs, firstClusters, seen: watch.seen, close: () => connection.close() };
+}
+
+/** The versions of everything that a client has, by the URL of the type. */
+export type Held = Map<string, Map<string, string>>;
+
+/** A client that keeps the versions of what it is sent. */
+export async function subscribeAndHold(port: number, expected: Expected, began?: number): Promise<[Subscriber, Held]> {
+  const held: Held = new Map();
+  const subscriber = await subscribeAggregated(port, expected, began, (response) => {
+    const versions = held.get(response.typeUrl) ?? new Map<string, string>();
+    for (const [name, version] of versionsIn(response)) versions.set(name, version);
+    held.set(response.typeUrl, versions);
+  });
+  return [subscriber, held];
+}
+
+/** A client that comes back with everything: it is sent nothing until something changes. */
+export async function resume(
+  port: number,
+  expected: Expected,
+  held: Held,
+  node: string,
+): Promise<Pick<Subscriber, 'seen' | 'close'>> {
+  const connection = await connectDiscovery(port, LIMIT_MS, node);
+  const watch = marks();
+  const stream = connection.open(PATHS.ads, true, (response) => {
+    stream.ack(response, []);
+    watch.check(response);
+  });
+  const names = new Map<string, readonly string[]>([
+    [URLS.cds, []],
+    [URLS.eds, endpointNames(expected)],
+    [URLS.lds, []],
+    [URLS.rds, routeNames(expected)],
+    [URLS.sds, expected.secretNames],
+    ...(expected.isSplit ? [[URLS.vhds, [expected.plainRoutes]] as const] : []),
+  ]);
+  for (const [url, asked] of names) stream.subscribe(url, asked, held.get(url));
+  return { seen: watch.seen, close: () => connection.close() };
 }
 
 /** As Envoy with a plain bootstrap: a stream for the clusters, one for the listeners, and one for each name of everything else. */
@@ -109,12 +156,16 @@ export async function subscribeByName(
   const connection = await connectDiscovery(port, LIMIT_MS);
   const watch = marks();
   let firstClusters = -1;
+  let firstMs = Number.NaN;
   const open = (type: 'cds' | 'lds' | 'eds' | 'rds' | 'sds', names: readonly string[]) =>
     new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error(`${type} ${names.join()}: no answer in time`)), LIMIT_MS);
       const stream = connection.open(PATHS[type], false, (response) => {
         stream.ack(response, names);
-        if (type === 'cds' && firstClusters < 0) firstClusters = response.resources;
+        if (type === 'cds' && firstClusters < 0) {
+          firstClusters = response.resources;
+          firstMs = performance.now() - began;
+        }
         watch.check(response);
         if (type === 'cds' && response.resources < size * 2) return;
         clearTimeout(timer);
@@ -129,7 +180,7 @@ export async function subscribeByName(
   await inBatches(expected.secretNames, (name) => open('sds', [name]));
   if (connection.problem) throw connection.problem;
   const completeMs = performance.now() - began;
-  return { connection, completeMs, firstClusters, seen: watch.seen, close: () => connection.close() };
+  return { connection, completeMs, firstMs, firstClusters, seen: watch.seen, close: () => connection.close() };
 }
 
 async function inBatches(names: readonly string[], open: (name: string) => Promise<void>): Promise<void> {

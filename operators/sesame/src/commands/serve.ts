@@ -123,6 +123,7 @@ async function serve(argv: readonly string[], io: Io): Promise<number> {
       errorMode,
       changeMode,
       contour,
+      snapshotFile: start.get('snapshot-file'),
       // Other names were refused with the flags.
       disabledFeatures: FEATURES.filter((feature) => namesOf(start.get('disable-feature'))?.includes(feature)),
     });

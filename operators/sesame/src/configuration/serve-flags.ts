@@ -107,6 +107,10 @@ export const SERVE_FLAGS: Readonly<Record<string, ServeFlag>> = {
         ? undefined
         : `must be one of ${FEATURES.join(', ')} ("${value}")`,
   }),
+  'snapshot-file': start(
+    'A file of a private folder, best in memory: the last snapshot is kept there, and served at once after a restart.',
+    { value: 'PATH' },
+  ),
   'log-format': start('text (default) or json.', { value: 'FORMAT' }),
   'xds-address': text('xdsServer.address', 'Address of the xDS server.', { value: 'ADDRESS' }),
   'xds-port': port('xdsServer.port', 'Port of the xDS server.'),

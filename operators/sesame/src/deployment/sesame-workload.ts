@@ -41,19 +41,25 @@ export function sesameDeployment(instance: Instance): ChildObject<Deployment> {
           affinity: spread(selector),
           ...placed(placementOfSesame(instance)),
           containers: [container(instance)],
-          volumes: instance.configuration.xdsServer.insecure
-            ? []
-            : [
-                {
-                  name: 'sesamecert',
-                  secret: { secretName: names.sesameCertificate(instance), defaultMode: 0o644 },
-                },
-              ],
+          volumes: [
+            // A container that is restarted serves its last snapshot. It holds private keys, so it is never on a disk.
+            { name: 'snapshot', emptyDir: { medium: 'Memory' } },
+            ...(instance.configuration.xdsServer.insecure
+              ? []
+              : [
+                  {
+                    name: 'sesamecert',
+                    secret: { secretName: names.sesameCertificate(instance), defaultMode: 0o644 },
+                  },
+                ]),
+          ],
         },
       },
     },
   };
 }
+
+const SNAPSHOT_FOLDER = '/var/run/sesame';
 
 function container(instance: Instance): Container {
   const { configuration, settings, spec } = instance;
@@ -80,9 +86,12 @@ function container(instance: Instance): Container {
     readinessProbe: { httpGet: { path: '/readyz', port: health.port }, initialDelaySeconds: 1, periodSeconds: 2 },
     ...(spec.sesame?.resources && { resources: spec.sesame.resources }),
     securityContext: CONFINED,
-    volumeMounts: configuration.xdsServer.insecure
-      ? []
-      : [{ name: 'sesamecert', mountPath: directoryOf(xdsServer.tls.certFile), readOnly: true }],
+    volumeMounts: [
+      { name: 'snapshot', mountPath: SNAPSHOT_FOLDER },
+      ...(configuration.xdsServer.insecure
+        ? []
+        : [{ name: 'sesamecert', mountPath: directoryOf(xdsServer.tls.certFile), readOnly: true }]),
+    ],
   };
 }
 
@@ -104,6 +113,7 @@ function serveArguments(instance: Instance): string[] {
     `--health-port=${health.port}`,
     `--http-port=${metrics.port}`,
     `--debug-http-port=${debug.port}`,
+    `--snapshot-file=${SNAPSHOT_FOLDER}/snapshot`,
     ...(insecure
       ? []
       : [`--sesame-cafile=${tls.caFile}`, `--sesame-cert-file=${tls.certFile}`, `--sesame-key-file=${tls.keyFile}`]),

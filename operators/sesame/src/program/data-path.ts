@@ -1,10 +1,11 @@
 // The controllers themselves: routes, listeners and xDS in a runtime of their own, which a change of some fields restarts while the
 // process, its servers and its heartbeat go on. The configuration comes in as a source, so that an edit is an ordinary wave.
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import {
   type Client,
   type Clock,
+  type Kind,
   type KubeObject,
   type Logger,
   type Random,
@@ -24,6 +25,7 @@ import {
 } from '@capstan/reconcile';
 import type { EffectiveConfiguration, Problem } from '../configuration/index.ts';
 import { warningAt } from '../configuration/problem.ts';
+import { createKeptSnapshot, type KeptSnapshot } from '../kept/kept-snapshot.ts';
 import { askHostSummaries, askRouteMap, routeMapSinks } from '../explain/route-map-sink.ts';
 import { instanceGateways } from '../gateway/graph/instance-gateways.ts';
 import type { GatewayKinds } from '../gateway/index.ts';
@@ -32,6 +34,7 @@ import type { HostSummary, RouteMap } from '../model/route-map.ts';
 import { type IngressComponents, ingressComponents } from '../routes/ingress-components.ts';
 import { SETTINGS } from '../routes/pieces.ts';
 import { proxyStates } from '../routes/proxy-state.ts';
+import { type Surroundings, XdsServing } from '../routes/xds-serving.ts';
 import { type Lookup, ROUTE_READS, readLookup } from '../routing/lookup.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { NO_SECRET, tlsSecretProblem } from '../routing/upstream/tls-secret.ts';
@@ -68,6 +71,8 @@ export interface DataPathOptions {
   readonly gatewayKinds?: GatewayKinds;
   /** Called with the port that was found. */
   onListening?(port: number): void;
+  /** The file in which the last snapshot is kept for a restart; none by default. */
+  readonly snapshot?: { readonly path: string; readonly program: string } | undefined;
 }
 
 /** The resources that are served now, and the connected Envoys. */
@@ -80,9 +85,24 @@ export interface DataPathView {
 }
 
 export function createDataPath(options: DataPathOptions): DataPath {
+  /** All that the routes depend on, except for objects. */
+  const keyOf = (configuration: EffectiveConfiguration) =>
+    hash(
+      'sha256',
+      JSON.stringify([
+        options.snapshot?.program,
+        options.namespace,
+        options.watchNamespaces,
+        options.contour,
+        options.gatewayKinds && Object.values(options.gatewayKinds).map((kind: Kind) => kind.apiVersion),
+        configuration,
+      ]),
+    );
   return {
     start(configuration, onReport) {
       const { client, clock, random, logger, namespace, watchNamespaces } = options;
+      const { snapshot } = options;
+      const kept = snapshot && createKeptSnapshot({ path: snapshot.path, key: keyOf(configuration), clock, logger });
       const memory =
         options.configuration === undefined
           ? undefined
@@ -91,6 +111,7 @@ export function createDataPath(options: DataPathOptions): DataPath {
         {
           ...options,
           ...(memory && { refused: memory.load }),
+          ...(kept && { kept }),
           show: (view) =>
             options.show?.(
               view && {
@@ -130,20 +151,26 @@ export function createDataPath(options: DataPathOptions): DataPath {
       runtime.addWorld({ name: '', client, namespace, ...(watchNamespaces && { watchNamespaces }) });
       options.metrics?.proxies(() => proxyStates(runtime));
       const ending = new AbortController();
+      const begun = parts.begin({ clock, logger });
       const running = runtime.run(ending.signal);
       return {
         async configure(next) {
+          const moved = kept?.move(keyOf(next));
           parts.put(next);
           await runtime.settle();
+          await moved;
         },
         async stop() {
           ending.abort();
           options.show?.(undefined);
           options.metrics?.clear();
+          await begun;
           await running;
+          await parts.close();
           await memory?.close();
         },
         readiness() {
+          if (parts.isKept()) return true;
           if (!runtime.isSynced)
             return `waiting for ${
               runtime
@@ -151,7 +178,7 @@ export function createDataPath(options: DataPathOptions): DataPath {
                 .worlds.flatMap(({ waitingFor }) => waitingFor)
                 .join(', ') || 'caches'
             }`;
-          return parts.isListening() ? true : 'waiting for the xDS server';
+          return parts.isServing() ? true : 'waiting for the xDS server';
         },
       } satisfies RunningDataPath;
     },
@@ -171,17 +198,29 @@ export function dataPathComponents(
     refused,
     notify,
     contour,
+    kept,
   }: Pick<DataPathOptions, 'listen' | 'onListening' | 'bindAddress' | 'metrics' | 'gatewayKinds'> &
     Partial<Pick<DataPathOptions, 'watchNamespaces' | 'notify' | 'contour'>> & {
       refused?(): Promise<Refused>;
       show?(view: Pick<DataPathView, 'server' | 'store'>): void;
+      kept?: KeptSnapshot;
     },
   first: EffectiveConfiguration,
   onReport: (report: DataPathReport) => void,
 ) {
   let current = first;
   let table: SourceTable<EffectiveConfiguration> | undefined;
-  let isListening = false;
+  const serving = new XdsServing({
+    bindAddress,
+    listen,
+    kept,
+    ...(refused && { refused }),
+    onListening(server, store) {
+      metrics?.server(server);
+      show?.({ server, store });
+      onListening?.(server.port);
+    },
+  });
   const configurations = source<EffectiveConfiguration>({
     name: 'configuration',
     async open({ table: opened, signal }) {
@@ -208,16 +247,8 @@ export function dataPathComponents(
     settings,
     ...(gateways && { gateways }),
     contour,
-    bindAddress,
-    ...(refused && { refused }),
+    serving,
     loadBalancer: (read) => addressesOf(read, inForce(read), watchNamespaces),
-    ...(listen && { listen }),
-    onListening(server, store) {
-      isListening = true;
-      metrics?.server(server);
-      show?.({ server, store });
-      onListening?.(server.port);
-    },
     ...(metrics && { onUpdated: metrics.updated }),
   });
   const explained = gateways?.graph && gateways.kinds && { graph: gateways.graph, kinds: gateways.kinds };
@@ -244,7 +275,12 @@ export function dataPathComponents(
       reconcilers,
       sinks: [...sinks, ...routeMapSinks(graph, explained), reports, ...(alerts ? [alerts] : [])],
     }),
-    isListening: () => isListening,
+    /** Listens before anything is known. */
+    begin: (surroundings: Surroundings) => serving.begin(routingSettingsOf(first, contour !== undefined), surroundings),
+    close: () => serving.close(),
+    isServing: () => serving.isListening && serving.store.isComplete,
+    /** The kept snapshot is served. */
+    isKept: () => serving.isListening && serving.store.mark !== undefined,
     put(next: EffectiveConfiguration) {
       current = next;
       table?.put('', next);

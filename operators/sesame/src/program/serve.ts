@@ -173,6 +173,8 @@ export interface RunServeOptions extends Pick<ExitOptions, 'errorMode' | 'change
   readonly dataPath?: DataPath;
   /** Run V8 so that it needs little memory beside the caches; it holds for the whole process. Default false. */
   readonly compactHeap?: boolean;
+  /** The file in which the last snapshot is kept for a restart of the container; none by default. */
+  readonly snapshotFile?: string | undefined;
 }
 
 /**
@@ -239,6 +241,9 @@ export async function runServe(options: RunServeOptions): Promise<number> {
       watchNamespaces: choice.watchNamespaces,
       contour: options.contour,
       bindAddress: options.bindAddress,
+      ...(options.snapshotFile !== undefined && {
+        snapshot: { path: options.snapshotFile, program: JSON.stringify([VERSION, options.disabledFeatures ?? []]) },
+      }),
       notify,
       metrics: createSesameMetrics(registry, {
         version: VERSION,
@@ -278,8 +283,10 @@ export async function runServe(options: RunServeOptions): Promise<number> {
   // The configuration of another namespace is never looked at.
   runtime.addWorld({ name: '', client, namespace: choice.namespace, watchNamespaces: [choice.namespace] });
   observeRuntime(metrics, runtime);
+  // While a kept snapshot is served, the caches still fill.
+  const isCurrent = () => readiness() === true && view?.store.mark === undefined;
   const heap = options.compactHeap
-    ? compactHeap({ clock, startGrowthPercent: START_GROWTH, isAtRest: atRest(readiness), signal: ending.signal })
+    ? compactHeap({ clock, startGrowthPercent: START_GROWTH, isAtRest: atRest(isCurrent), signal: ending.signal })
     : Promise.resolve();
   await Promise.all([runtime.run(ending.signal), events.run(ending.signal), heap]);
   if (choice.file === undefined) await release(options);
@@ -306,12 +313,12 @@ const START_GROWTH = 50;
 const BUSY = 0.1;
 
 /** It serves, and has had nothing to do since the last time that it was asked: a collection then delays nothing. */
-function atRest(readiness: ServeOperator['readiness']): () => boolean {
+function atRest(isCurrent: () => boolean): () => boolean {
   let last = performance.eventLoopUtilization();
   return () => {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, last);
     last = now;
-    return utilization < BUSY && readiness() === true;
+    return utilization < BUSY && isCurrent();
   };
 }

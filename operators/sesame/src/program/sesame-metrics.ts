@@ -204,6 +204,11 @@ function xdsMetrics(registry: Registry, server: () => XdsServer | undefined): vo
     collect: () => [[{}, server()?.statistics().nodes ?? 0]],
   });
   registry.gauge({
+    name: 'sesame_xds_kept_snapshot',
+    help: 'Whether the kept snapshot of an earlier process is served, while caches fill.',
+    collect: () => [[{}, server()?.statistics().isKept ? 1 : 0]],
+  });
+  registry.gauge({
     name: 'sesame_xds_streams',
     help: 'Streams that are open.',
     collect: () => [[{}, server()?.statistics().streams ?? 0]],

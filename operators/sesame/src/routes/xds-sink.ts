@@ -5,35 +5,21 @@ import { type Assembly, createAssembly } from '../routing/assembly/assembly.ts';
 import type { Piece } from '../routing/assembly/piece.ts';
 import { ROUTE_READS } from '../routing/lookup.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
-import {
-  boundAddress,
-  createResourceStore,
-  type NodeReport,
-  type Refused,
-  type Rejection,
-  type ResourceStore,
-  startXdsServer,
-  type XdsServer,
-} from '../xds/index.ts';
+import type { NodeReport, Rejection } from '../xds/index.ts';
 import { xdsEffects } from './effects.ts';
 import { type RouteGraph, SETTINGS } from './pieces.ts';
+import { XdsServing, type XdsServingOptions } from './xds-serving.ts';
 
-export interface XdsSinkOptions {
+export interface XdsSinkOptions extends XdsServingOptions {
   readonly graph: RouteGraph;
   /** Kinds that the graph reads besides those of HTTPProxies and Ingresses. */
   readonly reads?: readonly ReadDeclaration[];
-  /** Replaces the address of the configuration, for tests and for `capstan up`. */
-  readonly listen?: { readonly address: string; readonly port: number };
-  /** The address that a wildcard or loopback address of the configuration means on this machine. */
-  readonly bindAddress?: string | undefined;
   /** The clock of the server; by default that of the runtime. Tests with a real Envoy need real time here. */
   readonly clock?: Clock;
-  /** Returns the earlier refusals of Envoys; none by default. */
-  refused?(): Promise<Refused>;
   /** Asks the process that serves, where this one does not. */
   readonly acknowledgements?: NonNullable<Sink<Piece>['acknowledgements']>;
-  /** Called when the server listens, also after it was moved. */
-  onListening?(server: XdsServer, store: ResourceStore): void;
+  /** The place where the resources are served, which may be there before the sink is; by default the sink has its own. */
+  readonly serving?: XdsServing;
   /** Called after each change of the served resources, with the time that it took. */
   onUpdated?(ms: number): void;
 }
@@ -53,25 +39,25 @@ export function xdsSink(options: XdsSinkOptions): Sink<Piece, RefusingNode> {
     effects: xdsEffects,
     ...(options.acknowledgements && { acknowledgements: options.acknowledgements }),
     open(context) {
-      const server = new Server(context, options);
-      return { take: ({ changes }) => server.take(changes), close: () => server.close() };
+      const routes = new ServedRoutes(context, options);
+      return { take: ({ changes }) => routes.take(changes), close: () => routes.close() };
     },
   });
 }
 
-class Server {
+class ServedRoutes {
   readonly #context: SinkContext<Piece, RefusingNode>;
   readonly #options: XdsSinkOptions;
-  readonly #store = createResourceStore();
+  readonly #serving: XdsServing;
   #assembly: Assembly | undefined;
-  #server: XdsServer | undefined;
   /** The reported refusals, by client. */
   readonly #refusing = new Map<string, NodeReport['rejections']>();
-  #place: { readonly key: string; readonly port: number } | undefined;
 
   constructor(context: SinkContext<Piece, RefusingNode>, options: XdsSinkOptions) {
     this.#context = context;
     this.#options = options;
+    this.#serving = options.serving?.taken() ?? new XdsServing(options);
+    this.#serving.onReport = (report) => this.#report(report);
   }
 
   async take(
@@ -80,14 +66,18 @@ class Server {
     const started = this.#context.clock.now();
     const changed = changes.find(({ key }) => key === SETTINGS)?.after;
     const configured = changed?.settings;
-    if (configured && this.#assembly) this.#store.take(this.#assembly.configure(configured, changed.authorization));
+    if (configured && this.#assembly)
+      this.#serving.store.take(this.#assembly.configure(configured, changed.authorization));
     const { settings, authorization } = changed ?? this.#context.current().get(SETTINGS)?.value ?? {};
     if (!settings) return undefined;
     this.#assembly ??= createAssembly(settings, authorization);
-    this.#store.take(this.#assembly.take(changes.filter(({ key }) => key !== SETTINGS)));
+    this.#serving.store.take(this.#assembly.take(changes.filter(({ key }) => key !== SETTINGS)));
     this.#options.onUpdated?.(this.#context.clock.now() - started);
     try {
-      if (configured) await this.#serve(configured);
+      if (configured) {
+        const { clock = this.#context.clock } = this.#options;
+        await this.#serving.serve(configured, { clock, logger: this.#context.logger });
+      }
       return undefined;
     } catch (error) {
       // The resources are in place; only the socket is not.
@@ -96,30 +86,7 @@ class Server {
   }
 
   close(): Promise<void> {
-    return this.#stop();
-  }
-
-  /** Opens the socket, or moves it when the configuration names another: the new one first, unless both have one port. */
-  async #serve({ xdsServer }: RoutingSettings): Promise<void> {
-    const { address, port } = this.#options.listen ?? xdsServer;
-    const key = JSON.stringify([address, port, xdsServer.insecure, xdsServer.tls]);
-    if (key === this.#place?.key) return;
-    if (port === this.#place?.port) await this.#stop();
-    const refused = await this.#options.refused?.();
-    const server = await startXdsServer({
-      store: this.#store,
-      ...(refused && { refused }),
-      address: boundAddress(address, this.#options.bindAddress),
-      port,
-      ...(!xdsServer.insecure && { tls: xdsServer.tls }),
-      clock: this.#options.clock ?? this.#context.clock,
-      logger: this.#context.logger,
-      onReport: (report) => this.#report(report),
-    });
-    await this.#stop();
-    this.#server = server;
-    this.#place = { key, port };
-    this.#options.onListening?.(server, this.#store);
+    return this.#serving.close();
   }
 
   /** A thousand clients that acknowledge an edit change nothing: only new refusals start a wave. */
@@ -131,13 +98,6 @@ class Server {
     if (rejections.length > 0) this.#refusing.set(node, rejections);
     else this.#refusing.delete(node);
     this.#context.report(node, rejections.length > 0 ? { node, rejections } : undefined);
-  }
-
-  async #stop(): Promise<void> {
-    const server = this.#server;
-    this.#server = undefined;
-    this.#place = undefined;
-    await server?.close();
   }
 }
 

@@ -126,6 +126,7 @@ export class DeltaSubscription extends Subscription {
       type_url: typeUrl(this.type),
       nonce,
       removed_resources: removed,
+      control_plane: this.controlPlane,
     });
     this.stream.send(this.type, [...resourceEntries(entries, shape), head]);
     this.node.sent(this, changes);

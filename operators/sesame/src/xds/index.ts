@@ -6,6 +6,8 @@ export { BIND_VARIABLE, boundAddress, placeMetadata } from './listener-place.ts'
 export { type RefusedResource, RefusedResources } from './refused-resources.ts';
 export {
   createResource,
+  type EncodedContent,
+  encodedResource,
   isSameResource,
   type Resource,
   type ResourceContent,

@@ -12,10 +12,14 @@ export interface ResourceChange {
 export interface ResourceStore {
   /** False until the first complete set is there; nothing is answered before that. */
   readonly isComplete: boolean;
+  /** Names the kept snapshot in responses, while its resources are served; undefined otherwise. */
+  readonly mark: string | undefined;
   get(key: ResourceKey): Resource | undefined;
   /** The same without a key, which would have to be put together first. */
   find(type: ResourceType, name: string): Resource | undefined;
   ofType(type: ResourceType): ReadonlyMap<string, Resource>;
+  /** Serves the resources of an earlier process, until the first `take` brings all that there are. */
+  restore(resources: Iterable<Resource>, mark: string): void;
   /** Replaces changed resources; equal ones are left out of the notification. */
   take(changes: Iterable<readonly [ResourceKey, Resource | undefined]>): readonly ResourceChange[];
   /** The whole type as buffers of a state-of-the-world response, shared by the streams that send it until the type changes. */
@@ -32,6 +36,7 @@ export function createResourceStore(): ResourceStore {
   const bodies = new Map<string, WeakRef<readonly Uint8Array[]>>();
   const versions = new Map<ResourceType, string>();
   let isComplete = false;
+  let mark: string | undefined;
 
   const ofType = (type: ResourceType): Map<string, Resource> => {
     let found = types.get(type);
@@ -53,11 +58,27 @@ export function createResourceStore(): ResourceStore {
     get,
     find: (type, name) => types.get(type)?.get(name),
     ofType,
+    get mark() {
+      return mark;
+    },
+    restore(resources, name) {
+      if (isComplete) return;
+      for (const resource of resources) ofType(resource.type).set(resource.name, resource);
+      mark = name;
+      isComplete = true;
+      for (const listener of listeners) listener([]);
+    },
     take(incoming) {
       const changes: ResourceChange[] = [];
-      for (const [key, after] of incoming) {
+      const isFirst = mark !== undefined;
+      mark = undefined;
+      for (const [key, after] of isFirst ? replacing(types, incoming) : incoming) {
         const before = get(key);
-        if (isSameResource(before, after)) continue;
+        if (isSameResource(before, after)) {
+          // The bytes of the file are given up.
+          if (isFirst && after) ofType(after.type).set(after.name, after);
+          continue;
+        }
         const at = key.indexOf('/');
         const type = key.slice(0, at) as ResourceType;
         if (after === undefined) ofType(type).delete(key.slice(at + 1));
@@ -92,6 +113,17 @@ export function createResourceStore(): ResourceStore {
       return () => listeners.delete(listener);
     },
   };
+}
+
+/** The whole set that takes the place of the resources that are there: others are removed. */
+function* replacing(
+  types: ReadonlyMap<ResourceType, ReadonlyMap<string, Resource>>,
+  incoming: Iterable<readonly [ResourceKey, Resource | undefined]>,
+): Generator<readonly [ResourceKey, Resource | undefined]> {
+  const all = new Map(incoming);
+  yield* all;
+  const gone = [...types.values()].flatMap((resources) => [...resources.values()].filter(({ key }) => !all.has(key)));
+  for (const { key } of gone) yield [key, undefined];
 }
 
 /** `resources` of a DiscoveryResponse is field 2: its tag, the length, and the Any that the resource keeps. */

@@ -34,6 +34,8 @@ export interface Resource {
   bytes(delivery: Delivery, shape: Shape): Uint8Array;
   /** The resources that a client must have before it uses this one: the clusters of a route, the endpoints of a cluster. */
   readonly requires: readonly ResourceKey[];
+  /** Returns one form, which is known already if any is. Nothing is kept for it, except for the chunks of a composed resource. */
+  anyForm(): ResourceForm;
   /** Throws when it cannot be encoded. */
   check(): void;
   /** Returns the violations that Envoy would refuse; call it before encoding. */
@@ -44,6 +46,18 @@ export interface Resource {
   at(place: ListenerPlace): Resource;
   /** The composition of a resource with parts of many hosts. */
   readonly composition?: Composition | undefined;
+}
+
+/** The bytes of a resource in an Any, for one delivery. */
+export interface ResourceForm {
+  readonly delivery: Delivery;
+  readonly buffers: readonly Uint8Array[];
+}
+
+/** A resource that was encoded by another process. */
+export interface EncodedContent extends Pick<ResourceContent, 'type' | 'name' | 'requires' | 'origins'> {
+  readonly version: string;
+  readonly form: { readonly delivery: Delivery; readonly bytes: Buffer };
 }
 
 /** Delta clients on the aggregated stream get large route configurations split into virtual hosts. */
@@ -69,6 +83,11 @@ export function resourceKey(type: ResourceType, name: string): ResourceKey {
 
 export function createResource<Type extends ResourceType>(content: ResourceContent<Type>): Resource {
   return new EncodedResource(content);
+}
+
+/** The same resource from its bytes. It is never taken apart into the parts of its hosts. */
+export function encodedResource({ form, version, ...content }: EncodedContent): Resource {
+  return new EncodedResource({ ...content, value: {}, contentHash: version }, form);
 }
 
 /** Whether a client that has one needs the other. */
@@ -98,14 +117,15 @@ class EncodedResource implements Resource {
   /** Fields that few resources have: there are tens of thousands of resources. */
   #more: More | undefined;
 
-  constructor(content: ResourceContent) {
+  constructor(content: ResourceContent, form?: EncodedContent['form']) {
     const { type, name, value, contentHash, splitValue, composition, requires = NONE, origins = NONE } = content;
     this.type = type;
     this.name = interned(name);
     this.key = resourceKey(type, name);
     this.requires = requires;
     this.origins = origins;
-    this.#value = value;
+    this.#value = form ? undefined : value;
+    if (form) this.#keep(form.bytes, form.delivery);
     if (splitValue || composition) this.#more = { ...(splitValue && { splitValue }), composition };
     this.#version = contentHash;
   }
@@ -140,8 +160,7 @@ class EncodedResource implements Resource {
     const key = JSON.stringify(place);
     let found = this.#more.placed.get(key);
     if (!found) {
-      const value = this.#value;
-      const listener = () => ((typeof value === 'function' ? value() : value) ?? {}) as Envoy.Listener;
+      const listener = () => this.#message() as Envoy.Listener;
       const original = listener();
       const isThere = placed(original, place) === original;
       found = isThere ? this : new PlacedListener(this, () => placed(listener(), place));
@@ -170,13 +189,26 @@ class EncodedResource implements Resource {
     const bytes = encodeAny(RESOURCE_MESSAGES[this.type], this.#message(), form);
     if (this.#slab) ((this.#more ??= {}).forms ??= {})[form] = bytes;
     else {
-      this.#slab = bytes.buffer;
-      this.#from = bytes.byteOffset;
-      this.#length = bytes.length;
-      this.#delivery = form;
+      this.#keep(bytes, form);
       if (this.type !== 'lds') this.#value = undefined;
     }
     return bytes;
+  }
+
+  anyForm(): ResourceForm {
+    const first = this.#first();
+    if (first) return { delivery: this.#delivery, buffers: [first] };
+    const [composed] = Object.entries(this.#more?.composed ?? {}) as [Delivery, readonly Uint8Array[]][];
+    if (composed) return { delivery: composed[0], buffers: composed[1] };
+    const delivery = NAMES_SOURCES.has(this.type) ? 'ads' : 'grpc';
+    return { delivery, buffers: encodeAnyBuffers(RESOURCE_MESSAGES[this.type], this.#message(), delivery) };
+  }
+
+  #keep(bytes: Buffer, delivery: Delivery): void {
+    this.#slab = bytes.buffer;
+    this.#from = bytes.byteOffset;
+    this.#length = bytes.length;
+    this.#delivery = delivery;
   }
 
   #first(): Buffer | undefined {
@@ -237,6 +269,10 @@ class PlacedListener implements Resource {
 
   version(shape: Shape): string {
     return this.#of.version(shape);
+  }
+
+  anyForm(): ResourceForm {
+    return { delivery: 'ads', buffers: this.buffers('ads') };
   }
 
   check(): void {

@@ -1,6 +1,6 @@
 // The subscription of one stream to one type, and its progress: the names, the changes since the last response, and the sent changes that
 // are not yet acknowledged. Changes of a name that arrive meanwhile become one.
-import type { Delivery, ResourceType } from '../envoy/index.ts';
+import type { Delivery, Envoy, ResourceType } from '../envoy/index.ts';
 import { NameSet } from './holding/subscription-index.ts';
 import { type Resource, resourceKey, type Shape } from './resource.ts';
 import type { XdsNode } from './xds-node.ts';
@@ -72,6 +72,12 @@ export abstract class Subscription {
 
   get isAwaitingAnswer(): boolean {
     return this.#inFlight !== undefined;
+  }
+
+  /** Names the kept snapshot where a response is made of it. */
+  protected get controlPlane(): Envoy.ControlPlane | undefined {
+    const { mark } = this.node.store;
+    return mark === undefined ? undefined : { identifier: mark };
   }
 
   /** The number of responses that the client has not answered. */

@@ -98,6 +98,7 @@ export class WorldSubscription extends Subscription {
       version_info: version,
       type_url: typeUrl(this.type),
       nonce,
+      control_plane: this.controlPlane,
     });
     this.stream.send(this.type, [...buffers, head]);
     // The clusters of the first response may be there already, and then ask for no endpoints.

@@ -24,6 +24,8 @@ export interface XdsResponse {
   /** The version of each resource of a delta response. */
   readonly versions: Readonly<Record<string, string>>;
   readonly removed: readonly string[];
+  /** The name that the server gives itself; empty when it gives none. */
+  readonly controlPlane: string;
   /** The size of the whole message. */
   readonly size: number;
 }
@@ -172,11 +174,13 @@ function openStream(
   };
 }
 
+const CONTROL_PLANE = 'envoy.config.core.v3.ControlPlane';
+
 function readResponse(bytes: Buffer, kind: string): XdsResponse {
   const resources = new LazyResources();
   const versions: Record<string, string> = {};
   const removed: string[] = [];
-  let [version, nonce, typeOfAll] = ['', '', ''];
+  let [version, nonce, typeOfAll, controlPlane] = ['', '', '', ''];
   for (const { number, value } of readBytesFields(bytes)) {
     const text = () => value.toString('utf8');
     if (number === 2 && kind === '') resources.add(value);
@@ -190,8 +194,9 @@ function readResponse(bytes: Buffer, kind: string): XdsResponse {
     else if (number === 4) typeOfAll = text();
     else if (number === 5) nonce = text();
     else if (number === 6 && kind !== '') removed.push(text());
+    else if (number === (kind === '' ? 6 : 7)) controlPlane = decode(CONTROL_PLANE, value).identifier ?? '';
   }
-  return { version, nonce, typeUrl: typeOfAll, resources, versions, removed, size: bytes.length };
+  return { version, nonce, typeUrl: typeOfAll, resources, versions, removed, controlPlane, size: bytes.length };
 }
 
 /** Decodes a resource when it is looked at: a client of thousands looks at few. */

@@ -54,6 +54,8 @@ export interface XdsStatistics {
   readonly resources: Readonly<Partial<Record<ResourceType, number>>>;
   /** The number of resources that were sent although the client had not answered their dependencies. */
   readonly overdue: number;
+  /** Whether the kept snapshot of an earlier process is served. */
+  readonly isKept: boolean;
   /** Streams that the server ended, by the reason. */
   readonly refused: Readonly<Partial<Record<RefusalReason, number>>>;
 }
@@ -205,6 +207,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
       responses: { ...responses },
       bytes: { ...bytes },
       refused: { ...refused },
+      isKept: store.mark !== undefined,
       overdue,
     }),
     async close() {

@@ -132,11 +132,15 @@ describe('a SesameDeployment', () => {
         '--health-port=8100',
         '--http-port=8000',
         '--debug-http-port=6060',
+        '--snapshot-file=/var/run/sesame/snapshot',
         '--sesame-cafile=/certs/ca.crt',
         '--sesame-cert-file=/certs/tls.crt',
         '--sesame-key-file=/certs/tls.key',
         '--disable-feature=tlsroutes',
       ]);
+      // The kept snapshot holds private keys: it is in memory, in a volume of the pod alone.
+      assert.deepEqual(pod?.volumes?.[0], { name: 'snapshot', emptyDir: { medium: 'Memory' } });
+      assert.deepEqual(pod?.containers[0]?.volumeMounts?.[0], { name: 'snapshot', mountPath: '/var/run/sesame' });
       assert.deepEqual(pod?.containers[0]?.readinessProbe?.httpGet, { path: '/readyz', port: 8100, scheme: 'HTTP' });
       assert.equal(pod?.securityContext?.runAsNonRoot, true);
       const envoy = (await client.get(DaemonSet, at('envoy-edge'))).spec?.template.spec;

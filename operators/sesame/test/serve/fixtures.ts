@@ -59,7 +59,15 @@ export interface Replica {
 export interface ServeStage {
   readonly cluster: TestCluster;
   start(
-    options?: Partial<RunServeOptions> & { flags?: string[]; policy?: 'stop' | 'keep-last-good'; name?: string },
+    options?: Partial<RunServeOptions> & {
+      flags?: string[];
+      policy?: 'stop' | 'keep-last-good';
+      name?: string;
+      /** What stands between the replica and the API server. */
+      between?(transport: Transport): Transport;
+      /** The ports of an earlier replica. */
+      ports?: Replica['ports'];
+    },
   ): Promise<Replica>;
   condition(type: string, name?: string): Promise<DetailedCondition | undefined>;
   /** Waits for a condition of the resource. */
@@ -107,12 +115,19 @@ export async function served(
   };
   const stage: ServeStage = {
     cluster,
-    async start({ flags = [], policy = 'stop', name = 'sesame', ...more } = {}) {
-      const [xds = 0, health = 0, debug = 0] = await freePorts(3);
+    async start({
+      flags = [],
+      policy = 'stop',
+      name = 'sesame',
+      between = (to: Transport) => to,
+      ports,
+      ...more
+    } = {}) {
+      const [xds = 0, health = 0, debug = 0] = ports ? [ports.xds, ports.health, ports.debug] : await freePorts(3);
       const watched = watchedAccount(cluster.transport(account));
       accounts.push(watched);
       const replica = startReplica(
-        watched.transport,
+        between(watched.transport),
         { xds, health, debug },
         flags,
         policy,
