@@ -58,7 +58,8 @@ export const SESAME: ControlPlane = {
     '--disable-warning=ExperimentalWarning',
     '--max-semi-space-size=8',
     ...(process.env['CAPSTAN_BENCH_NODE_FLAGS']?.split(' ').filter(Boolean) ?? []),
-    join(import.meta.dirname, '../../../apps/capstan/src/programs/sesame.mjs'),
+    // The program of the sources; or another, as `npm run build` creates it.
+    process.env['CAPSTAN_BENCH_SESAME'] ?? join(import.meta.dirname, '../../../apps/capstan/src/programs/sesame.mjs'),
     ...serveFlags(kubeconfig, [xds, health, debug, http]),
     '--namespace=projectsesame',
     ...(isAlone ? [] : ['--watch-namespaces=sesame']),

@@ -1,4 +1,4 @@
-// Many Envoys at one replica: clients that have everything already, and only acknowledge what changes. One of Contour's edits costs it
+// Many Envoys at one replica: clients that have everything already, and only acknowledge changes. An edit costs Contour
 // megabytes a client, so that it gets as many clients as it can bear.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openConnection } from '../apiserver/connection.ts';
@@ -107,7 +107,7 @@ async function editAll(
   const latencies: number[] = [];
   for (let turn = 0; turn < edits; turn++) {
     turns += 1;
-    const mark = `/fan-${turns}-`;
+    const mark = `/fan-${process.pid}-${turns}-`;
     const seen = Promise.all(clients.map((client) => client.seen(mark)));
     seen.catch(() => undefined);
     await connection.exchange(routeEdit(plane, Math.min(((turns * 34) % size) | 1, size - 1), mark));

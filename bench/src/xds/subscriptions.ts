@@ -110,7 +110,7 @@ export async function subscribeAggregated(
 /** The versions of everything that a client has, by the URL of the type. */
 export type Held = Map<string, Map<string, string>>;
 
-/** A client that keeps the versions of what it is sent. */
+/** A client that keeps the versions of the resources that it is sent. */
 export async function subscribeAndHold(port: number, expected: Expected, began?: number): Promise<[Subscriber, Held]> {
   const held: Held = new Map();
   const subscriber = await subscribeAggregated(port, expected, began, (response) => {

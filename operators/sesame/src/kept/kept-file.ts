@@ -24,7 +24,7 @@ export async function readKept(path: string): Promise<Buffer | undefined> {
     const { mode, uid, size } = await file.stat();
     if ((mode & OTHERS) !== 0 || uid !== process.getuid?.()) throw KeptErrors.NotPrivate(path, mode & 0o777);
     if (size > LARGEST) throw KeptErrors.TooLarge(path, size);
-    // Of its own size: no other buffer shares its memory.
+    // No other buffer shares its memory.
     const bytes = Buffer.allocUnsafeSlow(size);
     let at = 0;
     for (;;) {

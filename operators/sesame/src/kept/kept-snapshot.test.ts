@@ -12,7 +12,7 @@ import { createKeptSnapshot } from './kept-snapshot.ts';
 
 const NOW = Date.parse('2026-11-19T04:00:00Z');
 
-/** Timers run when the test says so. */
+/** Timers run when the test fires them. */
 function handClock() {
   const timers = new Set<() => void>();
   const clock: Clock = {
@@ -42,13 +42,13 @@ async function createFolder(context: TestContext): Promise<string> {
 interface Process {
   readonly store: ResourceStore;
   readonly log: string[];
-  /** Writes what is due. */
+  /** Fires the timers, and waits for the writes. */
   write(): Promise<void>;
   end(): Promise<void>;
   move(key: string): Promise<void>;
 }
 
-/** What a Sesame does with the file from its start on. */
+/** Does the same with the file as a Sesame from its start on. */
 async function startProcess(path: string, key = 'one'): Promise<Process> {
   const log: string[] = [];
   const line = (message: string, fields?: object) => void log.push(`${message} ${JSON.stringify(fields ?? {})}`);

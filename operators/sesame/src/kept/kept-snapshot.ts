@@ -26,7 +26,7 @@ export interface KeptSnapshot {
   move(key: string): Promise<void>;
   /** Resolves when no write is under way. */
   settled(): Promise<void>;
-  /** Writes what is missing, and ends. */
+  /** Writes the missing differences, and ends. */
   close(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export function createKeptSnapshot({ path, key: initial, clock, logger }: KeptSn
   const changed = new Set<ResourceKey>();
   let timer: Timer | undefined;
   let writing: Promise<void> = Promise.resolve();
-  /** Of the file, and of the whole snapshot at its beginning; undefined: the file is not that of this process yet. */
+  /** Lengths of the file, and of the whole snapshot at its beginning; undefined: the file is not that of this process yet. */
   let written: { length: number; readonly whole: number } | undefined;
   let hasFailed = false;
   let isClosed = false;
@@ -64,12 +64,16 @@ export function createKeptSnapshot({ path, key: initial, clock, logger }: KeptSn
     return writing;
   };
 
-  const failed = async (error: unknown): Promise<void> => {
-    if (!hasFailed) logger.warn('the snapshot cannot be kept for a restart', { path, reason: reasonOf(error) });
+  const failed = async (problem: unknown): Promise<void> => {
+    if (!hasFailed) logger.warn('the snapshot cannot be kept for a restart', { path, reason: reasonOf(problem) });
     hasFailed = true;
     written = undefined;
     // An old snapshot is worse than none.
-    await removeKept(path).catch(() => undefined);
+    try {
+      await removeKept(path);
+    } catch {
+      // The volume is not there any more, or the next attempt finds the same problem.
+    }
     later(RETRY_MS);
   };
 

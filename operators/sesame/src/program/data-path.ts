@@ -25,10 +25,10 @@ import {
 } from '@capstan/reconcile';
 import type { EffectiveConfiguration, Problem } from '../configuration/index.ts';
 import { warningAt } from '../configuration/problem.ts';
-import { createKeptSnapshot, type KeptSnapshot } from '../kept/kept-snapshot.ts';
 import { askHostSummaries, askRouteMap, routeMapSinks } from '../explain/route-map-sink.ts';
 import { instanceGateways } from '../gateway/graph/instance-gateways.ts';
 import type { GatewayKinds } from '../gateway/index.ts';
+import { createKeptSnapshot, type KeptSnapshot } from '../kept/kept-snapshot.ts';
 import type { ContourLease } from '../kinds/contour.ts';
 import type { HostSummary, RouteMap } from '../model/route-map.ts';
 import { type IngressComponents, ingressComponents } from '../routes/ingress-components.ts';
@@ -140,6 +140,7 @@ export function createDataPath(options: DataPathOptions): DataPath {
         // The debug server computes explanations on request.
         deliveryHistory: false,
         serveFirst: true,
+        isServing: parts.hasServed,
         ...(options.metrics && { observe: options.metrics.observer }),
         ...(options.notify && {
           notify: (_world: unknown, _operator: unknown, owner: KubeObject, event: EventInput) =>
@@ -165,8 +166,9 @@ export function createDataPath(options: DataPathOptions): DataPath {
           options.show?.(undefined);
           options.metrics?.clear();
           await begun;
-          await running;
+          // The socket does not wait for lists that are under way.
           await parts.close();
+          await running;
           await memory?.close();
         },
         readiness() {
@@ -279,6 +281,7 @@ export function dataPathComponents(
     begin: (surroundings: Surroundings) => serving.begin(routingSettingsOf(first, contour !== undefined), surroundings),
     close: () => serving.close(),
     isServing: () => serving.isListening && serving.store.isComplete,
+    hasServed: () => serving.hasServed(),
     /** The kept snapshot is served. */
     isKept: () => serving.isListening && serving.store.mark !== undefined,
     put(next: EffectiveConfiguration) {

@@ -27,7 +27,7 @@ export interface XdsServingOptions {
   onListening?(server: XdsServer, store: ResourceStore): void;
 }
 
-/** What a server is started with. */
+/** The time and the log of a server. */
 export interface Surroundings {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -43,6 +43,7 @@ export class XdsServing {
   #moving: Promise<void> = Promise.resolve();
   #isClosed = false;
   #isTaken = false;
+  #responses = 0;
 
   constructor(options: XdsServingOptions) {
     this.#options = options;
@@ -50,6 +51,14 @@ export class XdsServing {
 
   get isListening(): boolean {
     return this.#server !== undefined;
+  }
+
+  /** Whether a client was sent a response since it was asked before. */
+  hasServed(): boolean {
+    const count = this.#server?.responseCount ?? 0;
+    const hasServed = count !== this.#responses;
+    this.#responses = count;
+    return hasServed;
   }
 
   /** Returns itself to its only user, and undefined to any other. */

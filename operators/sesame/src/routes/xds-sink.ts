@@ -4,7 +4,6 @@ import { type ReadDeclaration, type Sink, type SinkContext, type SinkResult, sin
 import { type Assembly, createAssembly } from '../routing/assembly/assembly.ts';
 import type { Piece } from '../routing/assembly/piece.ts';
 import { ROUTE_READS } from '../routing/lookup.ts';
-import type { RoutingSettings } from '../routing/settings.ts';
 import type { NodeReport, Rejection } from '../xds/index.ts';
 import { xdsEffects } from './effects.ts';
 import { type RouteGraph, SETTINGS } from './pieces.ts';

@@ -33,7 +33,7 @@ export class DeltaSubscription extends Subscription {
     if (isFirst) {
       this.isFresh = Object.keys(has).length === 0;
       this.#mustRespond = this.isFresh;
-      if (this.#mustRespond) this.node.pending.add(this);
+      if (this.#mustRespond) this.node.due(this);
     }
     const asked = isFirst && added.length === 0 ? [WILDCARD] : added;
     if (isFirst && this.isFresh)

@@ -102,7 +102,7 @@ export abstract class Subscription {
 
   mark(name: string, previous: Resource | undefined): void {
     if (!this.dirty.has(name)) this.dirty.set(name, previous);
-    this.node.pending.add(this);
+    this.node.due(this);
   }
 
   /** Whether the client still asks for the name: it may drop one whose response is under way. */
@@ -115,7 +115,7 @@ export abstract class Subscription {
   resend(name: string, current: Resource | undefined): void {
     if (!this.#covers(name)) return;
     if (!this.dirty.has(name)) this.dirty.set(name, current);
-    this.node.pending.add(this);
+    this.node.due(this);
     this.flush();
   }
 
@@ -158,13 +158,14 @@ export abstract class Subscription {
     this.#inFlight.set(nonce, { changes, version, order: this.node.tick() });
     this.node.wasSent(this.type, version);
     for (const name of changes.keys()) this.dirty.delete(name);
-    this.node.pending.add(this);
+    if (this.dirty.size === 0) this.node.waits(this);
+    else this.node.due(this);
   }
 
   protected settle(): void {
     if (this.dirty.size > 0 || this.isAwaitingAnswer) return;
     this.#isAnswered = true;
-    this.node.pending.delete(this);
+    this.node.settled(this);
   }
 
   /**
@@ -250,7 +251,7 @@ export abstract class Subscription {
     this.restored(name, previous);
     if (!this.#covers(name)) return;
     this.dirty.set(name, previous);
-    this.node.pending.add(this);
+    this.node.due(this);
   }
 
   #namedOthers(message: string, except: string | undefined): Resource[] {

@@ -124,7 +124,7 @@ export class WorldSubscription extends Subscription {
     }
     this.#isInitial = true;
     this.#mustRespond = true;
-    this.node.pending.add(this);
+    this.node.due(this);
   }
 
   #updateNames(names: readonly string[]): void {

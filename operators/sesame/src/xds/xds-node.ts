@@ -74,6 +74,8 @@ export class XdsNode {
   readonly id: string;
   /** Those with something to send or to be acknowledged. */
   readonly pending = new Set<Subscription>();
+  /** Those of them with something to send: few, while thousands of streams wait for an acknowledgement. */
+  readonly #unsent = new Set<Subscription>();
   readonly rejections = new Map<ResourceKey, Rejection>();
   readonly store: ResourceStore;
   /** The refusals of any client of the server. */
@@ -165,10 +167,27 @@ export class XdsNode {
       this.unname(subscription, name);
       if (subscription.type === 'eds') this.#awaitedEndpoints.streamEnded(resourceKey('eds', name));
     }
-    this.pending.delete(subscription);
+    this.settled(subscription);
     if (USES_CLUSTERS.has(subscription.type)) this.dropped(subscription, subscription.pendingNames());
     // Unacknowledged resources of the type are not waited for any more.
     if (subscription.type === 'cds') for (const key of this.#waiting.keys()) this.#settled.add(key);
+  }
+
+  /** The subscription has something to send. */
+  due(subscription: Subscription): void {
+    this.pending.add(subscription);
+    this.#unsent.add(subscription);
+  }
+
+  /** The subscription waits for an acknowledgement, and has nothing more to send. */
+  waits(subscription: Subscription): void {
+    this.pending.add(subscription);
+    this.#unsent.delete(subscription);
+  }
+
+  settled(subscription: Subscription): void {
+    this.pending.delete(subscription);
+    this.#unsent.delete(subscription);
   }
 
   name(subscription: Subscription, name: string): void {
@@ -381,8 +400,8 @@ export class XdsNode {
 
   /** Sends all permitted changes, in the order in which resources refer to one another. */
   flush(): void {
-    if (this.pending.size === 0) return;
-    const ready = [...this.pending];
+    if (this.#unsent.size === 0) return;
+    const ready = [...this.#unsent];
     if (ready.length > 1) ready.sort((left, right) => orderOf(left.type) - orderOf(right.type));
     for (const subscription of ready) subscription.flush();
   }

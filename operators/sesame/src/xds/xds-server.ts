@@ -39,6 +39,8 @@ export interface XdsServerOptions {
 export interface XdsServer {
   readonly port: number;
   reports(): NodeReport[];
+  /** The number of all responses. */
+  readonly responseCount: number;
   statistics(): XdsStatistics;
   /** Streams end at once: they would never end by themselves. */
   close(): Promise<void>;
@@ -76,6 +78,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   const nameCharacters = new WeakMap<object, number>();
   let streams = 0;
   let overdue = 0;
+  let responseCount = 0;
   let sessionCount = 0;
   let waiting: (() => void)[] = [];
 
@@ -145,6 +148,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     whenComplete: (call) => (store.isComplete ? call() : waiting.push(call)),
     onSent(type, size) {
       responses[type] = (responses[type] ?? 0) + 1;
+      responseCount += 1;
       bytes[type] = (bytes[type] ?? 0) + size;
     },
     onClose(node) {
@@ -199,6 +203,9 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     port: (server.address() as AddressInfo).port,
     // A client that reconnects with the present versions has nothing to answer, and counts all the same.
     reports: () => [...nodes.values()].map((node) => node.current()),
+    get responseCount() {
+      return responseCount;
+    },
     statistics: () => ({
       resources: Object.fromEntries(TYPES.map((type) => [type, store.ofType(type).size])),
       sessions: sessions.size,

@@ -63,7 +63,7 @@ export interface ServeStage {
       flags?: string[];
       policy?: 'stop' | 'keep-last-good';
       name?: string;
-      /** What stands between the replica and the API server. */
+      /** Stands between the replica and the API server. */
       between?(transport: Transport): Transport;
       /** The ports of an earlier replica. */
       ports?: Replica['ports'];

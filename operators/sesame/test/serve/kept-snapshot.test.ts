@@ -4,10 +4,10 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { Service, type Transport } from '@capstan/kube';
+import { type ApiRequest, Service, type Transport } from '@capstan/kube';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { connectXds, type XdsClient, type XdsResponse } from '../../src/xds/index.ts';
-import { NAMESPACE, type Replica, ref, type ServeStage, served, servers, until } from './fixtures.ts';
+import { type Replica, ref, type ServeStage, served, servers, until } from './fixtures.ts';
 
 const VHDS = 'type.googleapis.com/envoy.config.route.v3.VirtualHost';
 
@@ -42,15 +42,21 @@ function holdingRoutes() {
     release = resolve;
   });
   const between = (to: Transport): Transport => {
-    const isHeld = ({ path }: { path: string }) => path.includes('/httpproxies');
+    const held = async ({ path, signal }: ApiRequest) => {
+      if (!path.includes('/httpproxies')) return;
+      const ended = new Promise<never>((_, reject) => {
+        signal?.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+      });
+      await Promise.race([released, ended]);
+    };
     return {
       address: to.address,
       request: async (request) => {
-        if (isHeld(request)) await released;
+        await held(request);
         return to.request(request);
       },
       watch: async (request) => {
-        if (isHeld(request)) await released;
+        await held(request);
         return to.watch(request);
       },
       close: () => to.close(),

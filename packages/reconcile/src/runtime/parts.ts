@@ -46,6 +46,7 @@ export interface PartsOptions {
   deliveryHistory: boolean;
   /** Reconcilers are evaluated when sinks without a lease have had their first snapshot. */
   serveFirst: boolean;
+  isServing?: () => boolean;
   /** Writers do not get the changes of waves: nothing may be written. */
   isReplayed?: boolean;
   /** Called with the name of each derivation whose results are plans. */
@@ -132,7 +133,7 @@ export function createParts(options: PartsOptions): Parts {
   const switches = new Map<unknown, Switch>();
   const problems = new Map<unknown, Switched>();
   const turns = createTurns();
-  const serving = createServingFirst(clock, options.serveFirst, options.onServed);
+  const serving = createServingFirst(clock, options.serveFirst, options.onServed, options.isServing);
   let isOpen = false;
 
   function bind(world: World, operator: Operator): void {

@@ -81,6 +81,8 @@ export interface RuntimeOptions {
    * reports about the objects, start after sinks without a lease, which serve them. Neither waits longer than a while.
    */
   serveFirst?: boolean;
+  /** With `serveFirst`: clients were served since it was asked before; reports wait until they are not, half a minute at most. */
+  isServing?: () => boolean;
   /** Caches keep objects whole, whatever their readers declare: a preview needs them to show changes. */
   whole?: boolean;
   /** Is shown every input, so that all that happens can be run again. */
@@ -257,6 +259,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     history,
     deliveryHistory: options.deliveryHistory ?? true,
     serveFirst,
+    ...(options.isServing && { isServing: options.isServing }),
     isReplayed,
     onPlans(name) {
       options.record?.plans(name);

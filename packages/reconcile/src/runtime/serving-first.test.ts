@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { createVirtualClock } from '@capstan/testing';
 import { createServingFirst } from './serving-first.ts';
 
-function stage(isWanted = true) {
+function stage(isWanted = true, isBusy?: () => boolean) {
   const clock = createVirtualClock();
-  const first = createServingFirst(clock, isWanted);
+  const first = createServingFirst(clock, isWanted, undefined, isBusy);
   const events: string[] = [];
   const reports = (name: string) =>
     first.afterwards(() => {
@@ -31,6 +31,26 @@ describe('what is reported', () => {
     other();
     reports('another');
     assert.deepEqual(events, ['status starts', 'another starts']);
+  });
+
+  test('waits while clients are being served, but not for ever', async () => {
+    let isBusy = true;
+    const [rested, flooded] = [stage(true, () => isBusy), stage(true, () => true)];
+    for (const { first, reports } of [rested, flooded]) {
+      reports('status');
+      const served = first.expect('xds');
+      first.begin();
+      served();
+    }
+    await rested.clock.advance(12_000);
+    assert.deepEqual(rested.events, []);
+    isBusy = false;
+    await rested.clock.advance(500);
+    assert.deepEqual(rested.events, ['status starts']);
+    await flooded.clock.advance(29_000);
+    assert.deepEqual(flooded.events, []);
+    await flooded.clock.advance(1_500);
+    assert.deepEqual(flooded.events, ['status starts']);
   });
 
   test('starts at once where nothing serves, or where it is not asked to wait', () => {

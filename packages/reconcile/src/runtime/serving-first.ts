@@ -17,13 +17,23 @@ export interface ServingFirst {
 const LIMIT_MS = 10_000;
 /** A pause for clients that wait to be served. */
 const REST_MS = 500;
+/** Clients that are served all the time must not keep reports from being written. */
+const BUSY_LIMIT_MS = 30_000;
 
-export function createServingFirst(clock: Clock, isWanted: boolean, onEnd?: () => void): ServingFirst {
+/** `isBusy`: clients are being served since it was asked before. */
+export function createServingFirst(
+  clock: Clock,
+  isWanted: boolean,
+  onEnd?: () => void,
+  isBusy: () => boolean = () => false,
+): ServingFirst {
   const expected = new Set<string>();
   const waiting = new Set<() => void>();
   let isOver = !isWanted;
   let hasBegun = false;
   let hasExpected = false;
+  /** Set when all that serves has its first snapshot. */
+  let busyUntil: number | undefined;
 
   function end(): void {
     if (isOver) return;
@@ -35,9 +45,19 @@ export function createServingFirst(clock: Clock, isWanted: boolean, onEnd?: () =
 
   const endIfServed = () => {
     if (isOver || !hasBegun || expected.size > 0) return;
-    if (hasExpected) clock.after(REST_MS, () => !isOver && end());
-    else end();
+    if (!hasExpected) end();
+    else if (busyUntil === undefined) {
+      busyUntil = clock.now() + BUSY_LIMIT_MS;
+      isBusy();
+      clock.after(REST_MS, endAtRest);
+    }
   };
+
+  function endAtRest(): void {
+    if (isOver) return;
+    if (isBusy() && clock.now() < (busyUntil ?? 0)) clock.after(REST_MS, endAtRest);
+    else end();
+  }
 
   return {
     end,
@@ -51,7 +71,7 @@ export function createServingFirst(clock: Clock, isWanted: boolean, onEnd?: () =
     },
     begin() {
       if (isOver) return;
-      if (!hasBegun) clock.after(LIMIT_MS, () => !isOver && end());
+      if (!hasBegun) clock.after(LIMIT_MS, () => !isOver && busyUntil === undefined && end());
       hasBegun = true;
       endIfServed();
     },

@@ -220,27 +220,25 @@ test('content that is not read any more is dropped, and fetched again when it is
 
 test('a limited number of many read objects is fetched at a time, and each gets its turn', async () => {
   const all = stage();
-  await all.readMany(200);
+  await all.readMany(199);
   assert.equal(all.gets.length, 64);
-  for (let answered = 0; answered < 200; answered++) {
+  for (let answered = 0; answered < 199; answered++) {
     await all.gets[answered]?.answer({
       ...secret('1'),
       metadata: { ...secret('1').metadata, name: `s-${answered}` },
     });
     assert.ok(all.gets.length - answered - 1 <= 64);
   }
-  assert.equal(all.gets.length, 200);
+  assert.equal(all.gets.length, 199);
 });
 
-test('many objects of which most of a namespace is read are listed, in pages', async () => {
+test('many objects of which most of a namespace is read are listed at once, in pages, and none is fetched', async () => {
   const all = stage();
   await all.readMany(1_200);
-  assert.deepEqual(all.lists, []);
-  await all.gets[0]?.answer(named('s-0'));
   await all.settle();
   assert.deepEqual(all.lists, ['0', '500', '1000']);
   assert.equal(all.has('s-1199'), true);
-  assert.equal(all.gets.length, 64);
+  assert.equal(all.gets.length, 0);
 });
 
 test('where objects may not be listed, they are fetched one by one', async () => {

@@ -55,6 +55,7 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
   /** Queues up to this length have been checked for a namespace to list. */
   let counted = 0;
   let underWay = 0;
+  let isScheduled = false;
   const isSynced = () => metadata.every((informer) => informer.isSynced);
   const seen = (key: ObjectKey) => metadata.map((informer) => informer.get(key)).find((found) => found !== undefined);
 
@@ -79,32 +80,52 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
 
   /** Updates the table to the metadata's version of a key that is read. */
   function refresh(key: ObjectKey): void {
+    if (!needsRequest(key)) return;
+    queue.add(key);
+    schedule();
+  }
+
+  function needsRequest(key: ObjectKey): boolean {
     const want = wanted.get(key);
-    if (want === undefined || !isSynced() || signal.aborted) return;
+    if (want === undefined || !isSynced() || signal.aborted) return false;
     const latest = seen(key);
     // The metadata watch already knows absent objects: that answer needs no request.
     if (latest === undefined) {
       table.delete(key);
-      return;
+      return false;
     }
     const have = table.peek(key);
-    if (have !== undefined && isSameVersion(have, latest)) return;
-    if (want.fetching) {
-      want.again = true;
-      return;
-    }
-    if (underWay >= CONCURRENCY) {
-      queue.add(key);
-      return;
-    }
+    if (have !== undefined && isSameVersion(have, latest)) return false;
+    if (want.fetching) want.again = true;
+    return !want.fetching;
+  }
+
+  /** Keys that are asked for together are known together, so that many of them are listed at once. */
+  function schedule(): void {
+    if (isScheduled) return;
+    isScheduled = true;
+    queueMicrotask(() => {
+      isScheduled = false;
+      next();
+    });
+  }
+
+  function begin(key: ObjectKey): void {
+    const want = wanted.get(key);
+    if (want === undefined || !needsRequest(key)) return;
     want.fetching = true;
     underWay++;
     void fetch(key, want);
   }
 
-  /** A request has ended: the next key that still needs one gets its turn. */
-  function next(): void {
+  /** A request has ended. */
+  function ended(): void {
     underWay--;
+    next();
+  }
+
+  /** The next keys that still need a request get their turn. */
+  function next(): void {
     if (queue.size === 0) counted = 0;
     if (queue.size >= MANY && queue.size > counted && listed.size === 0) {
       counted = queue.size * 2;
@@ -114,7 +135,7 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
     for (const key of queue) {
       if (underWay >= CONCURRENCY) return;
       queue.delete(key);
-      refresh(key);
+      begin(key);
     }
   }
 
@@ -170,7 +191,7 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
     } finally {
       for (const key of listed) queue.add(key);
       listed.clear();
-      next();
+      ended();
     }
   }
 
@@ -196,7 +217,7 @@ export function createReferencedFeed(options: ReferencedFeedOptions): Feed {
       }
     } finally {
       want.fetching = false;
-      next();
+      ended();
       if (want.again && wanted.get(key) === want) {
         want.again = false;
         refresh(key);
