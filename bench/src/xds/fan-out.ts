@@ -37,7 +37,6 @@ async function measurePlane(
   edits: number,
 ): Promise<Result[]> {
   const running = await scene.start(plane);
-  const connection = await openConnection(scene.server.address);
   const clients: Client[] = [];
   const results: Result[] = [];
   try {
@@ -54,10 +53,10 @@ async function measurePlane(
       await quiet(running.pid, 1_000);
       const connecting = ((processorMilliseconds([running.pid]) ?? 0) - before) / added;
       const memory = (residentMegabytes([running.pid]) - alone) / (count - 1);
-      await editAll(connection, scene, plane, clients, 3);
+      await editAll(scene, plane, clients, 3);
       await quiet(running.pid, 500);
       const started = processorMilliseconds([running.pid]) ?? 0;
-      const latencies = await editAll(connection, scene, plane, clients, edits);
+      const latencies = await editAll(scene, plane, clients, edits);
       await quiet(running.pid, 500);
       const cpu = ((processorMilliseconds([running.pid]) ?? 0) - started) / edits;
       const figures = new Figures(
@@ -89,7 +88,6 @@ async function measurePlane(
       }),
     ];
   } finally {
-    connection.close();
     for (const client of clients) client.close();
     await running.stop();
   }
@@ -98,13 +96,14 @@ async function measurePlane(
 let turns = 0;
 
 async function editAll(
-  connection: Awaited<ReturnType<typeof openConnection>>,
-  { size }: Scene,
+  { server, size }: Scene,
   plane: ControlPlane,
   clients: readonly Client[],
   edits: number,
 ): Promise<number[]> {
   const latencies: number[] = [];
+  // The server closes connections that are idle for seconds.
+  const connection = await openConnection(server.address);
   for (let turn = 0; turn < edits; turn++) {
     turns += 1;
     const mark = `/fan-${process.pid}-${turns}-`;
@@ -115,5 +114,6 @@ async function editAll(
     latencies.push(Math.max(0, ...(await seen)) - answered);
     await sleep(PAUSE_MS);
   }
+  connection.close();
   return latencies;
 }
