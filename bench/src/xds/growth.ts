@@ -22,7 +22,7 @@ type Way = (typeof WAYS)[number];
 
 /** Seconds after a start, in which statuses are compared and the heap is compacted; and the rest that follows. */
 const AFTER_START_MS = 10_000;
-const REST_MS = 15_000;
+const REST_MS = 10_000;
 
 export function growth(name: string, isBesideContour: boolean): Part {
   return {
@@ -97,11 +97,13 @@ async function measureWay(scene: Scene, way: Way, scale: Scale): Promise<Result[
       cpu.push(started / 1000);
       await sleep(isTiny ? 200 : AFTER_START_MS);
       afterStart.push(perMinute(used() - started, isTiny ? 200 : AFTER_START_MS));
-      await quiet(running.pid, isTiny ? 200 : 2_000);
-      const before = used();
-      await sleep(isTiny ? 200 : REST_MS);
-      atRest.push(perMinute(used() - before, isTiny ? 200 : REST_MS));
     }
+    for (const { running } of sides) await quiet(running.pid, isTiny ? 200 : 2_000);
+    const before = sides.map(({ running }) => processorMilliseconds([running.pid]) ?? 0);
+    const restMs = isTiny ? 200 : REST_MS;
+    await sleep(restMs);
+    for (const [at, { running }] of sides.entries())
+      atRest.push(perMinute((processorMilliseconds([running.pid]) ?? 0) - (before[at] ?? 0), restMs));
     const isAds = way === 'delta ADS';
     add(
       `${way}: start to the first answer`,
