@@ -123,14 +123,13 @@ function circuitBreakersMessage(breakers: CircuitBreakers): Envoy.CircuitBreaker
 /** Only errors in a row count: Envoy would also compare the success rates of endpoints. */
 export function outliersMessage(outliers: OutlierDetection): Envoy.OutlierDetection {
   const { serverErrors, localFailures, interval, baseEjection, maxEjection, maxPercent } = outliers;
+  const isSplit = localFailures !== undefined;
   return {
     consecutive_5xx: serverErrors,
     enforcing_success_rate: 0,
-    ...(localFailures !== undefined && {
-      split_external_local_origin_errors: true,
-      consecutive_local_origin_failure: localFailures,
-      enforcing_local_origin_success_rate: 0,
-    }),
+    split_external_local_origin_errors: isSplit ? true : undefined,
+    consecutive_local_origin_failure: localFailures,
+    enforcing_local_origin_success_rate: isSplit ? 0 : undefined,
     interval,
     base_ejection_time: baseEjection,
     max_ejection_time: maxEjection,

@@ -184,7 +184,7 @@ function resolveService(
       'SlowStartInvalid',
       '.slowStartPolicy: it needs the strategy RoundRobin or WeightedLeastRequest; change loadBalancerPolicy.strategy of the route, or remove it',
     );
-  const [outlierProblem] = outlierProblems(spec.outlierDetection ?? {});
+  const [outlierProblem] = spec.outlierDetection ? outlierProblems(spec.outlierDetection) : [];
   if (outlierProblem)
     return fail('OutlierDetectionInvalid', `.outlierDetection.${outlierProblem.field}: ${outlierProblem.message}`);
   const validation = spec.validation && upstreamValidation(spec.validation, namespace, protocol, lookup, reporter, at);

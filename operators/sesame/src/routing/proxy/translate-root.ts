@@ -168,7 +168,7 @@ class RootTranslation {
     if (oidc && !login) return undefined;
     const vhost = this.#hostPolicies(fqdn);
     if (!vhost) return undefined;
-    const asked = plainAuthorization(this.#root, authorization);
+    const asked = authorization.service && plainAuthorization(this.#root, authorization);
     if (this.#settings.envoy.clientCertificate)
       this.#clientCertificate = clientCertificate(this.#settings, this.#lookup, this.#reporter);
     const context: RootContext = {
@@ -335,7 +335,7 @@ class RootTranslation {
         'CompressionPolicyNotValid',
         `spec.virtualhost.compressionPolicy.${compression.problem}`,
       );
-    const errorPages = hostErrorPages(this.#root, this.#reporter);
+    const errorPages = this.#host.errorPages?.length ? hostErrorPages(this.#root, this.#reporter) : [];
     return {
       policies: {
         ...(cors && { cors }),

@@ -21,8 +21,8 @@ export function outlierDetection(spec: OutlierDetectionSpec, origin: Origin): Ou
 }
 
 /** Returns the detection of services that decide nothing themselves. */
-export function sharedOutlierDetection(spec: OutlierDetectionSpec | undefined): OutlierDetection | undefined {
-  return spec && outlierDetection(spec, CONFIGURED);
+export function sharedOutlierDetection(spec: OutlierDetectionSpec): OutlierDetection | undefined {
+  return outlierDetection(spec, CONFIGURED);
 }
 
 const CONFIGURED: Origin = {

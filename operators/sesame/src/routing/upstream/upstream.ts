@@ -115,7 +115,7 @@ export function serviceCluster(
 }
 
 function outlierField(own: OutlierDetection | null | undefined, shared: OutlierDetectionSpec | undefined) {
-  const outliers = own === undefined ? sharedOutlierDetection(shared) : (own ?? undefined);
+  const outliers = own === undefined ? shared && sharedOutlierDetection(shared) : (own ?? undefined);
   return outliers && { outliers };
 }
 
