@@ -120,11 +120,7 @@ function Detail({ data: { config, fields, users, warnings, name } }: { data: Pac
             onChange={(value) => (view.value = value)}
           />
         }
-        note={
-          warnings.length > 0
-            ? warnings.join(' ')
-            : 'The marked layer wins. A struck value has no effect. No field of your template is without effect where none is struck.'
-        }
+        note={warnings.length > 0 ? warnings.join(' ') : 'The marked layer wins. A struck value has no effect.'}
       >
         {fields.length === 0 ? (
           <Nothing
