@@ -116,11 +116,12 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     return node;
   };
   const unsubscribe = store.subscribe((changes) => {
+    for (const { key, after } of changes) if (!after) refusals.resources.forget(key);
+    for (const node of nodes.values()) contain(node, () => node.changed(changes));
+    // To clients that waited for the first complete set nothing in it is a change.
     const now = waiting;
     waiting = [];
     for (const call of now) call();
-    for (const { key, after } of changes) if (!after) refusals.resources.forget(key);
-    for (const node of nodes.values()) contain(node, () => node.changed(changes));
   });
 
   const calls: StreamCalls = {
