@@ -72,6 +72,7 @@ export {
   type SinkDefinition,
   type SinkEffect,
   type SinkLease,
+  type SinkModels,
   type SinkReader,
   type SinkResult,
   type SinkSession,

@@ -16,6 +16,7 @@ import {
 } from '@capstan/kube';
 import sesame, { SesameConfiguration } from '@capstan/sesame';
 import { createRandom, createTestCluster, recordingTransport, type TestCluster } from '@capstan/testing';
+import { parse } from 'yaml';
 import { runTest } from '../cli/test-io.test-support.ts';
 import type { PlanReport } from '../plan/format-plan.ts';
 
@@ -137,11 +138,38 @@ describe('a plan of what a Sesame serves', () => {
       proxy('old', `{virtualhost: {fqdn: old.example.com}, routes: ${to('api', ', timeoutPolicy: {response: 5s}')}}`),
     );
     assert.match(out, /~ change virtual host old\.example\.com of route configuration ingress_http/);
-    assert.match(out, / {6}routes\[0\]\.route\.cluster: "default\/web\/80\/\w+" → "default\/api\/80\/\w+"\n/);
-    assert.match(out, / {6}routes\[0\]\.route\.timeout: \+ "5s"\n/);
+    assert.match(
+      out,
+      / {6}routes\[0\]\.action\.destinations\[0\]\.cluster: "default\/web\/80\/\w+" → "default\/api\/80\/\w+"\n/,
+    );
+    assert.match(out, / {6}routes\[0\]\.action\.timeout: \+ "5s"\n/);
     assert.match(out, /\+ add cluster default\/api\/80\//);
     assert.match(out, /- remove cluster default\/web\/80\//);
     assert.doesNotMatch(out, /listener/);
+  });
+
+  test('shows values of filter chains, endpoints and services in the words of the model', async () => {
+    const secure = (version: string) =>
+      `{virtualhost: {fqdn: tls.example.com, tls: {secretName: cert, minimumProtocolVersion: "${version}"}}, routes: ${to('web')}}`;
+    await withProxy(cluster, 'tls', parse(secure('1.2')) as object);
+    const chain = await planned(cluster, proxy('tls', secure('1.3')));
+    assert.match(
+      chain,
+      /~ change filter chain tls\.example\.com of listener ingress_https \(drains its connections\)[^\n]*\n {6}tls\.minimumVersion: "1\.2" → "1\.3"\n/,
+    );
+    const slice = `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web, namespace: default, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+endpoints: [{addresses: [10.0.0.2], conditions: {ready: true}}]
+ports: [{port: 8080, protocol: TCP, name: ""}]
+`;
+    const endpoints = await planned(cluster, slice);
+    assert.match(
+      endpoints,
+      /~ change endpoints of default\/web[^\n]*\n {6}\[0\]\.endpoints\[0\]\.address: "10\.0\.0\.1" → "10\.0\.0\.2"\n/,
+    );
+    await cluster.client.delete(HTTPProxy, { namespace: 'default', name: 'tls' });
   });
 
   test('reads a Secret that no route has used so far', async () => {
@@ -165,8 +193,8 @@ describe('a plan of what a Sesame serves', () => {
       ),
     );
     assert.match(out, /~ change virtual host old\.example\.com /);
-    assert.match(out, /\n {6}typed_per_filter_config: \+ .*custom_response/);
-    assert.match(out, /\n {6}routes\[0\]\.typed_per_filter_config.*Brotli/);
+    assert.match(out, /\n {6}policies\.errorPages: \+ .*"statuses":\[503\]/);
+    assert.match(out, /\n {6}routes\[0\]\.policies\.compression: \+ "brotli"/);
     assert.match(out, /\+ add cluster default\/web\/80\//);
     assert.doesNotMatch(out, /listener/);
   });
@@ -200,8 +228,15 @@ describe('a plan of what a Sesame serves', () => {
         ],
       );
       assert.doesNotMatch(await planned(cluster, change, '-o', 'json'), /never-in-a-plan/);
+      // Nor are they in the changed values of a host that had no login before.
+      const host = '{virtualhost: {fqdn: shop.example.com, tls: {secretName: cert}';
+      await withProxy(cluster, 'shop', parse(`${host}}, routes: ${to('web')}}`) as object);
+      const login = await planned(cluster, proxy('shop', `${host}, ${oidc}}, routes: ${to('web')}}`), '-o', 'json');
+      assert.match(login, /traffic\.login[^]*default\/login\/client-secret/);
+      assert.doesNotMatch(login, /never-in-a-plan/);
     } finally {
       await client.delete(Secret, { namespace: 'default', name: 'login' });
+      await client.delete(HTTPProxy, { namespace: 'default', name: 'shop' }).catch(() => undefined);
     }
   });
 
@@ -238,7 +273,7 @@ spec: {rules: [{host: site.example.com, http: {paths: [{path: /, pathType: Prefi
     assert.ok(gone.includes('removed listener ingress_http (drains a listener)'), gone.join('\n'));
     const proxyProtocol = await planned(cluster, settings('{envoy: {listener: {useProxyProtocol: true}}}'));
     assert.match(proxyProtocol, /~ change listener ingress_http \(drains a listener\)/);
-    assert.match(proxyProtocol, / {6}listener_filters: \+ .*proxy_protocol/);
+    assert.match(proxyProtocol, / {6}hasProxyProtocol: false → true/);
   });
 
   test('reports a configuration that would stop Sesame, and delivers nothing because of it', async () => {

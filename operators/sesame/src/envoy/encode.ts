@@ -1,12 +1,11 @@
 // Values as proto3 JSON has them, with the field names of the .proto files, become protobuf: durations are "1.5s", wrappers are
 // the bare value, enums are names, an Any is an object with "@type", bytes are a Uint8Array or base64.
 import { hash } from 'node:crypto';
-import type { WireWriter } from '@capstan/kube/protobuf';
+import { type WireWriter, withWriter, withWritten } from '@capstan/kube/protobuf';
 import { decode } from './decode.ts';
 import type { ApiConfigSource, ConfigSource, ExtensionName, Messages } from './gen/types.ts';
 import type { AllMessages, Composed, MessageName, Typed } from './message-types.ts';
 import { enumTable, type Field, type MessageTable, messageTable, TYPE_URL_PREFIX } from './tables.ts';
-import { withWriter, withWritten } from './writer.ts';
 
 /** A message of any type, as the codec goes through it. */
 type Fields = { readonly [field: string]: unknown };

@@ -1,36 +1,128 @@
 // The effects of changed pieces on Envoy, for `capstan plan`: the resources that would be sent, found by the same assembly that serves
-// them.
+// them. Their changed values are those of the model.
 import { changesBetween, equal, type ValueChange } from '@capstan/kube';
-import type { SinkChange, SinkEffect, SinkValue } from '@capstan/reconcile';
-import { decode, type Envoy, plainItems, type ResourceMessage, type ResourceType } from '../envoy/index.ts';
+import type { SinkChange, SinkEffect, SinkModels, SinkValue } from '@capstan/reconcile';
+import type { NamedSecret } from '../model/certificate.ts';
+import type { FilterChain } from '../model/listener.ts';
 import { createAssembly } from '../routing/assembly/assembly.ts';
 import type { Piece } from '../routing/assembly/piece.ts';
-import { HTTPS_LISTENER } from '../routing/listener/filter-chain.ts';
-import { isSameResource, type Resource, type ResourceKey, type Shape } from '../xds/index.ts';
+import { fallbackChain, HTTP3_LISTENER, HTTPS_LISTENER } from '../routing/listener/filter-chain.ts';
+import type { ListenerModel } from '../routing/listener/listeners.ts';
+import { isSameResource, type Resource, type ResourceKey } from '../xds/index.ts';
 import { isNowhere } from './nowhere.ts';
+import { chainKey, type PieceModel } from './piece-model.ts';
 import { SETTINGS } from './pieces.ts';
 
 type Resources = ReadonlyMap<ResourceKey, Resource | undefined>;
+type Changes = readonly SinkChange<Piece>[];
 
 export function xdsEffects(
-  changes: readonly SinkChange<Piece>[],
+  changes: Changes,
   current: ReadonlyMap<string, SinkValue<Piece>>,
+  models?: SinkModels,
 ): SinkEffect[] {
   const { before, changed } = resourcesOf(changes, current);
-  const isConfigured = changes.some(({ key }) => key === SETTINGS);
+  const context: Context = {
+    changes,
+    values: new ModelValues(changes, models),
+    fallback: fallbacksOf(changes, current),
+  };
   return [...changed]
     .map(([key, after]) => ({ before: before.get(key), after }))
     .filter((pair) => !isSameResource(pair.before, pair.after))
     .toSorted((left, right) => compareKeys(keyOf(left), keyOf(right)))
-    .flatMap((pair, at) => effectsOf(pair, changes, isConfigured, at < MAX_VALUED));
+    .flatMap((pair, at) => effectsOf(pair, context, at < MAX_VALUED));
 }
 
 /** The limit of resources with shown values: an edit of the configuration changes those of every host, in the same way. */
 const MAX_VALUED = 200;
 
+interface Context {
+  readonly changes: Changes;
+  readonly values: ModelValues;
+  /** The chain for clients that name no host, before the changes and after them. */
+  readonly fallback: { readonly before: FilterChain | undefined; readonly after: FilterChain | undefined };
+}
+
+function fallbacksOf(changes: Changes, current: ReadonlyMap<string, SinkValue<Piece>>): Context['fallback'] {
+  const changed = new Map(changes.map((change) => [change.key, change]));
+  const others = [...current].some(([key, { value }]) => value.fallback && !changed.has(key));
+  const chainOf = (side: 'before' | 'after') => {
+    const configured = changed.get(SETTINGS);
+    const { settings, authorization } = (configured ? configured[side] : current.get(SETTINGS)?.value) ?? {};
+    if (!settings || !(others || changes.some((change) => change[side]?.fallback))) return undefined;
+    const { name = '', namespace = '' } = settings.httpproxy.fallbackCertificate ?? {};
+    return fallbackChain(`${namespace}/${name}`, settings, authorization);
+  };
+  return { before: chainOf('before'), after: chainOf('after') };
+}
+
+/** The models of changed pieces, by the resources that are translated from them. */
+class ModelValues {
+  readonly #models: SinkModels | undefined;
+  /** The piece of each resource. */
+  readonly #pieces = new Map<string, string>();
+  readonly #known = new Map<string, PieceModel>();
+
+  constructor(changes: Changes, models: SinkModels | undefined) {
+    this.#models = models;
+    for (const { key, before, after } of changes)
+      for (const piece of [before, after]) {
+        for (const resource of [...(piece?.resources ?? []), ...(piece?.endpoints ?? [])])
+          this.#pieces.set(resource.key, key);
+        for (const chain of [piece?.chain, piece?.http3]) if (chain) this.#pieces.set(chainKey(chain.name), key);
+      }
+  }
+
+  /** The changed values of a resource or a chain; none where the model of a side is not known. */
+  changes(key: string): { changes?: readonly ValueChange[] } {
+    return changesOf(this.#of('before', key), this.#of('after', key));
+  }
+
+  #of(side: 'before' | 'after', key: string): object | undefined {
+    const piece = this.#pieces.get(key);
+    if (piece === undefined) return undefined;
+    const id = `${side} ${piece}`;
+    let found = this.#known.get(id);
+    if (!found) {
+      found = (this.#models?.[side](piece) as PieceModel | undefined) ?? {};
+      this.#known.set(id, found);
+    }
+    return found[key];
+  }
+}
+
+function changesOf(before: unknown, after: unknown): { changes?: readonly ValueChange[] } {
+  if (before === undefined || after === undefined) return {};
+  return { changes: changesBetween(readable(before), readable(after), MAX_CHANGES) };
+}
+
+const MAX_CHANGES = 20;
+
+/**
+ * As people read it: authorities are text, clusters are shown apart, and the place of a value in its object is not one of its values.
+ * Secrets are shown by their names alone.
+ */
+function readable(value: unknown): unknown {
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
+  if (Array.isArray(value)) return value.map(readable);
+  if (typeof value !== 'object' || value === null) return value;
+  if ('kind' in value && 'name' in value && SECRETS.has(value.kind)) return value.name;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, field]: [string, unknown]): (readonly [string, unknown])[] => {
+      if (HIDDEN.has(name) || field === undefined) return [];
+      const isCluster = name === 'cluster' && typeof field === 'object' && field !== null && 'name' in field;
+      return [[name, isCluster ? field.name : readable(field)]];
+    }),
+  );
+}
+
+const HIDDEN: ReadonlySet<string> = new Set(['origin', 'origins', 'keySet']);
+const SECRETS: ReadonlySet<unknown> = new Set<NamedSecret['kind']>(['certificate', 'authorities', 'key']);
+
 /** Returns all resources before the changes, and the replaced ones. */
 function resourcesOf(
-  changes: readonly SinkChange<Piece>[],
+  changes: Changes,
   current: ReadonlyMap<string, SinkValue<Piece>>,
 ): { before: Resources; changed: Resources } {
   const next = new Map([...current].map(([key, { value }]) => [key, value]));
@@ -66,8 +158,6 @@ interface Pair {
   readonly after: Resource | undefined;
 }
 
-const NO_PAIR: Pair = { before: undefined, after: undefined };
-
 const keyOf = ({ before, after }: Pair): ResourceKey => before?.key ?? after?.key ?? '';
 
 /** As a request meets them. */
@@ -78,38 +168,38 @@ function compareKeys(left: ResourceKey, right: ResourceKey): number {
   return rank(left) - rank(right) || (left < right ? -1 : 1);
 }
 
-function effectsOf(
-  pair: Pair,
-  changes: readonly SinkChange<Piece>[],
-  isConfigured: boolean,
-  isValued: boolean,
-): SinkEffect[] {
+function effectsOf(pair: Pair, context: Context, isValued: boolean): SinkEffect[] {
   const { before, after } = pair;
   const { type, name } = before ?? after ?? { type: 'rtds', name: '' };
   const change = changeOf(before, after);
-  const shown = isValued ? pair : NO_PAIR;
+  const isShown = before && after && isValued;
+  const values = isShown
+    ? before.model
+      ? changesOf(before.model, after.model)
+      : context.values.changes(before.key)
+    : {};
   switch (type) {
     case 'lds':
-      return listenerEffects(name, pair, changes, isConfigured);
+      return listenerEffects(name, pair, context);
     case 'rds': {
       // The hosts of a shared configuration are shown one by one.
       const isOnlyHosts = before && after && before.version('split') === after.version('split');
-      return isOnlyHosts ? [] : [{ what: `route configuration ${name}`, change, ...values(shown, 'split') }];
+      return isOnlyHosts ? [] : [{ what: `route configuration ${name}`, change, ...values }];
     }
     case 'vhds': {
       const at = name.lastIndexOf('/');
       const what = `virtual host ${name.slice(at + 1)} of route configuration ${name.slice(0, at)}`;
-      return [{ what, change, ...values(shown) }];
+      return [{ what, change, ...values }];
     }
     case 'cds':
-      return [{ what: `cluster ${name}`, change, ...values(shown) }];
+      return [{ what: `cluster ${name}`, change, ...values }];
     case 'eds':
-      return [{ what: `endpoints of ${name}`, change, ...addressChanges(shown) }];
+      return [{ what: `endpoints of ${name}`, change, ...values }];
     case 'sds':
       // The keys of logins have the name of their key too.
       return [{ what: `${name.split('/').length > 2 ? 'secret' : 'certificate'} ${name}`, change }];
     case 'rtds':
-      return [{ what: `runtime layer ${name}`, change, ...values(shown) }];
+      return [{ what: `runtime layer ${name}`, change, ...values }];
   }
 }
 
@@ -117,79 +207,45 @@ function changeOf(before: unknown, after: unknown): SinkEffect['change'] {
   return before === undefined ? 'added' : after === undefined ? 'removed' : 'changed';
 }
 
-const MAX_CHANGES = 20;
-
-/** The message of a resource of this type, as clients get it. */
-export function decoded<Type extends ResourceType>(
-  _type: Type,
-  resource: Resource,
-  shape: Shape = 'whole',
-): ResourceMessage<Type> {
-  return decode('google.protobuf.Any', resource.bytes('ads', shape)) as ResourceMessage<Type>;
-}
-
-/** As people read it: certificates are text. */
-function contentOf<Type extends ResourceType>(type: Type, resource: Resource, shape: Shape = 'whole') {
-  return readable(decoded(type, resource, shape)) as ResourceMessage<Type>;
-}
-
-function readable(value: unknown): unknown {
-  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
-  if (Array.isArray(value)) return value.map(readable);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, readable(field)]));
-}
-
-function values({ before, after }: Pair, shape: Shape = 'whole'): { changes?: readonly ValueChange[] } {
-  if (!before || !after) return {};
-  return {
-    changes: changesBetween(contentOf(before.type, before, shape), contentOf(after.type, after, shape), MAX_CHANGES),
-  };
-}
-
-function addressChanges({ before, after }: Pair): { changes?: readonly ValueChange[] } {
-  if (!before || !after) return {};
-  return {
-    changes: changesBetween(contentOf('eds', before).endpoints, contentOf('eds', after).endpoints, MAX_CHANGES),
-  };
-}
-
 const DRAINS_LISTENER = 'drains a listener';
 
 /** Envoy replaces changed filter chains alone: their connections are drained, those of the others go on. */
-function listenerEffects(
-  name: string,
-  { before, after }: Pair,
-  changes: readonly SinkChange<Piece>[],
-  isConfigured: boolean,
-): SinkEffect[] {
+function listenerEffects(name: string, { before, after }: Pair, context: Context): SinkEffect[] {
   const what = `listener ${name}`;
   if (!before) return [{ what, change: 'added' }];
   if (!after) return [{ what, change: 'removed', disturbs: DRAINS_LISTENER }];
-  // It is composed of the chains of all hosts: where nothing else can have changed it is not taken apart.
-  const isOnlyHosts = !isConfigured && changes.every((change) => !change.before?.fallback && !change.after?.fallback);
-  if (name === HTTPS_LISTENER && isOnlyHosts)
-    return changes.flatMap((change) => {
-      const [old, next] = [change.before?.chain, change.after?.chain];
-      if (old?.fragment.hash() === next?.fragment.hash()) return [];
-      return [chainEffect(name, old?.name ?? next?.name ?? '', old, next, {})];
-    });
-  const [old, next] = [contentOf('lds', before), contentOf('lds', after)];
-  const { filter_chains: _old, ...own } = old;
-  const { filter_chains: _next, ...nextOwn } = next;
-  const others = changesBetween(own, nextOwn, MAX_CHANGES);
+  const [old, next] = [before.model, after.model] as [ListenerModel, ListenerModel];
+  const others = changesOf({ ...old, chains: [] }, { ...next, chains: [] }).changes ?? [];
   return [
-    ...(others.length === 0 ? [] : [{ what, change: 'changed', changes: others, disturbs: DRAINS_LISTENER } as const]),
-    ...chainEffects(name, old, next),
+    ...(others.length > 0 ? [{ what, change: 'changed', changes: others, disturbs: DRAINS_LISTENER } as const] : []),
+    ...(name === HTTPS_LISTENER || name === HTTP3_LISTENER
+      ? hostChainEffects(name, context)
+      : chainEffects(name, old, next)),
   ];
 }
 
-function chainEffects(listener: string, before: Envoy.Listener, after: Envoy.Listener): SinkEffect[] {
+/** The chains of a listener that has one for each host: those of the changed pieces, and the one that all hosts share. */
+function hostChainEffects(listener: string, context: Context): SinkEffect[] {
+  const { changes, values } = context;
+  const isTcp = listener === HTTPS_LISTENER;
+  const hosts = changes.flatMap(({ before, after }) => {
+    const [old, next] = isTcp ? [before?.chain, after?.chain] : [before?.http3, after?.http3];
+    const name = old?.name ?? next?.name ?? '';
+    if (old?.fragment.hash() === next?.fragment.hash()) return [];
+    return [chainEffect(listener, name, old, next, old && next && isTcp ? values.changes(chainKey(name)) : {})];
+  });
+  const { before: old, after: next } = context.fallback;
+  return isTcp && !equal(readable(old), readable(next))
+    ? [...hosts, chainEffect(listener, (old ?? next)?.name ?? '', old, next, changesOf(old, next))]
+    : hosts;
+}
+
+function chainEffects(listener: string, before: ListenerModel, after: ListenerModel): SinkEffect[] {
   const [old, next] = [chainsOf(before), chainsOf(after)];
   return [...new Set([...old.keys(), ...next.keys()])].flatMap((name) => {
     const [was, is] = [old.get(name), next.get(name)];
-    if (equal(was, is)) return [];
-    return [chainEffect(listener, name, was, is, was && is ? { changes: changesBetween(was, is, MAX_CHANGES) } : {})];
+    if (equal(readable(was), readable(is))) return [];
+    return [chainEffect(listener, name, was, is, changesOf(was, is))];
   });
 }
 
@@ -208,6 +264,6 @@ function chainEffect(
   };
 }
 
-function chainsOf({ filter_chains: chains }: Envoy.Listener): Map<string, Envoy.FilterChain> {
-  return new Map(plainItems(chains).map((chain, at) => [chain.name ?? String(at), chain]));
+function chainsOf({ chains }: ListenerModel): Map<string, FilterChain> {
+  return new Map(chains.map((chain, at) => [chain.name ?? String(at), chain]));
 }

@@ -4,6 +4,7 @@ import { equal, Ingress, interned, Service } from '@capstan/kube';
 import { type Derived, derivation, index, type KeySet, type KindIndex, type Reader } from '@capstan/reconcile';
 import { ExtensionService } from '../kinds/extension-service.ts';
 import { HTTPProxy } from '../kinds/http-proxy.ts';
+import type { EndpointSet } from '../model/endpoints.ts';
 import type { Findings } from '../result.ts';
 import { closedPiece, hostPiece, isSamePiece, mergeHost, Piece } from '../routing/assembly/piece.ts';
 import { compareBytes, hostNames, wildcardsOver } from '../routing/conditions.ts';
@@ -21,12 +22,15 @@ import { globalAuthorization } from '../routing/policy/authorization.ts';
 import { type HostContribution, translateRoot } from '../routing/proxy/translate-root.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { endpointSets, sliceView } from '../routing/upstream/endpoints.ts';
+import { endpointModels, hostModel, NO_MODEL, type PieceModel } from './piece-model.ts';
 
 export interface RouteGraph {
   /** Returns the model of a host, before it is translated to Envoy. It is computed on request, and not kept. */
   model(read: Reader, fqdn: string): HostContribution | undefined;
   /** The parts of the served resources, by the keys of `keys`. */
   readonly pieces: Derived<Piece>;
+  /** The models that the pieces are translated from, by the same keys. They are computed on request, and not kept. */
+  readonly models: Derived<PieceModel>;
   readonly keys: readonly KeySet[];
   /** A root HTTPProxy, by `namespace/name`, with its problems and all that it includes. */
   readonly roots: Derived<ServedRoot>;
@@ -77,6 +81,7 @@ export interface PieceProvider {
   readonly keys: readonly KeySet[];
   owns(key: string): boolean;
   piece(key: string, read: Reader): Piece;
+  model(key: string, read: Reader): PieceModel;
 }
 
 /** The configuration comes from outside: it is the effective one, read with the empty key. */
@@ -175,14 +180,11 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
     return hostPiece(key.slice(HOST.length), parts, secrets, effective);
   };
 
-  const endpoints = (name: string, read: Reader): Piece => {
+  const endpoints = (name: string, read: Reader): EndpointSet[] => {
     const at = name.indexOf('/');
     const ref = { namespace: name.slice(0, at), name: name.slice(at + 1) };
     const ports = read.get(Service, ref, portNames);
-    if (!ports) return new Piece({});
-    return new Piece({
-      endpoints: endpointSets(ref, ports, read.by(slicesByService, name, sliceView)).map(endpointsResource),
-    });
+    return ports ? endpointSets(ref, ports, read.by(slicesByService, name, sliceView)) : [];
   };
 
   const extensions = derivation<TranslatedExtension>({
@@ -191,7 +193,7 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
       const at = key.indexOf('/');
       const namespace = key.slice(0, at);
       const found = readLookup(read).extensionService(namespace, key.slice(at + 1));
-      if (!found) return { piece: new Piece({}), findings: { errors: [], warnings: [] } };
+      if (!found) return { piece: new Piece({}), model: NO_MODEL, findings: { errors: [], warnings: [] } };
       const slices = (service: string) => read.by(slicesByService, `${namespace}/${service}`, sliceView);
       const effective = read.derived(settings, '');
       return extensionPiece(found, readLookup(read, effective.ingress), slices, effective);
@@ -206,13 +208,28 @@ export function routeGraph(settings: Derived<RoutingSettings>, more: readonly Pi
       if (key.startsWith(EXTENSION)) return read.derived(extensions, key.slice(EXTENSION.length)).piece;
       const other = more.find((each) => each.owns(key));
       if (other) return other.piece(key, read);
-      if (key !== SETTINGS) return endpoints(key, read);
+      if (key !== SETTINGS) return new Piece({ endpoints: endpoints(key, read).map(endpointsResource) });
       const effective = read.derived(settings, '');
       return new Piece({ settings: effective, authorization: globalAuthorization(effective, readLookup(read)) });
     },
     equals: isSamePiece,
   });
+  const models = derivation<PieceModel>({
+    name: 'piece-model',
+    compute({ key, read }) {
+      const effective = read.derived(settings, '');
+      // Listeners have their models themselves.
+      if (key === SETTINGS) return NO_MODEL;
+      if (key.startsWith(HOST)) {
+        const fqdn = key.slice(HOST.length);
+        return hostModel(fqdn, contributions(key, oldestRoot(read, key, effective), read, effective).parts, effective);
+      }
+      if (key.startsWith(EXTENSION)) return read.derived(extensions, key.slice(EXTENSION.length)).model;
+      return more.find((each) => each.owns(key))?.model(key, read) ?? endpointModels(endpoints(key, read));
+    },
+  });
   return {
+    models,
     model(read, fqdn) {
       const effective = read.derived(settings, '');
       const key = hostKey(fqdn);

@@ -35,6 +35,7 @@ export function xdsSink(options: XdsSinkOptions): Sink<Piece, RefusingNode> {
     reads: [...ROUTE_READS, ...(options.reads ?? [])],
     lease: 'none',
     version: ({ id }) => id,
+    model: graph.models,
     effects: xdsEffects,
     ...(options.acknowledgements && { acknowledgements: options.acknowledgements }),
     open(context) {
@@ -44,6 +45,9 @@ export function xdsSink(options: XdsSinkOptions): Sink<Piece, RefusingNode> {
   });
 }
 
+/** In the place of a node's name. */
+const EVERY_ENVOY = 'every Envoy';
+
 class ServedRoutes {
   readonly #context: SinkContext<Piece, RefusingNode>;
   readonly #options: XdsSinkOptions;
@@ -51,6 +55,7 @@ class ServedRoutes {
   #assembly: Assembly | undefined;
   /** The reported refusals, by client. */
   readonly #refusing = new Map<string, NodeReport['rejections']>();
+  #invalid: readonly Rejection[] = [];
 
   constructor(context: SinkContext<Piece, RefusingNode>, options: XdsSinkOptions) {
     this.#context = context;
@@ -71,6 +76,7 @@ class ServedRoutes {
     if (!settings) return undefined;
     this.#assembly ??= createAssembly(settings, authorization);
     this.#serving.store.take(this.#assembly.take(changes.filter(({ key }) => key !== SETTINGS)));
+    this.#reportInvalid(this.#assembly.refused());
     this.#options.onUpdated?.(this.#context.clock.now() - started);
     try {
       if (configured) {
@@ -97,6 +103,15 @@ class ServedRoutes {
     if (rejections.length > 0) this.#refusing.set(node, rejections);
     else this.#refusing.delete(node);
     this.#context.report(node, rejections.length > 0 ? { node, rejections } : undefined);
+  }
+
+  /** The resources that no Envoy is sent, because each would refuse them. */
+  #reportInvalid(refused: Iterable<Rejection>): void {
+    const rejections = [...refused];
+    const before = this.#invalid;
+    if (rejections.length === before.length && rejections.every((each, at) => each === before[at])) return;
+    this.#invalid = rejections;
+    this.#context.report(EVERY_ENVOY, rejections.length > 0 ? { node: EVERY_ENVOY, rejections } : undefined);
   }
 }
 

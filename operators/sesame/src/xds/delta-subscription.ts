@@ -40,6 +40,8 @@ export class DeltaSubscription extends Subscription {
       this.node.begins({ type: this.type, names: new Set(asked), isWildcard: asked.includes(WILDCARD) });
     for (const name of asked) this.#subscribe(name, has);
     for (const name of isFirst ? Object.keys(has) : []) this.#compare(name, has);
+    // A name that a wildcard stands for may be unknown to the client from now on.
+    if (this.isWildcard) for (const name of removed) if (name !== WILDCARD) super.mark(name, undefined);
     if (nonce !== '') this.answer(nonce, error && (error.message ?? 'no message'));
     this.flush();
   }

@@ -3,7 +3,8 @@ export { SocketErrors } from './grpc/errors.ts';
 export type { CertificateFiles } from './grpc/server-certificates.ts';
 export { REFUSAL_REASONS, XDS_LIMITS, type XdsLimits } from './limits.ts';
 export { BIND_VARIABLE, boundAddress, placeMetadata } from './listener-place.ts';
-export { type RefusedResource, RefusedResources } from './refused-resources.ts';
+export type { Refused, Rejection } from './refusals/client-refusals.ts';
+export { type RefusedResource, RefusedResources } from './refusals/refused-resources.ts';
 export {
   createResource,
   type EncodedContent,
@@ -24,5 +25,5 @@ export {
   type XdsResponse,
   type XdsStream,
 } from './xds-client.ts';
-export type { NodeReport, Refused, Rejection } from './xds-node.ts';
+export type { NodeReport } from './xds-node.ts';
 export { startXdsServer, type XdsServer, type XdsServerOptions, type XdsStatistics } from './xds-server.ts';

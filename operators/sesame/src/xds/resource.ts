@@ -16,8 +16,8 @@ import {
   validate,
   withoutDelivery,
 } from '../envoy/index.ts';
-import type { Composition } from './isolation.ts';
 import { type ListenerPlace, placed } from './listener-place.ts';
+import type { Composition } from './refusals/isolation.ts';
 
 /** `rds/ingress_http`: unique among all resources. */
 export type ResourceKey = string;
@@ -38,7 +38,7 @@ export interface Resource {
   anyForm(): ResourceForm;
   /** Throws when it cannot be encoded. */
   check(): void;
-  /** Returns the violations that Envoy would refuse; call it before encoding. */
+  /** Returns the violations that Envoy would refuse. They cost least before the resource is encoded. */
   violations(): Violation[];
   /** The origins of the resource, for problems that a client reports: `HTTPProxy default/shop`. */
   readonly origins: readonly string[];
@@ -46,6 +46,8 @@ export interface Resource {
   at(place: ListenerPlace): Resource;
   /** The composition of a resource with parts of many hosts. */
   readonly composition?: Composition | undefined;
+  /** The model of a listener or of a layer of the runtime. There are few of them; the models of all others would cost memory. */
+  readonly model?: object | undefined;
 }
 
 /** The bytes of a resource in an Any, for one delivery. */
@@ -75,6 +77,7 @@ export interface ResourceContent<Type extends ResourceType = ResourceType> {
   readonly requires?: readonly ResourceKey[];
   readonly origins?: readonly string[];
   readonly composition?: Composition;
+  readonly model?: object;
 }
 
 export function resourceKey(type: ResourceType, name: string): ResourceKey {
@@ -118,7 +121,7 @@ class EncodedResource implements Resource {
   #more: More | undefined;
 
   constructor(content: ResourceContent, form?: EncodedContent['form']) {
-    const { type, name, value, contentHash, splitValue, composition, requires = NONE, origins = NONE } = content;
+    const { type, name, value, contentHash, splitValue, composition, model, requires = NONE, origins = NONE } = content;
     this.type = type;
     this.name = interned(name);
     this.key = resourceKey(type, name);
@@ -126,12 +129,16 @@ class EncodedResource implements Resource {
     this.origins = origins;
     this.#value = form ? undefined : value;
     if (form) this.#keep(form.bytes, form.delivery);
-    if (splitValue || composition) this.#more = { ...(splitValue && { splitValue }), composition };
+    if (splitValue || composition || model) this.#more = { ...(splitValue && { splitValue }), composition, model };
     this.#version = contentHash;
   }
 
   get composition(): Composition | undefined {
     return this.#more?.composition;
+  }
+
+  get model(): object | undefined {
+    return this.#more?.model;
   }
 
   version(shape: Shape): string {
@@ -149,8 +156,7 @@ class EncodedResource implements Resource {
   }
 
   violations(): Violation[] {
-    const value = typeof this.#value === 'function' ? this.#value() : this.#value;
-    return value ? validate(RESOURCE_MESSAGES[this.type], value) : [];
+    return validate(RESOURCE_MESSAGES[this.type], this.#message());
   }
 
   at(place: ListenerPlace): Resource {
@@ -231,6 +237,7 @@ interface More {
   /** Takes the place of the value for clients that get virtual hosts one by one. */
   readonly splitValue?: ResourceMessage;
   readonly composition?: Composition | undefined;
+  readonly model?: object | undefined;
   split?: Uint8Array;
   splitVersion?: string;
   /** The forms for other deliveries than the first. */
@@ -289,6 +296,10 @@ class PlacedListener implements Resource {
 
   get composition(): Composition | undefined {
     return this.#of.composition;
+  }
+
+  get model(): object | undefined {
+    return this.#of.model;
   }
 
   buffers(delivery: Delivery): readonly Uint8Array[] {

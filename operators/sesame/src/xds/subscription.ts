@@ -176,7 +176,7 @@ export abstract class Subscription {
     for (let part = this.#parts.shift(); part; part = this.#parts.shift())
       for (const name of part) if (this.dirty.has(name)) return part;
     const { refused } = this.node;
-    if (refused.size === 0 || this.dirty.size < 2) return undefined;
+    if (this.dirty.size < 2 || refused.size === 0) return undefined;
     const suspects = [...this.dirty.keys()].filter(
       (name) => refused.has(resourceKey(this.type, name)) && !this.isInFlight(name),
     );

@@ -2,30 +2,14 @@
 // that nothing is used before its dependencies are in place, and nothing is removed while it is still in use.
 import type { Clock } from '@capstan/kube';
 import { RESOURCE_TYPES, type ResourceType } from '../envoy/index.ts';
-import { AwaitedEndpoints } from './holding/awaited-endpoints.ts';
-import { HeldTime } from './holding/held-time.ts';
-import { Removals } from './holding/removals.ts';
+import { type Held, HeldChanges, USES_CLUSTERS } from './holding/held-changes.ts';
 import { NameTable, SubscriptionIndex } from './holding/subscription-index.ts';
-import { Isolations, type RefusedParts } from './isolation.ts';
 import type { ListenerPlace } from './listener-place.ts';
-import type { RefusedResources } from './refused-resources.ts';
-import { isSameResource, type Resource, type ResourceKey, resourceKey } from './resource.ts';
+import { ClientRefusals, isWhole, type Refused, type Rejection } from './refusals/client-refusals.ts';
+import type { RefusedResources } from './refusals/refused-resources.ts';
+import { type Resource, type ResourceKey, resourceKey } from './resource.ts';
 import type { ResourceChange, ResourceStore } from './resource-store.ts';
 import { type SentChange, type Subscription, WILDCARD } from './subscription.ts';
-
-export interface Rejection {
-  readonly key: ResourceKey;
-  readonly version: string;
-  /** The message of the client. */
-  readonly message: string;
-  readonly origins: readonly string[];
-}
-
-/** The refusals of a server's clients, of whole resources and of parts. */
-export interface Refused {
-  readonly parts: RefusedParts;
-  readonly resources: RefusedResources;
-}
 
 /** The calls of a client to its server. */
 export interface NodeCalls {
@@ -59,24 +43,12 @@ interface Beginning extends Pick<Subscription, 'type' | 'isWildcard'> {
   readonly names: Pick<ReadonlySet<string>, 'has'>;
 }
 
-interface Held {
-  readonly since: number;
-  readonly isRemoval: boolean;
-  /** The dependencies of all values since it is held: a composed resource names only those of its last change. */
-  readonly requires: ReadonlySet<ResourceKey>;
-  /** The first cluster of these that is not usable, and its endpoints if it waits for them. */
-  readonly waitsFor: readonly ResourceKey[];
-}
-
-const USES_CLUSTERS: ReadonlySet<ResourceType> = new Set(['lds', 'rds', 'vhds']);
-
 export class XdsNode {
   readonly id: string;
   /** Those with something to send or to be acknowledged. */
   readonly pending = new Set<Subscription>();
   /** Those of them with something to send: few, while thousands of streams wait for an acknowledgement. */
   readonly #unsent = new Set<Subscription>();
-  readonly rejections = new Map<ResourceKey, Rejection>();
   readonly store: ResourceStore;
   /** The refusals of any client of the server. */
   readonly refused: RefusedResources;
@@ -85,60 +57,45 @@ export class XdsNode {
   readonly #onReport: (report: NodeReport) => void;
   /** The resources that this client sees in place of those in the store: the last value, while a change is held or after a refusal. */
   readonly #instead = new Map<ResourceKey, Resource | undefined>();
-  readonly #held = new Map<ResourceKey, Held>();
-  /** The held changes, by their dependencies: thousands of new routes may be held, and an answer concerns few of them. */
-  readonly #waiting = new Map<ResourceKey, Set<ResourceKey>>();
-  /** Dependencies that have ended since the last review. */
-  readonly #settled = new Set<ResourceKey>();
-  /** Routes and listeners that were sent, let go or dropped since the last review: removals may have waited for them. */
-  readonly #settledRoutes = new Map<ResourceKey, number | undefined>();
-  readonly #removals = new Removals();
-  readonly #awaitedEndpoints: AwaitedEndpoints;
-  readonly #time: HeldTime;
-  readonly #onOverdue: (node: XdsNode, count: number) => void;
+  readonly #subscriptions = new SubscriptionIndex();
+  readonly #holding: HeldChanges;
+  readonly #allRefused: Refused;
+  /** Undefined: the client has refused nothing. */
+  #refusals: ClientRefusals | undefined;
   #ticks = 0;
-  /** When the change began that is taken now. */
-  #changedAt = 0;
   readonly #acknowledged: Partial<Record<ResourceType, string>> = {};
   readonly #sent: Partial<Record<ResourceType, string>> = {};
-  readonly #subscriptions = new SubscriptionIndex();
-  /** Composed resources of which the client refuses a part. */
-  readonly #isolations: Isolations;
 
   constructor(
     { id, place }: NodeIdentity,
     store: ResourceStore,
     clock: Clock,
     onReport: (report: NodeReport) => void,
-    { parts, resources }: Refused,
+    refused: Refused,
     { contain, onOverdue }: NodeCalls,
     names: Names = new Map(),
   ) {
     this.#names = names;
-    this.#isolations = new Isolations(parts);
-    this.refused = resources;
+    this.#allRefused = refused;
+    this.refused = refused.resources;
     this.id = id;
     this.#place = place;
     this.store = store;
     this.#onReport = onReport;
-    this.#onOverdue = onOverdue;
-    this.#time = new HeldTime({
+    this.#holding = new HeldChanges(
+      {
+        store,
+        pending: this.pending,
+        instead: this.#instead,
+        get: (key) => this.get(key),
+        flush: () => this.flush(),
+        letGo: (key, seen) => this.#letGo(key, seen),
+        contain: (call) => contain(this, call),
+        onOverdue: (count) => onOverdue(this, count),
+      },
+      this.#subscriptions,
       clock,
-      isNeeded: () => this.#held.size > 0,
-      onTick: () =>
-        contain(this, () => {
-          this.#releaseOverdue();
-          this.#review(this.#held.keys());
-          this.#reviewSettled();
-        }),
-      onSoon: () => contain(this, () => this.#reviewSettled()),
-    });
-    this.#awaitedEndpoints = new AwaitedEndpoints({
-      subscriptions: this.#subscriptions,
-      time: this.#time,
-      onSettled: (key) => this.#settled.add(key),
-      resend: (endpoints, clusters) => this.#resend(endpoints, clusters),
-    });
+    );
   }
 
   /** The names of this type that any client of the server asks for. */
@@ -163,14 +120,9 @@ export class XdsNode {
 
   remove(subscription: Subscription): void {
     this.#subscriptions.remove(subscription);
-    for (const name of subscription.names) {
-      this.unname(subscription, name);
-      if (subscription.type === 'eds') this.#awaitedEndpoints.streamEnded(resourceKey('eds', name));
-    }
+    for (const name of subscription.names) this.unname(subscription, name);
     this.settled(subscription);
-    if (USES_CLUSTERS.has(subscription.type)) this.dropped(subscription, subscription.pendingNames());
-    // Unacknowledged resources of the type are not waited for any more.
-    if (subscription.type === 'cds') for (const key of this.#waiting.keys()) this.#settled.add(key);
+    this.#holding.ended(subscription);
   }
 
   /** The subscription has something to send. */
@@ -191,15 +143,15 @@ export class XdsNode {
   }
 
   name(subscription: Subscription, name: string): void {
-    this.#time.heard();
+    this.#holding.heard();
     this.#subscriptions.name(subscription, name);
   }
 
   /** The client begins with nothing, although it was here before: its process was restarted before its old streams ended. */
   begins({ type, names, isWildcard }: Beginning): void {
     const isAsked = (key: ResourceKey) => isWildcard || names.has(key.slice(type.length + 1));
-    for (const key of this.#isolations.forget((each) => each.startsWith(`${type}/`) && isAsked(each)))
-      if (!this.#held.has(key)) this.#release(key);
+    const forgotten = this.#refusals?.forget((each) => each.startsWith(`${type}/`) && isAsked(each));
+    for (const key of forgotten ?? []) if (!this.#holding.held.has(key)) this.#release(key);
   }
 
   unname(subscription: Subscription, name: string): void {
@@ -249,14 +201,14 @@ export class XdsNode {
 
   changed(changes: readonly ResourceChange[]): void {
     const isGated = this.#subscriptions.has('cds');
-    this.#changedAt = this.tick();
-    this.#removals.begin();
+    const changedAt = this.tick();
+    const { settled, settledRoutes } = this.#holding;
     // Full responses are composed of the client's view: until the decision, a removed resource is still there.
     for (const { key, before, after } of changes) {
       if (!isGated || after || !before || USES_CLUSTERS.has(before.type)) continue;
       if (!this.#instead.has(key)) this.#instead.set(key, before);
       // Absent resources are not waited for.
-      this.#settled.add(key);
+      settled.add(key);
     }
     // Process removals last, so that routes that still use a cluster are seen first.
     for (const isRemoval of [false, true]) {
@@ -264,12 +216,12 @@ export class XdsNode {
         for (const change of changes) {
           const isGone = change.after === undefined && !USES_CLUSTERS.has(type);
           if ((change.after ?? change.before)?.type === type && isGone === isRemoval)
-            this.#change(change, type, isGated);
+            this.#change(change, type, isGated, changedAt);
         }
       }
       this.flush();
     }
-    this.#reviewSettled();
+    if (settled.size + settledRoutes.size > 0) this.#holding.review();
   }
 
   /** A number that is larger than all before it. */
@@ -281,121 +233,62 @@ export class XdsNode {
   /** A response was accepted or refused; changes that waited for it may go out. */
   answered(
     subscription: Subscription,
-    { changes, version, order }: { changes: ReadonlyMap<string, SentChange>; version: string; order: number },
+    response: { changes: ReadonlyMap<string, SentChange>; version: string; order: number },
     refused?: { message: string },
   ): void {
     const { type } = subscription;
-    this.#time.heard();
-    if (USES_CLUSTERS.has(type) && !this.#removals.isEmpty)
-      for (const name of changes.keys()) this.#routeSettled(resourceKey(type, name), order);
-    if (refused && type === 'cds') this.#awaitedEndpoints.clustersRefused(subscription, changes);
-    if (type === 'cds' && this.#waiting.size > 0)
-      for (const name of changes.keys()) this.#settled.add(resourceKey(type, name));
+    this.#holding.answered(subscription, response, refused !== undefined);
     if (refused === undefined) {
-      this.#acknowledged[type] = version;
-      for (const [name, { sent }] of changes) {
-        const key = sent?.key ?? resourceKey(type, name);
-        if (this.rejections.size + this.refused.size > 0 && !this.#isKept(key, sent)) {
-          this.rejections.delete(key);
-          this.refused.forget(key);
-        }
-        if (sent?.composition && isWhole(subscription)) this.#accept(key, sent);
-        if (type === 'cds') this.#awaitedEndpoints.clusterAcknowledged(sent?.requires ?? NONE);
-        if (type === 'eds') this.#awaitedEndpoints.acknowledged(key, subscription, order);
+      this.#acknowledged[type] = response.version;
+      const hasRefusals = this.#refusals !== undefined || this.refused.size > 0;
+      const isComposedWhole = isWhole(subscription);
+      for (const [name, { sent }] of response.changes) {
+        const isComposed = sent?.composition !== undefined && isComposedWhole;
+        if (hasRefusals || isComposed)
+          this.#refusing().accepted(sent?.key ?? resourceKey(type, name), sent, isComposedWhole);
       }
     }
     this.report();
-    this.#reviewSettled();
+    this.#holding.review();
   }
 
   /** Reports a refusal of a resource that the client goes on to see. */
-  blame({ stream }: Subscription, resource: Resource, message: string): void {
-    const { key, origins } = resource;
-    this.rejections.set(key, { key, version: resource.version(stream.shape), message, origins });
+  blame(subscription: Subscription, resource: Resource, message: string): void {
+    this.#refusing().blame(subscription, resource, message);
   }
 
   /** Lets the client see its last accepted version, or nothing; false when it continues to see the refused one. */
-  refuse(subscription: Subscription, { sent, previous }: SentChange, message: string): boolean {
-    if (!sent) return false;
-    const { key } = sent;
-    const isComposed = sent.composition !== undefined && isWhole(subscription);
-    if (isComposed && this.#isolate(subscription, sent, message)) return true;
-    this.blame(subscription, sent, message);
-    const last = previous ?? this.refused.get(key)?.accepted;
-    // A version that the client refuses now is not kept: it would be sent and refused for ever.
-    const kept = isSameResource(last, sent) ? undefined : last;
-    // It has the hosts of all: a client that comes back would lose those that it serves.
-    if (isComposed && !kept && !subscription.isFresh) return false;
-    // A listener at a place of this client is of no use to others.
-    const accepted = sent.type === 'lds' && this.#hasMovedListeners() ? undefined : kept;
-    this.refused.remember({ key, version: sent.version('whole'), message, accepted });
-    // A change that came meanwhile takes its place. A removal that is held back does not: the client still sees the resource.
-    const shown = this.#instead.has(key) ? this.#instead.get(key) : this.store.get(key);
-    if (!isSameResource(shown, sent)) return true;
-    this.#instead.set(key, kept);
-    if (sent.type === 'eds') this.#awaitedEndpoints.refused(key);
-    // Envoy has replaced a secret before it finds that no context can be made of it: listeners that come later would use it.
-    if (kept && sent.type === 'sds') subscription.resend(sent.name, kept);
-    return true;
-  }
-
-  /** Whether this is the version that the client keeps of a resource that it refuses. */
-  #isKept(key: ResourceKey, sent: Resource | undefined): boolean {
-    return this.rejections.has(key) && this.#instead.has(key) && isSameResource(this.#instead.get(key), sent);
+  refuse(subscription: Subscription, change: SentChange, message: string): boolean {
+    return this.#refusing().refuse(subscription, change, message);
   }
 
   /** Whether the client is sent nothing of a resource, because it refuses it. */
   isLeftOut(key: ResourceKey): boolean {
-    return this.#instead.has(key) && this.#instead.get(key) === undefined && this.rejections.has(key);
+    return this.#refusals?.isLeftOut(key) === true;
   }
 
-  /** Sends the resource without its refused parts, or with fewer changes to find them; false when they cannot be found. */
-  #isolate(subscription: Subscription, sent: Resource, message: string): boolean {
-    const { key } = sent;
-    const wanted = this.store.get(key);
-    const accepted = this.#isolations.accepted(key);
-    // The resources of a client that reconnects are not known: with fewer parts it might lose hosts that it serves.
-    if (!wanted || (!accepted && !subscription.isFresh)) return false;
-    if (!this.#isolations.refused(sent, wanted, message)) return false;
-    this.#show(key, accepted);
-    return true;
-  }
-
-  #accept(key: ResourceKey, sent: Resource): void {
-    if (this.#isolations.accept(key, sent)) this.#show(key, sent);
-  }
-
-  /** Lets the client see its next version of a resource with a refused part, and sends that if the client has another one. */
-  #show(key: ResourceKey, accepted: Resource | undefined): void {
-    this.#release(key);
-    const next = this.#instead.get(key) ?? this.store.get(key);
-    if (!next || next.version('whole') === accepted?.version('whole')) return;
-    this.#mark(next.type, next.name, accepted);
+  #refusing(): ClientRefusals {
+    this.#refusals ??= new ClientRefusals(
+      {
+        store: this.store,
+        instead: this.#instead,
+        hasMovedListeners: () => this.#hasMovedListeners(),
+        release: (key) => this.#release(key),
+        mark: (type, name, seen) => this.#mark(type, name, seen),
+        onEndpointsRefused: (key) => this.#holding.endpoints.refused(key),
+      },
+      this.#allRefused,
+    );
+    return this.#refusals;
   }
 
   /** From now on the client sees the store's version, except for parts that it refuses. */
   #release(key: ResourceKey): void {
     this.#instead.delete(key);
+    if (!this.#refusals && this.#allRefused.parts.size === 0) return;
     const wanted = this.store.get(key);
-    const next = this.#isolations.next(key, wanted);
+    const next = this.#refusing().withoutParts(key, wanted);
     if (next !== wanted) this.#instead.set(key, next);
-    this.#reportParts(key);
-  }
-
-  /** Each part that is kept back is a refusal of its own, with the objects that it comes from. */
-  #reportParts(key: ResourceKey): void {
-    for (const each of this.rejections.keys()) if (each.startsWith(`${key}#`)) this.rejections.delete(each);
-    const kept = this.#isolations.kept(key);
-    if (!kept) return;
-    this.rejections.delete(key);
-    const name = key.slice(key.indexOf('/') + 1);
-    for (const part of kept) {
-      // The same host as a resource of its own knows where it comes from.
-      const own = this.store.get(`vhds/${name}/${part.name}`) ?? this.store.get(`rds/https/${part.name}`);
-      const { message } = part;
-      const origins = own?.origins ?? [];
-      this.rejections.set(`${key}#${part.name}`, { key: `${key}#${part.name}`, version: '', message, origins });
-    }
   }
 
   /** Sends all permitted changes, in the order in which resources refer to one another. */
@@ -421,75 +314,43 @@ export class XdsNode {
       streams: this.#subscriptions.streams.size,
       acknowledged: { ...this.#acknowledged },
       sent: { ...this.#sent },
-      rejections: [...this.rejections.values()],
+      rejections: [...(this.#refusals?.rejections.values() ?? [])],
     };
   }
 
   close(): void {
-    this.#held.clear();
-    this.#waiting.clear();
-    this.#removals.clear();
-    this.#settledRoutes.clear();
-    this.#time.stop();
+    this.#holding.close();
   }
 
   /** Changes went out. */
   sent(subscription: Subscription, changes: ReadonlyMap<string, SentChange>): void {
-    if (subscription.type === 'cds') this.#awaitedEndpoints.clustersSent(subscription, changes, this.tick());
+    if (subscription.type === 'cds') this.#holding.endpoints.clustersSent(subscription, changes, this.tick());
   }
 
   /** Changes of these names are not under way any more. */
-  dropped({ type }: Subscription, names: Iterable<string>): void {
-    if (USES_CLUSTERS.has(type)) for (const name of names) this.#routeSettled(resourceKey(type, name), undefined);
-    else if (type === 'cds') for (const name of names) this.#settled.add(resourceKey(type, name));
-    else if (type === 'eds') for (const name of names) this.#awaitedEndpoints.refused(resourceKey(type, name));
-    // A subscription that is sending now calls this: resources that it lets go are sent afterwards.
-    if (this.#settledRoutes.size + this.#settled.size > 0) this.#time.soon();
+  dropped(subscription: Subscription, names: Iterable<string>): void {
+    this.#holding.dropped(subscription, names);
   }
 
-  #routeSettled(key: ResourceKey, order: number | undefined): void {
-    if (this.#removals.awaits(key)) this.#settledRoutes.set(key, order);
-  }
-
-  #resend(endpoints: ResourceKey, { stream }: Subscription): void {
-    const name = endpoints.slice('eds/'.length);
-    for (const other of this.#subscriptions.naming('eds', name))
-      if (other.stream === stream) other.resend(name, this.get(endpoints));
-  }
-
-  #change({ key, before, after }: ResourceChange, type: ResourceType, isGated: boolean): void {
+  #change({ key, before, after }: ResourceChange, type: ResourceType, isGated: boolean, changedAt: number): void {
+    const { held, endpoints } = this.#holding;
     const seen = this.#instead.has(key) ? this.#instead.get(key) : before;
-    const requires = new Set([...(this.#held.get(key)?.requires ?? NONE), ...(after?.requires ?? NONE)]);
+    const earlier = held.get(key);
     this.#release(key);
-    this.#unhold(key);
-    const waitsFor = isGated && after && USES_CLUSTERS.has(type) ? this.#unusable(requires) : NONE;
-    if (waitsFor.length > 0) {
-      this.#hold(key, seen, { isRemoval: false, requires, waitsFor });
-      return;
-    }
-    if (isGated && !after && !USES_CLUSTERS.has(type)) {
-      if (this.#removals.hold(key, this.#changedAt, () => this.#routesUnderWay())) {
-        this.#hold(key, seen, { isRemoval: true, requires, waitsFor });
-        return;
-      }
+    if (earlier) this.#holding.unhold(key);
+    // The server waits for nothing of a client that has answered everything.
+    const isAtRest = this.pending.size + held.size + endpoints.awaited.size === 0;
+    if (isGated && !isAtRest) {
+      const requires = requiredBy(earlier, after);
+      if (this.#holding.hold({ key, type, after }, { seen, requires, changedAt })) return;
     }
     this.#mark(type, after?.name ?? before?.name ?? '', seen);
   }
 
-  #hold(key: ResourceKey, seen: Resource | undefined, held: Omit<Held, 'since'> & { since?: number }): void {
-    this.#instead.set(key, seen);
-    this.#held.set(key, { since: this.#time.now, ...held });
-    for (const awaited of held.waitsFor) addTo(this.#waiting, awaited, key);
-    this.#time.start();
-  }
-
-  #unhold(key: ResourceKey): void {
-    const held = this.#held.get(key);
-    if (!held) return;
-    this.#held.delete(key);
-    if (held.isRemoval) this.#removals.drop(key);
-    else this.#routeSettled(key, undefined);
-    for (const awaited of held.waitsFor) removeFrom(this.#waiting, awaited, key);
+  #letGo(key: ResourceKey, seen: Resource | undefined): void {
+    this.#release(key);
+    const at = key.indexOf('/');
+    this.#mark(key.slice(0, at) as ResourceType, key.slice(at + 1), seen);
   }
 
   #mark(type: ResourceType, name: string, seen: Resource | undefined): void {
@@ -503,97 +364,11 @@ export class XdsNode {
   #markAll(type: ResourceType, asked: string, name: string, seen: Resource | undefined): void {
     for (const subscription of this.#subscriptions.naming(type, asked)) subscription.mark(name, seen);
   }
-
-  /** The first of these clusters that the client cannot use yet, and its endpoints if it waits for them. */
-  #unusable(keys: ReadonlySet<ResourceKey>): readonly ResourceKey[] {
-    for (const key of keys) {
-      const cluster = this.store.get(key);
-      // An absent cluster cannot be waited for.
-      if (!cluster) continue;
-      for (const subscription of this.#subscriptions.ofType('cds'))
-        if (subscription.isPending(cluster.name)) return [key];
-      for (const required of cluster.requires) {
-        const state = this.#awaitedEndpoints.check(required);
-        if (state === 'awaited') return [key, required];
-        if (state === 'overdue') this.#onOverdue(this, 1);
-      }
-    }
-    return NONE;
-  }
-
-  /** Routes and listeners that are held, or that the client has not answered. */
-  *#routesUnderWay(): Generator<ResourceKey> {
-    for (const [key, { isRemoval }] of this.#held) if (!isRemoval) yield key;
-    for (const subscription of this.pending)
-      if (USES_CLUSTERS.has(subscription.type))
-        for (const name of subscription.pendingNames()) yield resourceKey(subscription.type, name);
-  }
-
-  #isUnderWay(key: ResourceKey): boolean {
-    const at = key.indexOf('/');
-    for (const subscription of this.pending)
-      if (subscription.type === key.slice(0, at) && subscription.isPending(key.slice(at + 1))) return true;
-    return false;
-  }
-
-  /** Reviews the changes whose dependency has settled. */
-  #reviewSettled(): void {
-    const keys = new Set<ResourceKey>();
-    for (const settled of this.#settled) for (const key of this.#waiting.get(settled) ?? NONE) keys.add(key);
-    this.#settled.clear();
-    this.#review(keys);
-    for (const [route, order] of this.#settledRoutes) {
-      // A held change has not reached the client, whatever was sent meanwhile.
-      if (this.#held.has(route)) continue;
-      const isUnderWay = this.#isUnderWay(route);
-      if (isUnderWay && order === undefined) continue;
-      for (const key of this.#removals.answered(route, isUnderWay ? order : undefined)) this.#letGo(key);
-    }
-    this.#settledRoutes.clear();
-    this.flush();
-  }
-
-  /** Releases routes whose dependencies are in place. */
-  #review(keys: Iterable<ResourceKey>): void {
-    // A route that still waits is held again, behind all others.
-    const reviewed = [...keys];
-    for (const key of reviewed) {
-      const held = this.#held.get(key);
-      if (!held || held.isRemoval) continue;
-      const waitsFor = this.#unusable(held.requires);
-      if (waitsFor.length === 0) this.#letGo(key);
-      else {
-        const seen = this.#instead.get(key);
-        this.#unhold(key);
-        this.#hold(key, seen, { ...held, waitsFor });
-      }
-    }
-    this.flush();
-  }
-
-  #letGo(key: ResourceKey): void {
-    const seen = this.#instead.get(key);
-    this.#unhold(key);
-    this.#release(key);
-    const at = key.indexOf('/');
-    this.#mark(key.slice(0, at) as ResourceType, key.slice(at + 1), seen);
-  }
-
-  /** A client that answers nothing gets everything: routes first. */
-  #releaseOverdue(): void {
-    const overdue = [...this.#held].filter(([, { since }]) => this.#time.isSilent(since));
-    if (overdue.length === 0) return;
-    this.#onOverdue(this, overdue.length);
-    for (const isRemoval of [false, true]) {
-      for (const [key, held] of overdue) if (held.isRemoval === isRemoval && this.#held.has(key)) this.#letGo(key);
-      this.flush();
-    }
-  }
 }
 
-/** Split into its parts a resource is refused part by part. */
-function isWhole({ type, stream }: Subscription): boolean {
-  return stream.shape === 'whole' || type === 'lds';
+/** A change that was held keeps its dependencies: a composed resource names only those of its last change. */
+function requiredBy(earlier: Held | undefined, after: Resource | undefined): ReadonlySet<ResourceKey> {
+  return new Set([...(earlier?.requires ?? NONE), ...(after?.requires ?? NONE)]);
 }
 
 const NONE: readonly never[] = [];
@@ -601,15 +376,4 @@ const ORDER = new Map(RESOURCE_TYPES.map((type, index) => [type, index]));
 
 function orderOf(type: ResourceType): number {
   return ORDER.get(type) ?? 0;
-}
-
-function addTo<K, V>(map: Map<K, Set<V>>, key: K, value: V): void {
-  const set = map.get(key);
-  if (set) set.add(value);
-  else map.set(key, new Set([value]));
-}
-
-function removeFrom<K, V>(map: Map<K, Set<V>>, key: K, value: V): void {
-  const set = map.get(key);
-  if (set?.delete(value) === true && set.size === 0) map.delete(key);
 }

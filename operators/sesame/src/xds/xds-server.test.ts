@@ -151,6 +151,17 @@ suite('delta', () => {
   });
 });
 
+test('a name that a delta client drops beside a wildcard is sent again, or named as gone', async (context) => {
+  const { store, client } = await createXdsStage(context);
+  put(store, cluster('a'), cluster('b'));
+  const stream = client.open({ type: 'cds', isDelta: true });
+  stream.request({ resource_names_subscribe: ['*', 'a', 'gone'] });
+  stream.ack(await stream.next());
+  stream.request({ resource_names_unsubscribe: ['a', 'gone'] });
+  const response = await stream.next();
+  assert.deepEqual([[...response.resources.keys()], response.removed], [['a'], ['gone']]);
+});
+
 suite('order', () => {
   test('a route on the aggregated stream waits until its new cluster and endpoints are acknowledged', async (context) => {
     const { store, client } = await createXdsStage(context);

@@ -15,9 +15,10 @@ import { SocketErrors } from './grpc/errors.ts';
 import { GrpcStatus } from './grpc/grpc-stream.ts';
 import { type CertificateFiles, createCertificateWatch } from './grpc/server-certificates.ts';
 import { type RefusalReason, XDS_LIMITS, type XdsLimits } from './limits.ts';
-import { RefusedResources } from './refused-resources.ts';
+import type { Refused } from './refusals/client-refusals.ts';
+import { RefusedResources } from './refusals/refused-resources.ts';
 import type { ResourceStore } from './resource-store.ts';
-import { type Names, type NodeIdentity, type NodeReport, type Refused, XdsNode } from './xds-node.ts';
+import { type Names, type NodeIdentity, type NodeReport, XdsNode } from './xds-node.ts';
 
 export interface XdsServerOptions {
   readonly store: ResourceStore;

@@ -1,8 +1,8 @@
 // Resources of every type in small, and a server with a client on loopback.
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import { CONFIG_SOURCE, type ResourceType, typed } from '../envoy/index.ts';
-import { createResource, type Resource, resourceKey } from './resource.ts';
+import { CONFIG_SOURCE, decode, type ResourceMessage, type ResourceType, typed } from '../envoy/index.ts';
+import { createResource, type Resource, resourceKey, type Shape } from './resource.ts';
 import { createResourceStore, type ResourceStore } from './resource-store.ts';
 import { connectXds, type XdsClient } from './xds-client.ts';
 import type { NodeReport } from './xds-node.ts';
@@ -138,4 +138,13 @@ export async function startSlowConnection(context: TestContext, serverPort: numb
     halt: () => upstreams.forEach((socket) => socket.pause()),
     resume: () => upstreams.forEach((socket) => socket.resume()),
   };
+}
+
+/** The message of a resource of this type, as clients get it. */
+export function decoded<Type extends ResourceType>(
+  _type: Type,
+  resource: Resource,
+  shape: Shape = 'whole',
+): ResourceMessage<Type> {
+  return decode('google.protobuf.Any', resource.bytes('ads', shape)) as ResourceMessage<Type>;
 }

@@ -23,7 +23,7 @@ import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import type { ConfigurationSpec } from '../../src/kinds/index.ts';
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
 import { type DataPathView, dataPathComponents } from '../../src/program/data-path.ts';
-import { decoded as contentOf } from '../../src/routes/effects.ts';
+import { decoded as contentOf } from '../../src/xds/xds.test-support.ts';
 import { ELSEWHERE, IN_XDS, type Row } from './field-effects.ts';
 
 /** The configuration without parts that need the network: the socket of the xDS server is given. */

@@ -7,12 +7,12 @@ import { GROUP } from '../../src/kinds/group.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { extensionServiceStatus } from '../../src/reconcilers/extension-service-status.ts';
 import { httpProxyStatus } from '../../src/reconcilers/http-proxy-status.ts';
-import { decoded } from '../../src/routes/effects.ts';
 import { hostKey, routeGraph, SETTINGS } from '../../src/routes/pieces.ts';
 import { createAssembly } from '../../src/routing/assembly/assembly.ts';
 import type { Piece } from '../../src/routing/assembly/piece.ts';
 import { ROUTE_READS } from '../../src/routing/lookup.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
+import { decoded } from '../../src/xds/xds.test-support.ts';
 import { NOW } from '../errors/secrets.ts';
 import type { Resources } from './contour.ts';
 

@@ -5,12 +5,12 @@ import { before, suite, test } from 'node:test';
 import type { KubeObject } from '@capstan/kube';
 import { parse } from 'yaml';
 import type { ExtensionService } from '../../src/kinds/extension-service.ts';
-import { decoded as contentOf } from '../../src/routes/effects.ts';
 import { type Mutable, testSettings } from '../../src/routing/default-settings.ts';
 import { extensionPiece } from '../../src/routing/extension/translate-extension.ts';
 import { httpListener, ownListeners } from '../../src/routing/listener/listeners.ts';
 import { type Lookup, type SecretView, secretView } from '../../src/routing/lookup.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
+import { decoded as contentOf } from '../../src/xds/xds.test-support.ts';
 import { createSecrets } from './secrets.ts';
 import { outcomeOf } from './served.ts';
 

@@ -9,10 +9,10 @@ import { delegationStatus } from '../../src/reconcilers/delegation-status.ts';
 import { extensionServiceStatus } from '../../src/reconcilers/extension-service-status.ts';
 import { httpProxyStatus } from '../../src/reconcilers/http-proxy-status.ts';
 import { ingressEvents } from '../../src/reconcilers/ingress-events.ts';
-import { decoded as contentOf } from '../../src/routes/effects.ts';
 import { hostKey, routeGraph } from '../../src/routes/pieces.ts';
 import { ROUTE_READS } from '../../src/routing/lookup.ts';
 import type { RoutingSettings } from '../../src/routing/settings.ts';
+import { decoded as contentOf } from '../../src/xds/xds.test-support.ts';
 import { CONTROLLER } from '../gateway/controller.ts';
 import { NOW } from './secrets.ts';
 

@@ -14,7 +14,7 @@ import {
   type ResourceType,
 } from '../../src/envoy/index.ts';
 import { DeltaSubscription } from '../../src/xds/delta-subscription.ts';
-import { RefusedResources } from '../../src/xds/refused-resources.ts';
+import { RefusedResources } from '../../src/xds/refusals/refused-resources.ts';
 import { createResource, type Resource, resourceKey, type Shape } from '../../src/xds/resource.ts';
 import { createResourceStore } from '../../src/xds/resource-store.ts';
 import { type SubscriptionStream, WILDCARD } from '../../src/xds/subscription.ts';
@@ -296,7 +296,7 @@ class Game {
       this.#share(new Map(NAMES.map((name) => [name, this.#turn])));
       this.#settle();
     }
-    // A client on one stream that answers everything is never waited for.
+    // A client that asks for everything on its aggregated streams, and answers everything, is never waited for.
     if (isAny || !this.#mode.isAggregated) {
       this.#clock.advance(200_000);
       this.#settle();
@@ -305,9 +305,11 @@ class Game {
     for (let stream = this.#streams[0]; stream; stream = this.#streams[0]) this.#close(stream);
   }
 
-  /** A client that answers as Envoy does has one aggregated stream. */
+  /** A client that answers as Envoy does has one aggregated stream, and another one while its connection is renewed. */
   get #maxStreams(): number {
-    return this.#temper !== 'any' && this.#mode.isAggregated ? 1 : 4;
+    if (this.#temper === 'any' || !this.#mode.isAggregated) return 4;
+    // The refusals of both would be those of one client.
+    return this.#temper === 'strict' ? 1 : 2;
   }
 
   #chance(probability: number): boolean {
@@ -367,8 +369,12 @@ class Game {
   #subscription(stream: PlayedStream, type: ResourceType): DeltaSubscription | WorldSubscription | undefined {
     const known = stream.subscriptions.get(type);
     if (known || (!this.#mode.isAggregated && stream.subscriptions.size > 0)) return known;
-    // It has one stream for all listeners, and one for all clusters.
-    if (this.#temper === 'strict' && this.#streams.some(({ subscriptions }) => subscriptions.has(type)))
+    // Besides aggregated streams, it has one stream for all listeners, and one for all clusters.
+    if (
+      this.#temper === 'strict' &&
+      !this.#mode.isAggregated &&
+      this.#streams.some(({ subscriptions }) => subscriptions.has(type))
+    )
       return undefined;
     const created = new (this.#mode.isDelta ? DeltaSubscription : WorldSubscription)(type, stream, this.#node);
     stream.subscriptions.set(type, created);
@@ -406,9 +412,13 @@ class Game {
   #subscribeToAll(): void {
     for (const each of this.#streams) each.isBlocked = false;
     this.#settle();
-    const first = this.#mode.isAggregated ? (this.#streams[0] ?? this.#open()) : undefined;
+    if (this.#mode.isAggregated) {
+      if (this.#streams.length === 0) this.#open();
+      for (const stream of this.#streams) for (const type of this.#types) this.#subscribe(stream, type, true);
+      return;
+    }
     for (const type of this.#types) {
-      const stream = first ?? this.#streams.find((each) => each.subscriptions.has(type)) ?? this.#open();
+      const stream = this.#streams.find((each) => each.subscriptions.has(type)) ?? this.#open();
       this.#subscribe(stream, type, true);
     }
   }

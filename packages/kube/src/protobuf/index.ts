@@ -1,3 +1,4 @@
 // The wire format of protobuf, which all codecs of the workspace are built on: Kubernetes' own messages, Envoy's, and those of NAT discovery.
+export { withWriter, withWritten } from './lent-writers.ts';
 export { WireError, WireReader } from './wire-reader.ts';
 export { WireWriter } from './wire-writer.ts';

@@ -5,7 +5,7 @@ import { guardedOr } from '../guard.ts';
 import { unmarked } from '../read/world-reader.ts';
 import type { SinkBinding } from '../runtime/parts.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Sink, SinkChange, SinkEffect } from '../sinks/index.ts';
+import type { Sink, SinkChange, SinkEffect, SinkModels } from '../sinks/index.ts';
 
 export interface PreviewDelivery {
   /** `operator.sink`, with `@world` where worlds have names. */
@@ -26,8 +26,18 @@ export function previewDeliveries(runtime: Runtime, fork: Fork): readonly Previe
       .filter(([, { before, after }]) => !equal(before, after))
       .map(([key, values]): SinkChange<unknown> => ({ key, ...values }))
       .toSorted((left, right) => (left.key < right.key ? -1 : 1));
-    return deliveriesOf(binding, changed, binding.current());
+    return deliveriesOf(binding, changed, binding.current(), modelsOf(binding, runtime, fork));
   });
+}
+
+/** Evaluates models in the fork of the preview, and in one without changes. */
+function modelsOf({ model }: SinkBinding, { engine }: Runtime, fork: Fork): SinkModels | undefined {
+  if (!model) return undefined;
+  const present = engine.fork();
+  return {
+    before: (key) => valueOf(present.evaluateKey(model, key)),
+    after: (key) => valueOf(fork.evaluateKey(model, key)),
+  };
 }
 
 /** Changes of the values of a sink as a preview shows them; `current` is every value before. */
@@ -35,9 +45,10 @@ export function deliveriesOf(
   { sink, id: by }: Pick<SinkBinding, 'sink' | 'id'>,
   changed: readonly SinkChange<unknown>[],
   current: ReturnType<SinkBinding['current']>,
+  models?: SinkModels,
 ): PreviewDelivery[] {
   if (changed.length === 0) return [];
-  const effects = effectsOf(sink, changed, current) ?? changed.map((change) => effectOf(change, sink));
+  const effects = effectsOf(sink, changed, current, models) ?? changed.map((change) => effectOf(change, sink));
   return effects.map(
     ({ what, disturbs, ...effect }): PreviewDelivery => ({
       by,
@@ -53,11 +64,12 @@ function effectsOf(
   sink: Sink,
   changed: readonly SinkChange<unknown>[],
   current: ReturnType<SinkBinding['current']>,
+  models: SinkModels | undefined,
 ): readonly SinkEffect[] | undefined {
   const what = `effects of the sink ${sink.name}`;
   return guardedOr(
     what,
-    () => sink.effects?.(changed, current),
+    () => sink.effects?.(changed, current, models),
     (error) => changed.map((change) => ({ ...effectOf(change, sink), disturbs: `not known: ${error.message}` })),
   );
 }

@@ -103,6 +103,8 @@ export interface SinkBinding {
   readonly world: World;
   /** The derivation that it delivers. */
   readonly derivation: Derivation<unknown>;
+  /** The model of its values. */
+  readonly model: Derivation<unknown> | undefined;
   readonly keys: KeySets;
   /** Its reports, by key. */
   readonly reports: Table<unknown>;
@@ -242,6 +244,7 @@ export function createParts(options: PartsOptions): Parts {
   function deliveryOf(world: World, operator: Operator, sink: Sink): Part {
     const id = world.name === '' ? `${operator.name}.${sink.name}` : `${operator.name}.${sink.name}@${world.name}`;
     const derivation = bindDerived(sources, world, operator.name, sink.of);
+    const model = sink.model && bindDerived(sources, world, operator.name, sink.model);
     const objects = kindOfKeys(sink);
     const keys = createKeySets({
       engine,
@@ -290,6 +293,7 @@ export function createParts(options: PartsOptions): Parts {
         sink,
         world,
         derivation,
+        model,
         keys,
         reports: tables.reports,
         current: () => delivery.current(),

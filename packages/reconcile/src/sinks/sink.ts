@@ -46,7 +46,13 @@ export interface SinkDefinition<R = unknown, S = unknown> {
    * The changes outside, in the words of its users, for `plan`: where one key is several things there, or several keys are one. `current`
    * is every value before the changes. By default each key is one thing.
    */
-  effects?(changes: readonly SinkChange<R>[], current: ReadonlyMap<string, SinkValue<R>>): readonly SinkEffect[];
+  effects?(
+    changes: readonly SinkChange<R>[],
+    current: ReadonlyMap<string, SinkValue<R>>,
+    models?: SinkModels,
+  ): readonly SinkEffect[];
+  /** The model that each value is computed from, by the same keys, for `effects`. It is evaluated when it is asked for, and not kept. */
+  readonly model?: Derived<unknown>;
   /**
    * Asks the outside how far the deliveries of an object's keys are, for a program that does not deliver itself: it reads with the rights of
    * its user. `object` is `Kind namespace/name`. Keys that are not in the answer are not known.
@@ -63,6 +69,12 @@ export interface SinkDefinition<R = unknown, S = unknown> {
 export interface Acknowledgement {
   readonly state: 'acknowledged' | 'rejected' | 'waiting' | 'not-known';
   readonly message?: string;
+}
+
+/** The models of a sink's values before and after the changes of a preview; undefined where there is none. */
+export interface SinkModels {
+  before(key: string): unknown;
+  after(key: string): unknown;
 }
 
 /** A lease that gates one sink. */

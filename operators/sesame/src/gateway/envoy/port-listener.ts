@@ -15,7 +15,7 @@ import { chainMessage, listenerMessage } from '../../routing/envoy/listener-mess
 import { type HostFragment, NO_BACKEND } from '../../routing/envoy/route-message.ts';
 import { sharedTls } from '../../routing/listener/filter-chain.ts';
 import { accessLog, httpOptions } from '../../routing/listener/http-options.ts';
-import { trafficListener } from '../../routing/listener/listeners.ts';
+import { type ListenerModel, trafficListener } from '../../routing/listener/listeners.ts';
 import type { RoutingSettings } from '../../routing/settings.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
 import { covers, specificity } from '../api/hostnames.ts';
@@ -232,11 +232,13 @@ function listenerOf(
   requires: readonly ResourceKey[],
 ): Resource {
   const listener = trafficListener({ name, address, port: ports?.[port] ?? port, isTls, origin }, settings);
+  const model: ListenerModel = { ...listener, chains };
   return createResource({
     type: 'lds',
     name,
     requires,
     value: listenerMessage(listener, chains.map(chainMessage)),
     origins: originTexts([origin, ...chains.flatMap(({ origins }) => origins)]),
+    model,
   });
 }

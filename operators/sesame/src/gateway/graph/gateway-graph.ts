@@ -1,7 +1,10 @@
 // Gateways as a graph of derivations: the state of each listener, the attached routes, the translation of each route and the routes of each
 // host are computed apart, so that an edit of a route computes that route and its hosts.
 import { type Derived, derivation, type KeySet, type Reader } from '@capstan/reconcile';
+import type { Cluster } from '../../model/cluster.ts';
+import type { Route } from '../../model/route.ts';
 import { Piece, type RouteConfiguration } from '../../routing/assembly/piece.ts';
+import { inOrder } from '../../routing/conditions.ts';
 import { clusterKey, clusterResource } from '../../routing/envoy/cluster-message.ts';
 import { clustersOf } from '../../routing/envoy/route-message.ts';
 import { secretResource } from '../../routing/envoy/secret-message.ts';
@@ -9,7 +12,7 @@ import { fingerprint } from '../../routing/fingerprint.ts';
 import { readLookup } from '../../routing/lookup.ts';
 import { globalAuthorization, globalAuthorizationPolicy } from '../../routing/policy/authorization.ts';
 import type { RoutingSettings } from '../../routing/settings.ts';
-import type { Resource } from '../../xds/index.ts';
+import { type Resource, type ResourceKey } from '../../xds/index.ts';
 import {
   type AnyRoute,
   type GRPCRoute,
@@ -20,7 +23,7 @@ import {
 } from '../api/objects.ts';
 import { isGatewayParent, type ParentReference, parentKey } from '../api/references.ts';
 import { type AttachedRoute, type PlannedHost, planHosts } from '../envoy/host-plan.ts';
-import { hostRoutes } from '../envoy/host-routes.ts';
+import { firstOfEach, hostRoutes } from '../envoy/host-routes.ts';
 import { type Placement, portResources, routesName, type ServedStream } from '../envoy/port-listener.ts';
 import { type GatewayState, gatewayState } from '../listeners/listener-state.ts';
 import { attach } from '../routes/attachment.ts';
@@ -38,6 +41,9 @@ export interface GatewayGraphOptions {
   /** Where Envoy opens the ports of a Gateway, by its key; undefined: nowhere yet. */
   readonly placements: Derived<Placement | undefined>;
 }
+
+/** The values that a piece is translated from, by the keys of its resources. */
+type Models = Readonly<Record<ResourceKey, object>>;
 
 export interface OwnGateway {
   readonly namespace: string;
@@ -57,6 +63,7 @@ export interface GatewayGraph {
   readonly keys: readonly KeySet[];
   owns(key: string): boolean;
   piece(key: string, read: Reader): Piece;
+  model(key: string, read: Reader): Models;
 }
 
 const GATEWAY = 'gateway:';
@@ -176,13 +183,18 @@ export function gatewayGraph({ reads, settings, selects, placements }: GatewayGr
     equals: isSame,
   });
 
+  const routesServed = (key: string, read: Reader): Route[] => {
+    const { gateway, scheme, port } = hostOf(key);
+    return read
+      .derived(routesOfHost, key)
+      .flatMap((route) => read.derived(translated, `${route}@${gateway}@${scheme}:${port}`).routes);
+  };
+
   const hostPiece = (key: string, read: Reader): Piece => {
     const { gateway, scheme, port, listener, host } = hostOf(key);
     const placement = read.derived(placements, gateway);
     if (!placement) return new Piece({});
-    const found = read
-      .derived(routesOfHost, key)
-      .flatMap((route) => read.derived(translated, `${route}@${gateway}@${scheme}:${port}`).routes);
+    const found = routesServed(key, read);
     const clusters = new Map<string, Resource>();
     for (const route of found)
       for (const cluster of clustersOf(route)) clusters.set(clusterKey(cluster), clusterResource(cluster));
@@ -206,7 +218,18 @@ export function gatewayGraph({ reads, settings, selects, placements }: GatewayGr
     compute: ({ key, read }) => (read.derived(gateways, key) ? [GATEWAY + key, ...keysOf(read, key)] : []),
   });
 
-  const gatewayPiece = (key: string, read: Reader): Piece => {
+  const hostModel = (key: string, read: Reader): Models => {
+    const { gateway, scheme, port, listener, host } = hostOf(key);
+    const placement = read.derived(placements, gateway);
+    if (!placement) return {};
+    const found = routesServed(key, read);
+    return {
+      ...modelsOfClusters(found.flatMap((route) => clustersOf(route))),
+      [`vhds/${routesName(scheme, port, listener, placement)}/${host}`]: { routes: inOrder(firstOfEach(found)) },
+    };
+  };
+
+  const gatewayPiece = (key: string, read: Reader, models?: (model: Models) => void): Piece => {
     const gateway = read.derived(gateways, key);
     const placement = read.derived(placements, key);
     if (!gateway || !placement) return new Piece({});
@@ -232,7 +255,9 @@ export function gatewayGraph({ reads, settings, selects, placements }: GatewayGr
           const [oldest] = each.routes;
           if (oldest === undefined || hostKey(key, state, each) !== undefined) return [];
           const target = read.derived(streams, `${oldest}@${key}@tls:${port}`);
-          for (const { cluster } of target.destinations) if (cluster) add(clusterResource(cluster));
+          const clusters = target.destinations.flatMap(({ cluster }) => cluster ?? []);
+          for (const cluster of clusters) add(clusterResource(cluster));
+          models?.(modelsOfClusters(clusters));
           return [{ listener: each.listener, host: each.host, target }];
         }),
       };
@@ -252,7 +277,17 @@ export function gatewayGraph({ reads, settings, selects, placements }: GatewayGr
     keys: [{ each: kinds.Gateway, keys: pieceKeys }],
     owns: (key) => key.startsWith(GATEWAY) || key.startsWith(HOST),
     piece: (key, read) => (key.startsWith(HOST) ? hostPiece(key, read) : gatewayPiece(key.slice(GATEWAY.length), read)),
+    model(key, read) {
+      if (key.startsWith(HOST)) return hostModel(key, read);
+      const found: Record<string, object> = {};
+      gatewayPiece(key.slice(GATEWAY.length), read, (model) => Object.assign(found, model));
+      return found;
+    },
   };
+}
+
+function modelsOfClusters(clusters: readonly Cluster[]): Models {
+  return Object.fromEntries(clusters.map((cluster) => [clusterKey(cluster), cluster]));
 }
 
 const NOTHING: TranslatedRoute = { routes: [], refProblems: [], invalidRules: [], ruleCount: 0 };

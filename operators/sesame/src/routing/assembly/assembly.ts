@@ -1,13 +1,15 @@
 // From pieces to resources: counts the uses of each resource, composes the resources that hosts share, and reports changes. A change of one
 // piece costs that piece and the resources that contain it.
 import { hash } from 'node:crypto';
+import { FragmentChunk } from '../../envoy/index.ts';
 import type { AuthorizationService } from '../../model/listener.ts';
-import type { Resource, ResourceKey } from '../../xds/index.ts';
+import type { Rejection, Resource, ResourceKey } from '../../xds/index.ts';
 import type { FILTER_CHAIN } from '../envoy/listener-message.ts';
 import { FALLBACK_ROUTES, HTTP_ROUTES, sharedRoutes, type VIRTUAL_HOST } from '../envoy/route-message.ts';
 import { chainFragment, fallbackChain, HTTP3_LISTENER, HTTPS_LISTENER } from '../listener/filter-chain.ts';
 import { httpListener, ownListeners, runtimeResource, secureListener } from '../listener/listeners.ts';
 import type { RoutingSettings } from '../settings.ts';
+import { refusalOf } from './constraints.ts';
 import { type Piece, SharedParts } from './piece.ts';
 import { RouteConfigurations } from './route-configurations.ts';
 
@@ -19,6 +21,8 @@ export interface Assembly {
     settings: RoutingSettings,
     authorization: AuthorizationService | undefined,
   ): Map<ResourceKey, Resource | undefined>;
+  /** Resources that every Envoy would refuse: their last valid versions are served, or nothing. */
+  refused(): Iterable<Rejection>;
 }
 
 export interface PieceChange {
@@ -42,6 +46,36 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
   let settingsHash = hashOf(settings);
   let own: readonly Resource[] = [];
   let isStarted = false;
+  const refused = new Map<ResourceKey, Rejection>();
+  /** By piece: resources of an earlier version, which stay while those of the present one would be refused. */
+  const retained = new Map<string, readonly Resource[]>();
+
+  /** Returns the earlier resources of a piece that are served no more. */
+  const left = (key: string, before: Piece | undefined, after: Piece | undefined) => {
+    const earlier = [...(before?.resources ?? []), ...(before?.endpoints ?? []), ...(retained.get(key) ?? [])];
+    if (!before?.refused.length && !after?.refused.length) return earlier;
+    for (const each of before?.refused ?? []) refused.delete(each.key);
+    for (const each of after?.refused ?? []) refused.set(each.key, each);
+    const stays = new Set(after?.refused.map((each) => each.key));
+    const kept = earlier.filter((resource) => stays.has(resource.key));
+    if (kept.length > 0) retained.set(key, kept);
+    else retained.delete(key);
+    return earlier.filter((resource) => !stays.has(resource.key));
+  };
+
+  /** Listeners that are composed here. One that cannot be encoded is a bug that must show where the sink reports it, and not in a stream. */
+  const valid = (out: Map<ResourceKey, Resource | undefined>) => {
+    for (const [key, resource] of out) {
+      if (!key.startsWith('lds/') || key === `lds/${HTTPS_LISTENER}` || key === `lds/${HTTP3_LISTENER}`) continue;
+      resource?.check();
+      const refusal = resource && refusalOf(resource);
+      if (refusal) {
+        refused.set(key, refusal);
+        out.delete(key);
+      } else refused.delete(key);
+    }
+    return out;
+  };
 
   const need = (resource: Resource, factor: 1 | -1, out: Map<ResourceKey, Resource | undefined>) => {
     if (resource.type !== 'cds') return;
@@ -96,8 +130,17 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
       [HTTP3_LISTENER, http3, false],
     ] as const) {
       // Each chain was encoded when it was hashed. To encode all of them for a check would keep a form that no client may ask for.
-      if (isForced) secureListener(name, settings, [], settingsHash, []).check();
-      if (!parts.isChanged && !isStale && !isForced) continue;
+      if (isForced) {
+        // Chains of all hosts have the values of the configuration: one stands for them.
+        const sample = chainFragment(fallbackChain('any/certificate', settings, authorization));
+        const samples = name === HTTPS_LISTENER ? [new FragmentChunk([sample])] : [];
+        const listener = secureListener(name, settings, samples, settingsHash, []);
+        listener.check();
+        const refusal = refusalOf(listener);
+        if (refusal) refused.set(listener.key, refusal);
+        else refused.delete(listener.key);
+      }
+      if ((!parts.isChanged && !isStale && !isForced) || refused.has(`lds/${name}`)) continue;
       const { chunks, size, hash: content, requires } = parts.take();
       out.set(
         `lds/${name}`,
@@ -122,18 +165,17 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
         const before = pieces.get(key);
         if (after) pieces.set(key, after);
         else pieces.delete(key);
-        const kept = new Set(after?.resources.map((resource) => resource.key));
+        const earlier = left(key, before, after);
+        const kept = new Set([...(after?.resources ?? []), ...(after?.endpoints ?? [])].map((each) => each.key));
         for (const resource of after?.resources ?? []) acquire(key, resource, out);
-        for (const resource of before?.resources ?? []) if (!kept.has(resource.key)) release(key, resource, out);
-        const named = new Set(after?.endpoints.map((resource) => resource.key));
         for (const resource of after?.endpoints ?? []) {
           endpoints.set(resource.key, resource);
           if (needed.has(resource.key)) out.set(resource.key, resource);
         }
-        for (const resource of before?.endpoints ?? []) {
-          if (named.has(resource.key)) continue;
-          endpoints.delete(resource.key);
-          out.set(resource.key, undefined);
+        for (const resource of earlier) {
+          if (kept.has(resource.key)) continue;
+          if (resource.type !== 'eds') release(key, resource, out);
+          else if (endpoints.delete(resource.key)) out.set(resource.key, undefined);
         }
         plain.put(key, after?.plain);
         chains.put(key, after?.chain);
@@ -146,7 +188,7 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
       shared(out, !isStarted);
       if (!isComposed) configurations.compose(out);
       isStarted = true;
-      return encoded(out);
+      return valid(out);
     },
     configure(next, nextAuthorization) {
       const out = new Map<ResourceKey, Resource | undefined>();
@@ -155,8 +197,9 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
       settingsHash = hashOf(next);
       ownResources(out);
       shared(out, true);
-      return encoded(out);
+      return valid(out);
     },
+    refused: () => refused.values(),
   };
 }
 
@@ -206,14 +249,6 @@ class Owners {
     }
     return true;
   }
-}
-
-/** A listener that cannot be encoded is a bug that must show here, where the sink reports it, and not in a stream. */
-function encoded(out: Map<ResourceKey, Resource | undefined>): Map<ResourceKey, Resource | undefined> {
-  for (const resource of out.values())
-    if (resource?.type === 'lds' && resource.name !== HTTPS_LISTENER && resource.name !== HTTP3_LISTENER)
-      resource.check();
-  return out;
 }
 
 function hashOf({ envoy }: RoutingSettings): string {

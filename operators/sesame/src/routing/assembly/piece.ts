@@ -4,7 +4,7 @@ import type { NamedSecret } from '../../model/certificate.ts';
 import type { Cluster } from '../../model/cluster.ts';
 import type { AuthorizationService } from '../../model/listener.ts';
 import type { Route } from '../../model/route.ts';
-import type { Resource, ResourceKey } from '../../xds/index.ts';
+import type { Rejection, Resource, ResourceKey } from '../../xds/index.ts';
 import { compareBytes } from '../conditions.ts';
 import { clusterKey, clusterResource } from '../envoy/cluster-message.ts';
 import {
@@ -19,6 +19,8 @@ import { secretResource } from '../envoy/secret-message.ts';
 import { chainFragment, closedChain, hostChain, http3Chain } from '../listener/filter-chain.ts';
 import type { HostContribution, SecureContribution } from '../proxy/translate-root.ts';
 import type { RoutingSettings } from '../settings.ts';
+
+import { CHECKED, refusalOf } from './constraints.ts';
 
 type HostName = 'envoy.config.route.v3.VirtualHost';
 type ChainName = 'envoy.config.listener.v3.FilterChain';
@@ -80,28 +82,43 @@ export class Piece {
   readonly endpoints: readonly Resource[];
   readonly settings: RoutingSettings | undefined;
   readonly authorization: AuthorizationService | undefined;
+  /** Resources that are not served: every Envoy would refuse them. */
+  readonly refused: readonly Rejection[];
 
   constructor({ resources = NONE, plain, chain, fallback, endpoints = NONE, settings, ...content }: PieceContent) {
     const { authorization, routePart, configurations = NONE, http3 } = content;
-    this.resources = resources;
+    this.refused = refusalsOf(resources, endpoints);
+    const isServed = ({ key }: Resource) => this.refused.every((each) => each.key !== key);
+    this.resources = this.refused.length > 0 ? resources.filter(isServed) : resources;
     this.plain = plain;
     this.chain = chain;
     this.http3 = http3;
     this.fallback = fallback;
     this.routePart = routePart;
     this.configurations = configurations;
-    this.endpoints = endpoints;
+    this.endpoints = this.refused.length > 0 ? endpoints.filter(isServed) : endpoints;
     this.settings = settings;
     this.authorization = authorization;
     const parts = [
-      ...[...resources, ...endpoints].map((resource) => `${resource.key} ${resource.version('whole')}`),
+      ...[...this.resources, ...this.endpoints].map((resource) => `${resource.key} ${resource.version('whole')}`),
       ...[plain, chain, fallback, ...(http3 ? [http3] : [])].map((part) => (part ? partHash(part) : '')),
       routePart ? `${routePart.routes} ${partHash(routePart.part)}` : '',
       ...configurations.map((each) => `${each.name} ${moreHash(each)}`),
       settings ? JSON.stringify([settings, authorization]) : '',
+      ...this.refused.map(({ message }) => message),
     ];
     this.id = hexHash(parts.join('\n'));
   }
+}
+
+function refusalsOf(resources: readonly Resource[], endpoints: readonly Resource[]): readonly Rejection[] {
+  let found: Rejection[] | undefined;
+  for (const list of [resources, endpoints])
+    for (const resource of list) {
+      const refusal = CHECKED.has(resource.type) ? refusalOf(resource) : undefined;
+      if (refusal) (found ??= []).push(refusal);
+    }
+  return found ?? NONE;
 }
 
 export function isSamePiece(left: Piece, right: Piece): boolean {

@@ -270,6 +270,11 @@ function alternative(port: number): Envoy.HeaderValueOption {
   };
 }
 
+/** The constraints of Envoy that a host violates, beside its routes, which are checked one by one. */
+export function hostViolations(host: Omit<VirtualHost, 'routes'>): Violation[] {
+  return validate(VIRTUAL_HOST, virtualHostMessage({ ...host, routes: [] }));
+}
+
 export function clusterKeys(routes: readonly Route[]): ResourceKey[] {
   return [...new Set(routes.flatMap((route) => clustersOf(route).map((cluster) => clusterKey(cluster))))];
 }

@@ -3,8 +3,9 @@ import type { ExtensionService } from '../../kinds/extension-service.ts';
 import type { Cluster, UpstreamProtocol } from '../../model/cluster.ts';
 import type { EndpointGroup } from '../../model/endpoints.ts';
 import { type Findings, ProblemLog, reporterOf } from '../../result.ts';
+import { type ResourceKey, resourceKey } from '../../xds/index.ts';
 import { Piece } from '../assembly/piece.ts';
-import { clusterResource, clusterViolations } from '../envoy/cluster-message.ts';
+import { clusterKey, clusterResource, clusterViolations } from '../envoy/cluster-message.ts';
 import { endpointsResource } from '../envoy/endpoints-message.ts';
 import { secretResource } from '../envoy/secret-message.ts';
 import type { Lookup } from '../lookup.ts';
@@ -19,6 +20,8 @@ import { circuitBreakers, findPort, upstreamTls } from '../upstream/upstream.ts'
 
 export interface TranslatedExtension {
   readonly piece: Piece;
+  /** The values that the piece is translated from, by the keys of its resources. */
+  readonly model: Readonly<Record<ResourceKey, object>>;
   readonly findings: Findings;
 }
 
@@ -96,7 +99,8 @@ export function extensionPiece(
     groups.push({ zone: String(index), weight: isEven ? 1 : Math.max(weights[index] ?? 0, 1), endpoints });
   }
   const findings = log.visit(ref);
-  if (findings.errors.length > 0 || (validation && !validation.isOk)) return { piece: new Piece({}), findings };
+  if (findings.errors.length > 0 || (validation && !validation.isOk))
+    return { piece: new Piece({}), model: {}, findings };
   const breakers = circuitBreakers(undefined, spec.circuitBreakerPolicy ?? settings.envoy.cluster.circuitBreakers);
   const strategy = spec.loadBalancerPolicy?.strategy;
   const isHashed = strategy === 'Cookie' || strategy === 'RequestHash';
@@ -138,13 +142,14 @@ export function extensionPiece(
       'RefusedByEnvoy',
       `spec: Envoy would refuse its cluster (${refused.path} ${refused.problem}); correct the value that it comes from`,
     );
-    return { piece: new Piece({}), findings };
+    return { piece: new Piece({}), model: {}, findings };
   }
   return {
     piece: new Piece({
       resources: [clusterResource(cluster), ...(certificate ? [secretResource(certificate)] : [])],
       endpoints: [endpointsResource({ name, groups, origin: cluster.origin })],
     }),
+    model: { [clusterKey(cluster)]: cluster, [resourceKey('eds', name)]: groups },
     findings,
   };
 }

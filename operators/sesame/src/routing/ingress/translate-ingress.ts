@@ -8,7 +8,8 @@ import type { Forward, Retries, Route } from '../../model/route.ts';
 import { accept, type Result, refuse } from '../../result.ts';
 import { notRegex, upgradeToHttps, wildcardHeader } from '../conditions.ts';
 import { clusterViolations } from '../envoy/cluster-message.ts';
-import { clustersOf, routeViolations } from '../envoy/route-message.ts';
+import { clustersOf, hostViolations, routeViolations } from '../envoy/route-message.ts';
+import { chainViolations } from '../listener/filter-chain.ts';
 import {
   annotationPrefixes,
   ignoredAnnotation,
@@ -115,14 +116,20 @@ class IngressTranslation {
         : forcesTls
           ? entries.map((entry) => upgradeToHttps({ ...entry, permitInsecure: false }))
           : entries;
-      parts.set(host, {
+      const part: HostContribution = {
         fqdn: host,
         plain,
         secure: tls && { routes: entries, tls, tcp: undefined, jwt: undefined, authorization },
         policies: {},
         rateLimits: [],
         origins: [{ ...this.#origin(), path: 'spec' }],
-      });
+      };
+      const [refused] = [...hostViolations(part), ...(tls ? chainViolations(part, this.#settings) : [])];
+      if (!refused) parts.set(host, part);
+      else
+        this.#problems.push(
+          `spec.rules: Envoy would refuse the host ${host} (${refused.path} ${refused.problem}), which is not served; correct the value that it comes from`,
+        );
     }
     const secrets = [...parts.values()].flatMap(({ secure }) => secure?.tls?.secret ?? []);
     return { parts, secrets, problems: this.#problems };

@@ -1,6 +1,6 @@
 // Filter chains of the HTTPS listener: one a host, found by the name that the client asks for.
 import { share } from '@capstan/kube';
-import { type Envoy, Fragment } from '../../envoy/index.ts';
+import { type Envoy, Fragment, type Violation, validate } from '../../envoy/index.ts';
 import type { AuthorizationService, DownstreamTls, FilterChain } from '../../model/listener.ts';
 import { ANY_NAME } from '../conditions.ts';
 import { chainMessage, FILTER_CHAIN } from '../envoy/listener-message.ts';
@@ -128,6 +128,14 @@ export function sharedTls(
     ...(versions.includes('HTTP/1.1') ? ['http/1.1'] : []),
   ];
   return { cipherSuites, ecdhCurves, ...(traffic === 'http' && { protocols }) };
+}
+
+/** The constraints of Envoy that a host's chain violates, beside its tokens and authorization, which are checked with their fields. */
+export function chainViolations(host: HostContribution, settings: RoutingSettings): Violation[] {
+  const { secure } = host;
+  if (!secure || (!secure.tcp && secure.routes.length === 0)) return [];
+  const message = chainMessage(hostChain(host, secure, settings));
+  return validate(FILTER_CHAIN, secure.tcp ? message : { ...message, filters: [] });
 }
 
 export function chainFragment(chain: FilterChain): ChainFragment {

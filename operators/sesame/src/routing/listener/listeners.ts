@@ -1,7 +1,7 @@
 // Listeners: the two for traffic, and those for Envoy's own statistics, readiness and admin pages.
 import type { FragmentChunk, Struct } from '../../envoy/index.ts';
 import type { NamedSecret } from '../../model/certificate.ts';
-import type { AuthorizationService, DownstreamTls, Listener, Page } from '../../model/listener.ts';
+import type { AuthorizationService, DownstreamTls, FilterChain, Listener, Page } from '../../model/listener.ts';
 import type { Origin } from '../../model/origin.ts';
 import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
 import { chainMessage, type FILTER_CHAIN, listenerMessage } from '../envoy/listener-message.ts';
@@ -13,21 +13,42 @@ import { accessLog, httpOptions } from './http-options.ts';
 
 export const HTTP_LISTENER = 'ingress_http';
 
+/** A listener with its filter chains, as they are translated to Envoy's. */
+export interface ListenerModel extends Listener {
+  readonly chains: readonly FilterChain[];
+}
+
 export function httpListener(settings: RoutingSettings, authorization: AuthorizationService | undefined): Resource {
+  return listenerResource(plainListener(settings, authorization));
+}
+
+function listenerResource(model: ListenerModel): Resource {
+  const { chains, ...listener } = model;
+  return createResource({
+    type: 'lds',
+    name: listener.name,
+    value: listenerMessage(listener, chains.map(chainMessage)),
+    model,
+  });
+}
+
+function plainListener(settings: RoutingSettings, authorization: AuthorizationService | undefined): ListenerModel {
   const { http } = settings.envoy;
-  const listener = trafficListener(
-    { name: HTTP_LISTENER, ...http, isTls: false, origin: configuredAt('envoy.http') },
-    settings,
-  );
-  const chain = chainMessage({
+  const origin = configuredAt('envoy.http');
+  const chain: FilterChain = {
     fqdn: undefined,
     statPrefix: HTTP_LISTENER,
     accessLog: accessLog(http.accessLog, settings),
     traffic: { kind: 'http', routes: HTTP_ROUTES, options: httpOptions(settings), authorization, isShared: true },
     tls: undefined,
-    origins: [listener.origin],
-  });
-  return createResource({ type: 'lds', name: HTTP_LISTENER, value: listenerMessage(listener, [chain]) });
+    origins: [origin],
+  };
+  return { ...trafficListener({ name: HTTP_LISTENER, ...http, isTls: false, origin }, settings), chains: [chain] };
+}
+
+function tlsListener(name: typeof HTTPS_LISTENER | typeof HTTP3_LISTENER, settings: RoutingSettings): Listener {
+  if (name === HTTP3_LISTENER) return http3Listener(settings);
+  return trafficListener({ name, ...settings.envoy.https, isTls: true, origin: configuredAt('envoy.https') }, settings);
 }
 
 /** Composed of the chains of all hosts with TLS, in the order of their names. */
@@ -38,11 +59,7 @@ export function secureListener(
   contentHash: string,
   requires: readonly ResourceKey[],
 ): Resource {
-  const { https } = settings.envoy;
-  const listener =
-    name === HTTP3_LISTENER
-      ? http3Listener(settings)
-      : trafficListener({ name, ...https, isTls: true, origin: configuredAt('envoy.https') }, settings);
+  const listener = tlsListener(name, settings);
   return createResource({
     type: 'lds',
     name,
@@ -55,6 +72,7 @@ export function secureListener(
       nameOf: ({ value }: ChainFragment) => value.name ?? '',
     },
     value: () => listenerMessage(listener, chains),
+    model: { ...listener, chains: [] },
   });
 }
 
@@ -111,10 +129,20 @@ const ENFORCED_HEALTH = 'health-om-enforced';
 
 /** Statistics and readiness for probes and scrapers, and the read-only admin pages on loopback. */
 export function ownListeners(settings: RoutingSettings): Resource[] {
+  const tls = metricsTls(settings);
+  return [...(tls ? metricsSecrets(tls).map(secretResource) : []), ...plannedListeners(settings).map(listenerResource)];
+}
+
+function metricsTls({ envoy }: RoutingSettings): TlsFileSettings | undefined {
+  const { tls } = envoy.metrics;
+  return (tls?.certFile ?? '') === '' ? undefined : tls;
+}
+
+function plannedListeners(settings: RoutingSettings): ListenerModel[] {
   const { metrics, health, omEnforcedHealth, network } = settings.envoy;
-  const tls = (metrics.tls?.certFile ?? '') === '' ? undefined : metrics.tls;
+  const tls = metricsTls(settings);
   const isOne = metrics.address === health.address && metrics.port === health.port && !tls;
-  const listeners: Resource[] = tls ? metricsSecrets(tls).map(secretResource) : [];
+  const listeners: ListenerModel[] = [];
   const add = (name: string, address: string, port: number, pages: readonly Page[], metricsTls?: DownstreamTls) =>
     listeners.push(ownListener({ name, address, port, path: `envoy.${name}` }, pages, metricsTls));
   if (isOne) add('stats-health', metrics.address, metrics.port, [READY, STATS]);
@@ -153,9 +181,9 @@ function ownListener(
   { name, address, port, path }: Pick<Listener, 'name' | 'address' | 'port'> & { readonly path: string },
   pages: readonly Page[],
   tls: DownstreamTls | undefined,
-): Resource {
+): ListenerModel {
   const origin = configuredAt(path);
-  const listener: Listener = {
+  return {
     name,
     address,
     port,
@@ -165,15 +193,8 @@ function ownListener(
     // Probes and scrapers are served at the limit too. The one that enforces it is the exception.
     ignoresConnectionLimit: name !== ENFORCED_HEALTH,
     origin,
+    chains: [{ fqdn: undefined, statPrefix: name, traffic: { kind: 'pages', pages }, tls, origins: [origin] }],
   };
-  const chain = chainMessage({
-    fqdn: undefined,
-    statPrefix: name,
-    traffic: { kind: 'pages', pages },
-    tls,
-    origins: [origin],
-  });
-  return createResource({ type: 'lds', name, value: listenerMessage(listener, [chain]) });
 }
 
 const METRICS_CERTIFICATE = 'metrics-tls-certificate';
@@ -205,6 +226,13 @@ function metricsTermination({ caFile = '' }: TlsFileSettings): DownstreamTls {
 
 /** The runtime layer: limits of regular expressions and the additions of the configuration. */
 export function runtimeResource(settings: RoutingSettings): Resource {
+  const layer = runtimeLayer(settings);
+  return createResource({ type: 'rtds', name: RUNTIME, value: { name: RUNTIME, layer }, model: layer });
+}
+
+const RUNTIME = 'dynamic';
+
+function runtimeLayer(settings: RoutingSettings): { [key: string]: Struct[string] } {
   const { maxRequestsPerIOCycle, maxConnectionsPerListener } = settings.envoy.listener;
   const layer: { [key: string]: Struct[string] } = {
     ...settings.envoy.runtimeSettings,
@@ -215,5 +243,5 @@ export function runtimeResource(settings: RoutingSettings): Resource {
   if (maxConnectionsPerListener !== undefined)
     for (const listener of [HTTP_LISTENER, HTTPS_LISTENER])
       layer[`envoy.resource_limits.listener.${listener}.connection_limit`] = maxConnectionsPerListener;
-  return createResource({ type: 'rtds', name: 'dynamic', value: { name: 'dynamic', layer } });
+  return layer;
 }

@@ -66,6 +66,15 @@ const cases: [what: string, spec: Spec, expected: string[], others?: HTTPProxy[]
     { virtualhost: { fqdn: 'a..b' }, routes: [route] },
     ['VirtualHostError/FQDNNotSpecified'],
   ],
+  [
+    'a global limit by a header that no request can have',
+    withHost({
+      rateLimitPolicy: {
+        global: { descriptors: [{ entries: [{ requestHeader: { headerName: 'a\nb', descriptorKey: 'x' } }] }] },
+      },
+    }),
+    ['VirtualHostError/RefusedByEnvoy'],
+  ],
   ['nothing at all', { virtualhost: host }, ['SpecError/NothingDefined']],
   ['a path without a slash', conditions({ prefix: 'api' }), ['RouteError/PathMatchConditionsNotValid']],
   ['an exact path without a slash', conditions({ exact: 'api' }), ['RouteError/PathMatchConditionsNotValid']],

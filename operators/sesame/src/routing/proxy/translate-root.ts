@@ -19,6 +19,8 @@ import {
 import { heldNames, upgradeToHttps } from '../conditions.ts';
 import { authorizationMessage, tokensMessage } from '../envoy/access-message.ts';
 import { clusterViolations } from '../envoy/cluster-message.ts';
+import { hostViolations } from '../envoy/route-message.ts';
+import { chainViolations } from '../listener/filter-chain.ts';
 import type { Lookup } from '../lookup.ts';
 import { type AuthorizationDecision, hostAuthorization, plainAuthorization } from '../policy/authorization.ts';
 import { compressionOf } from '../policy/compression.ts';
@@ -202,7 +204,7 @@ class RootTranslation {
     }
     const root = this.#root;
     const routes = root.spec.includes?.length ? collectRoutes(context, root) : ownRoutes(root, context);
-    return {
+    const part: HostContribution = {
       fqdn,
       plain: tls ? routes.map(upgradeToHttps) : routes,
       secure:
@@ -220,6 +222,10 @@ class RootTranslation {
       policies: asked ? { ...vhost.policies, hostAuthorization: asked } : vhost.policies,
       origins: [{ kind: 'HTTPProxy', ...namesOf(this.#root), path: 'spec.virtualhost' }],
     };
+    const [refused] = [...hostViolations(part), ...(part.secure ? chainViolations(part, this.#settings) : [])];
+    if (!refused) return part;
+    this.#reporter.error('VirtualHostError', 'RefusedByEnvoy', `spec.virtualhost: ${refusal(refused)}`);
+    return undefined;
   }
 
   #isTlsConsistent(tls: NonNullable<ProxyVirtualHost['tls']>): boolean {

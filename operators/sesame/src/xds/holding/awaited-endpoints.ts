@@ -4,7 +4,7 @@ import type { SentChange, Subscription } from '../subscription.ts';
 import type { HeldTime } from './held-time.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
 
-interface Awaited {
+export interface Awaited {
   /** When the client acknowledged the cluster; before that, when the cluster was sent. */
   since: number;
   /** On the aggregated stream: the acknowledged response must have been sent later than the cluster. */
@@ -26,7 +26,7 @@ export interface AwaitedEndpointsOptions {
 }
 
 export class AwaitedEndpoints {
-  readonly #awaited = new Map<ResourceKey, Awaited>();
+  readonly awaited = new Map<ResourceKey, Awaited>();
   readonly #options: AwaitedEndpointsOptions;
 
   constructor(options: AwaitedEndpointsOptions) {
@@ -49,8 +49,8 @@ export class AwaitedEndpoints {
       const isOpened = previous?.version('whole') !== sent?.version('whole');
       for (const required of sent?.requires ?? NONE) {
         if (isAggregated ? previous === undefined : isOpened) {
-          const known = this.#awaited.get(required)?.streams ?? this.#countStreams(required, () => true);
-          this.#awaited.set(required, { since: time.now, after, streams: known + 1 });
+          const known = this.awaited.get(required)?.streams ?? this.#countStreams(required, () => true);
+          this.awaited.set(required, { since: time.now, after, streams: known + 1 });
         }
         if (isAggregated) resend(required, subscription);
       }
@@ -62,7 +62,7 @@ export class AwaitedEndpoints {
     for (const { sent, previous } of changes.values()) {
       if (!sent || previous?.version('whole') === sent.version('whole')) continue;
       for (const required of sent.requires) {
-        const awaited = this.#awaited.get(required);
+        const awaited = this.awaited.get(required);
         if (!awaited) continue;
         awaited.streams -= 1;
         if (stream.delivery === 'ads') this.#settle(required);
@@ -74,14 +74,14 @@ export class AwaitedEndpoints {
   /** The client has acknowledged a cluster, and begins to wait for these endpoints. */
   clusterAcknowledged(endpoints: Iterable<ResourceKey>): void {
     for (const key of endpoints) {
-      const awaited = this.#awaited.get(key);
+      const awaited = this.awaited.get(key);
       if (awaited) awaited.since = this.#options.time.now;
     }
   }
 
   /** The client has acknowledged a response with the endpoints. */
   acknowledged(key: ResourceKey, { stream }: Subscription, order: number): void {
-    const awaited = this.#awaited.get(key);
+    const awaited = this.awaited.get(key);
     if (!awaited) return;
     if (stream.delivery !== 'ads') this.#settleAnswered(key, awaited);
     else if (order > awaited.after) this.#settle(key);
@@ -94,7 +94,7 @@ export class AwaitedEndpoints {
 
   /** A stream of the endpoints has ended: its cluster is gone, or another stream has taken its place. */
   streamEnded(key: ResourceKey): void {
-    const awaited = this.#awaited.get(key);
+    const awaited = this.awaited.get(key);
     if (!awaited) return;
     awaited.streams -= 1;
     this.#settleAnswered(key, awaited);
@@ -102,7 +102,7 @@ export class AwaitedEndpoints {
 
   /** Returns `awaited` while the endpoints are awaited; `overdue` when the client has stopped waiting for them, and they are not awaited from now on. */
   check(key: ResourceKey): 'awaited' | 'overdue' | undefined {
-    const awaited = this.#awaited.get(key);
+    const awaited = this.awaited.get(key);
     if (!awaited) return undefined;
     if (!this.#options.time.hasGivenUp(awaited.since)) return 'awaited';
     this.#settle(key);
@@ -114,7 +114,7 @@ export class AwaitedEndpoints {
   }
 
   #settle(key: ResourceKey): void {
-    if (this.#awaited.delete(key)) this.#options.onSettled(key);
+    if (this.awaited.delete(key)) this.#options.onSettled(key);
   }
 
   #countStreams(key: ResourceKey, counts: (subscription: Subscription) => boolean): number {

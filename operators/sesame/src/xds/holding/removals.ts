@@ -16,15 +16,10 @@ export class Removals {
   /** The barrier of the change that is being taken. */
   #current: Barrier | undefined;
 
-  /** A change begins; its removals wait for the same routes. */
-  begin(): void {
-    this.#current = undefined;
-  }
-
-  /** Whether the removal waits for routes that are under way. */
+  /** Whether the removal waits for routes that are under way. All removals of one change have the same order. */
   hold(key: ResourceKey, order: number, underWay: () => Iterable<ResourceKey>): boolean {
     this.drop(key);
-    if (!this.#current) {
+    if (this.#current?.order !== order) {
       this.#current = { order, routes: new Set(underWay()), removals: new Set() };
       for (const route of this.#current.routes) {
         const known = this.#byRoute.get(route);

@@ -7,7 +7,7 @@
 //   Party     { string cluster_id = 1; string endpoint_id = 2; }
 //   Address   { string IP = 1; int32 port = 2; }
 
-import { WireError, WireReader, WireWriter } from '@capstan/kube/protobuf';
+import { WireError, WireReader, type WireWriter, withWriter } from '@capstan/kube/protobuf';
 
 export const RESULTS = ['OK', 'NAT_DETECTED', 'UNKNOWN_DST_CLUSTER', 'UNKNOWN_DST_ENDPOINT', 'MALFORMED'] as const;
 export type DiscoveryResult = (typeof RESULTS)[number];
@@ -48,14 +48,14 @@ export type DiscoveryMessage = DiscoveryRequest | DiscoveryResponse;
 const VERSION = 1;
 
 export function encodeMessage(message: DiscoveryMessage): Buffer {
-  const out = new WireWriter();
-  // Fields that come last are written first.
-  const end = out.length;
-  if (message.type === 'request') writeRequest(out, message);
-  else writeResponse(out, message);
-  out.close(message.type === 'request' ? 2 : 3, end);
-  out.integer(VERSION, 1);
-  return Buffer.from(out.result());
+  return withWriter((out) => {
+    // Fields that come last are written first.
+    const end = out.length;
+    if (message.type === 'request') writeRequest(out, message);
+    else writeResponse(out, message);
+    out.close(message.type === 'request' ? 2 : 3, end);
+    out.integer(VERSION, 1);
+  });
 }
 
 /** Returns undefined for data that is no such message. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Fragment, FragmentChunk, hexHash } from '../envoy/index.ts';
-import { sharedRoutes, VIRTUAL_HOST } from '../routing/envoy/route-message.ts';
+import { Fragment, FragmentChunk, hexHash } from '../../envoy/index.ts';
+import { sharedRoutes, VIRTUAL_HOST } from '../../routing/envoy/route-message.ts';
+import type { Resource } from '../resource.ts';
 import { Isolation, type RefusedParts } from './isolation.ts';
-import type { Resource } from './resource.ts';
 
 const parts = new Map<string, Fragment<typeof VIRTUAL_HOST>>();
 /** The same host in the same version is the same part. */

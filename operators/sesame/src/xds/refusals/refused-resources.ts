@@ -1,7 +1,7 @@
 // Resources that clients refuse. A client gets such a resource last and alone, so that a refusal concerns nothing else, and a client that
 // accepts it gets it all the same. The refusals are kept across restarts of Sesame: an Envoy that reconnects keeps its last accepted
 // version, and no search delays the others.
-import type { Resource, ResourceKey } from './resource.ts';
+import type { Resource, ResourceKey } from '../resource.ts';
 
 export interface RefusedResource {
   readonly key: ResourceKey;

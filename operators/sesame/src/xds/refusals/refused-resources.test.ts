@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { type ResourceType, typeUrl } from '../envoy/index.ts';
+import { type ResourceType, typeUrl } from '../../envoy/index.ts';
+import type { Resource } from '../resource.ts';
+import { cluster, createXdsStage, endpoints, put, remove } from '../xds.test-support.ts';
+import type { XdsResponse, XdsStream } from '../xds-client.ts';
+import type { Refused } from './client-refusals.ts';
 import { RefusedResources } from './refused-resources.ts';
-import type { Resource } from './resource.ts';
-import { cluster, createXdsStage, endpoints, put, remove } from './xds.test-support.ts';
-import type { XdsResponse, XdsStream } from './xds-client.ts';
-import type { Refused } from './xds-node.ts';
 
 /** Reads responses as Envoy does: a response with one bad resource is refused as a whole, with a message that names none. */
 class StrictClient {

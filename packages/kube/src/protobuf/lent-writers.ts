@@ -1,5 +1,5 @@
 // Writers of messages are lent, so that each message is copied once, to where it is kept.
-import { WireWriter } from '@capstan/kube/protobuf';
+import { WireWriter } from './wire-writer.ts';
 
 /** Small ones share slabs: each buffer of its own costs the collector more than its bytes. */
 const SLAB = 65_536;

@@ -1,8 +1,8 @@
 // A resource that is composed of the parts of many hosts is refused as a whole when one part is bad. The part is found by sending fewer
 // changes at a time: the client's accepted version, with some of the changes. A part that is refused by itself is kept back, in its last
 // accepted version, and all others are served.
-import { type Fragment, FragmentChunk, hexHash } from '../envoy/index.ts';
-import type { Resource, ResourceKey } from './resource.ts';
+import { type Fragment, FragmentChunk, hexHash } from '../../envoy/index.ts';
+import type { Resource, ResourceKey } from '../resource.ts';
 
 /** The parts of a composed resource, and a way to compose the same resource of other parts. */
 export interface Composition {
