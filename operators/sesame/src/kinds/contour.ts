@@ -38,7 +38,7 @@ export function isContours({ metadata }: KubeObject): boolean {
 }
 
 function alsoContours<T extends KubeObject, In extends KubeObject>(kind: DefinedKind<T, In>): DefinedKind<T, In> {
-  return withAliases(kind, [{ group: CONTOUR_GROUP, normalise: marked }]);
+  return withAliases(kind, [{ group: CONTOUR_GROUP, normalise: marked, hasObservedGeneration: false }]);
 }
 
 function marked<T extends object>(object: T): T {

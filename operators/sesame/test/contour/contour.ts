@@ -30,12 +30,16 @@ const POLL_MS = 200;
 
 /** Why the comparison is left out, in one line; false when Contour is there. */
 export function missingContour(): string | false {
-  return existsSync(binary())
+  return existsSync(contourBinary())
     ? false
     : 'Contour is not there: npm run setup:real -- contour builds it, and the comparison with it runs';
 }
 
-const binary = () => join(realFolder(), 'contour', 'contour');
+export const contourBinary = () => join(realFolder(), 'contour', 'contour');
+
+export function contoursDefinitions(): CustomResourceDefinition[] {
+  return JSON.parse(readFileSync(join(realFolder(), 'contour', 'crds.json'), 'utf8')) as CustomResourceDefinition[];
+}
 
 /** By the short name of their type, then by name. */
 export type Resources = ReadonlyMap<string, ReadonlyMap<string, ReceivedResource>>;
@@ -50,7 +54,7 @@ export interface Answer {
 
 const contours = (kind: string, plural: string, version = 'v1'): Kind =>
   externalKind({ group: 'projectcontour.io', version, kind, plural, scope: 'Namespaced' });
-const KINDS: readonly Kind[] = [
+export const KINDS: readonly Kind[] = [
   Service,
   Secret,
   Ingress,
@@ -70,10 +74,7 @@ export async function askContour(objects: readonly KubeObject[]): Promise<Answer
     if (!server) throw new Error('the cluster has no server');
     const transport = server.transport();
     const client = createClient({ transport, clock: systemClock, random: Math.random, logger: silentLogger });
-    const definitions = JSON.parse(
-      readFileSync(join(realFolder(), 'contour', 'crds.json'), 'utf8'),
-    ) as CustomResourceDefinition[];
-    for (const definition of definitions) await client.create(CustomResourceDefinition, definition);
+    for (const definition of contoursDefinitions()) await client.create(CustomResourceDefinition, definition);
     for (const name of ['projectcontour', ...new Set(objects.flatMap(({ metadata }) => metadata.namespace ?? []))])
       if (name !== 'default')
         await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
@@ -98,7 +99,7 @@ export async function askContour(objects: readonly KubeObject[]): Promise<Answer
 function start(kubeconfig: string, ports: Readonly<Record<string, number>>): ChildProcess {
   const flags = { xds: 'xds', health: 'health', debug: 'debug-http', http: 'http' };
   return spawn(
-    binary(),
+    contourBinary(),
     [
       'serve',
       `--kubeconfig=${kubeconfig}`,
@@ -126,7 +127,7 @@ async function createAll(client: Client, objects: readonly KubeObject[]): Promis
   return refused;
 }
 
-function kindOf({ kind }: KubeObject): Kind {
+export function kindOf({ kind }: KubeObject): Kind {
   const found = KINDS.find((each) => each.kind === kind);
   if (!found) throw new Error(`Contour reads no ${kind}`);
   return found;

@@ -2,11 +2,14 @@
 import { Agent as HttpAgent, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 
-export interface LoadOptions {
-  readonly requestsPerSecond: number;
-  readonly host: string;
+export interface LoadPorts {
   readonly httpPort: number;
   readonly httpsPort: number;
+}
+
+export interface LoadOptions extends LoadPorts {
+  readonly requestsPerSecond: number;
+  readonly host: string;
   readonly ca: string;
   /** Returns the last change, for the report of a failure. */
   during(): string;
@@ -16,6 +19,8 @@ export interface LoadClient {
   /** The number of answers so far by status. `200` is the only good one. */
   readonly answers: ReadonlyMap<string, number>;
   readonly sent: () => number;
+  /** Sends every later request to other ports. */
+  moveTo(ports: LoadPorts): void;
   /** Ends after the last answer. */
   stop(): Promise<LoadCount>;
 }
@@ -36,7 +41,8 @@ const TICK_MS = 10;
 /** An answer that takes longer has failed. */
 const PATIENCE_MS = 15_000;
 
-export function startLoad({ requestsPerSecond, host, httpPort, httpsPort, ca, during }: LoadOptions): LoadClient {
+export function startLoad({ requestsPerSecond, host, ca, during, ...first }: LoadOptions): LoadClient {
+  let { httpPort, httpsPort }: LoadPorts = first;
   const answers = new Map<string, number>();
   const pending = new Set<Promise<void>>();
   const kept = {
@@ -45,7 +51,7 @@ export function startLoad({ requestsPerSecond, host, httpPort, httpsPort, ca, du
   };
   let sent = 0;
   let repeated = 0;
-  const first: string[] = [];
+  const firstFailed: string[] = [];
   const one = (index: number): Promise<void> => {
     const isSecure = index % 2 === 1;
     const isKept = index % 4 < 2;
@@ -53,7 +59,7 @@ export function startLoad({ requestsPerSecond, host, httpPort, httpsPort, ca, du
     return new Promise((resolve) => {
       const began = during();
       const count = (what: string) => {
-        if (what !== '200' && first.length < 10) first.push(`${what}, sent during ${began}, ended during ${during()}`);
+        if (what !== '200' && firstFailed.length < 10) firstFailed.push(`${what}, sent during ${began}, ended during ${during()}`);
         answers.set(what, (answers.get(what) ?? 0) + 1);
         resolve();
       };
@@ -100,6 +106,9 @@ export function startLoad({ requestsPerSecond, host, httpPort, httpsPort, ca, du
   return {
     answers,
     sent: () => sent,
+    moveTo(ports) {
+      ({ httpPort, httpsPort } = ports);
+    },
     async stop() {
       clearInterval(timer);
       const seconds = (performance.now() - began) / 1000;
@@ -112,7 +121,7 @@ export function startLoad({ requestsPerSecond, host, httpPort, httpsPort, ca, du
         repeated,
         perSecond: sent / seconds,
         failures: failed.reduce((sum, [, count]) => sum + count, 0),
-        firstFailed: first,
+        firstFailed,
         failed: failed.map(([what, count]) => `${what}: ${count}`),
       };
     },

@@ -35,7 +35,10 @@ async function install(client: Client): Promise<void> {
   } = routeKinds(undefined);
   for (const own of [proxies.crd(), delegations.crd(), extensions.crd()]) {
     const metadata = { name: own.metadata.name?.replace('projectsesame.io', 'projectcontour.io') };
-    const definition = { ...own, metadata, spec: { ...own.spec, group: 'projectcontour.io' } };
+    const definition = structuredClone({ ...own, metadata, spec: { ...own.spec, group: 'projectcontour.io' } });
+    // The definitions of Contour have the conditions alone.
+    for (const { schema } of definition.spec.versions)
+      delete schema?.openAPIV3Schema?.properties?.['status']?.properties?.['observedGeneration'];
     await client.create(CustomResourceDefinition, definition);
   }
   await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'projectcontour' } });

@@ -16,6 +16,8 @@ export interface KindAlias {
   /** Default: derived from the alias' kind. */
   plural?: string;
   scope?: 'Namespaced' | 'Cluster';
+  /** False where the definition of others has no `status.observedGeneration`: the server would drop the field. */
+  hasObservedGeneration?: boolean;
   /** Brings the alias' fields to where the kind has them; pure. Default: they are the same. */
   normalise?: (object: JsonObject) => JsonObject;
 }
@@ -30,8 +32,11 @@ export function resolveAliases(own: Kind, aliases: readonly KindAlias[]): Resolv
     const { group = own.group, version = own.version, kind = own.kind, scope = own.scope, normalise } = alias;
     const plural = alias.plural ?? (kind === own.kind ? own.plural : pluralOf(kind));
     const apiVersion = group === '' ? version : `${group}/${version}`;
-    const hasStatus = own.hasStatus ?? false;
-    return { kind: { group, version, kind, plural, scope, apiVersion, hasStatus }, ...(normalise && { normalise }) };
+    const { hasStatus = false } = own;
+    const identity = { group, version, kind, plural, scope, apiVersion, hasStatus };
+    const { hasObservedGeneration } = alias;
+    const named = hasObservedGeneration === undefined ? identity : { ...identity, hasObservedGeneration };
+    return { kind: named, ...(normalise && { normalise }) };
   });
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfigMap } from '@capstan/kube';
 import { apply, type Condition, conditionType, drop, noCondition, plan } from '../plan/index.ts';
-import { inputOf, ownershipOf, type Scene, theirs } from './diff.test-support.ts';
+import { inputOf, OWNED, ownershipOf, type Scene, theirs } from './diff.test-support.ts';
 import { diff } from './diff.ts';
 
 const ready = conditionType<'Fine' | 'Broken'>('Ready');
@@ -50,6 +50,9 @@ describe('a status', () => {
   test('has observedGeneration from the primary reconciler alone', () => {
     assert.deepEqual(statusOf({})?.input, { observedGeneration: 3 });
     assert.equal(statusOf({ isPrimary: false }), undefined);
+    const { owner, ...more } = OWNED;
+    const alias = { ...more, owner: { ...owner, kind: { ...owner.kind, hasObservedGeneration: false } } };
+    assert.equal(statusOf({ ownership: alias }), undefined);
     assert.equal(statusOf({ status: { observedGeneration: 2 } })?.isUrgent, true);
   });
 

@@ -110,7 +110,8 @@ export function statusWrite(input: DiffInput, ofRuntime: readonly ConditionInput
   const { generation } = ownership.object.metadata;
   const current = observed.status();
   const base: Record<string, unknown> = { ...plan.status };
-  if (isPrimary && generation !== undefined && plan !== SILENT_PLAN) base['observedGeneration'] = generation;
+  const isRecorded = isPrimary && ownership.owner.kind.hasObservedGeneration !== false;
+  if (isRecorded && generation !== undefined && plan !== SILENT_PLAN) base['observedGeneration'] = generation;
   if (plan.memory !== undefined) base['memory'] = plan.memory;
   const existing = conditionsOf(current);
   const conditions = [...plan.conditions, ...ofRuntime].filter(

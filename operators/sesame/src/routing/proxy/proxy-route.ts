@@ -360,7 +360,6 @@ class RouteTranslation {
       this.#context,
     );
     if (resolved.isBroken) return undefined;
-    if (resolved.destinations.every(({ weight }) => weight === 0)) return [this.#own(answer(503), common)];
     const perTry = route.retryPolicy && envoyTimeout(route.retryPolicy.perTryTimeout);
     if (perTry && !perTry.isOk)
       this.#warn(`retryPolicy.perTryTimeout: ${perTry.problem}; until then tries have no timeout of their own`);
@@ -400,7 +399,14 @@ class RouteTranslation {
         deniesRepeatedRoutes: route.internalRedirectPolicy.denyRepeatedRouteRedirect === true,
       },
     };
-    const { replacePrefix: rules, replaceRegex } = route.pathRewritePolicy ?? {};
+    const rewritten = this.#rewritten(action, common);
+    // The services are drained: the route has its errors all the same.
+    const isDrained = resolved.destinations.every(({ weight }) => weight === 0);
+    return rewritten && isDrained ? [this.#own(answer(503), common)] : rewritten;
+  }
+
+  #rewritten(action: Forward, common: CommonFields): OwnRoute[] | undefined {
+    const { replacePrefix: rules, replaceRegex } = this.#route.pathRewritePolicy ?? {};
     if (replaceRegex) {
       if (rules?.length)
         return this.#fail(

@@ -1,0 +1,239 @@
+// A cluster moves from the real Contour to Sesame under traffic: Sesame beside it, then the traffic, then Contour gone. No manifest is edited,
+// no request is lost, and no status changes back and forth.
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { eventually } from '../end-to-end/world.ts';
+import { startLoad } from '../load/load-client.ts';
+import { missingEnvoy } from '../real/envoy.ts';
+import { type RequestOptions, send } from '../real/http-client.ts';
+import { kindOf, missingContour, nameOf, statusIn } from './contour.ts';
+import {
+  type EnvoyPorts,
+  recordStatuses,
+  type StatusChange,
+  shownAnswer,
+  type TakeOverStage,
+  takeOverStage,
+} from './take-over-stage.ts';
+
+const REQUESTS_PER_SECOND = 100;
+
+/** The requests whose answers are compared; `isSecure` ones with TLS. */
+const REQUESTS: readonly (Omit<RequestOptions, 'port' | 'tls'> & { readonly isSecure?: boolean })[] = [
+  { host: 'shop.test', path: '/' },
+  { host: 'shop.test', path: '/', isSecure: true },
+  { host: 'shop.test', path: '/split' },
+  { host: 'shop.test', path: '/secure/a?b=c' },
+  { host: 'shop.test', path: '/secure/a', isSecure: true },
+  { host: 'shop.test', path: '/old/a' },
+  { host: 'shop.test', path: '/header' },
+  { host: 'shop.test', path: '/header', headers: { 'x-beta': 'yes' } },
+  { host: 'shop.test', path: '/', method: 'POST', body: 'text' },
+  { host: 'shop.test', path: '//double//slash' },
+  { host: 'root.test', path: '/' },
+  { host: 'root.test', path: '/hello' },
+  { host: 'root.test', path: '/moved/a' },
+  { host: 'root.test', path: '/denied' },
+  { host: 'root.test', path: '/team' },
+  { host: 'root.test', path: '/team/deep' },
+  { host: 'root.test', path: '/teams' },
+  { host: 'a.wild.test', path: '/' },
+  { host: 'a.wild.test', path: '/', isSecure: true },
+  { host: 'a.b.wild.test', path: '/' },
+  { host: 'broken.test', path: '/' },
+  { host: 'classic.test', path: '/' },
+  { host: 'classic.test', path: '/two/a' },
+  { host: 'classic.test', path: '/exact' },
+  { host: 'classic.test', path: '/exact/a' },
+  { host: 'forced.test', path: '/' },
+  { host: 'forced.test', path: '/', isSecure: true },
+  { host: 'unknown.test', path: '/' },
+];
+
+/** Answers that differ by intent: the entry of docs/sesame-and-contour.md. */
+const DIFFERENT: ReadonlyMap<string, string> = new Map();
+
+suite('a take-over from Contour', { skip: missingContour() || missingEnvoy(), concurrency: 1 }, () => {
+  for (const [signal, title] of [
+    ['SIGTERM', 'ends in order'],
+    ['SIGKILL', 'crashes'],
+  ] as const)
+    test(`loses no request and flips no status when Contour ${title}`, { timeout: 240_000 }, async (t) => {
+      const stage = await takeOverStage();
+      const watching = new AbortController();
+      const ends: (() => Promise<unknown> | void)[] = [() => stage.end(), () => watching.abort()];
+      try {
+        const old = await stage.startContour();
+        await serves(stage, old);
+        await allReported(stage);
+        const changes = await recordStatuses(stage.client, watching.signal);
+        let during = 'Contour alone';
+        const load = startLoad({
+          requestsPerSecond: REQUESTS_PER_SECOND,
+          host: 'shop.test',
+          httpPort: old.http,
+          httpsPort: old.https,
+          ca: stage.ca,
+          during: () => during,
+        });
+        ends.push(() => load.stop());
+        await moreRequests(load);
+
+        during = 'Sesame beside Contour';
+        const next = await stage.startSesame();
+        await serves(stage, next);
+        assert.deepEqual(await differences(stage, old, next), []);
+        await moreRequests(load);
+        const before = new Set(changes.map(shown));
+
+        during = 'the move of traffic';
+        load.moveTo({ httpPort: next.http, httpsPort: next.https });
+        await moreRequests(load);
+
+        during = 'the end of Contour';
+        await stage.endContour(signal);
+        await eventually(
+          () => withoutOwnStatus(stage),
+          (objects) => objects.length === 0,
+          'the statuses of Sesame',
+          stage.log,
+        );
+        await moreRequests(load);
+        const { requests, failed, firstFailed, repeated } = await load.stop();
+        assert.deepEqual(failed, [], firstFailed.join('\n'));
+        assert.deepEqual(flips(changes), []);
+        assert.deepEqual(await editedObjects(stage), []);
+        t.diagnostic(
+          `${requests} requests, 0 lost, ${repeated} sent again on a connection that was closed; ` +
+            `${changes.length} statuses seen, ${new Set(changes.map(shown)).size - before.size} new ones after Contour`,
+        );
+      } finally {
+        for (const end of ends.toReversed()) await end();
+      }
+    });
+});
+
+async function moreRequests({ sent }: { sent(): number }): Promise<void> {
+  const from = sent();
+  await eventually(
+    () => Promise.resolve(sent()),
+    (now) => now >= from + REQUESTS_PER_SECOND,
+    'requests',
+  );
+}
+
+/** Waits until the Envoy answers for the hosts of HTTPProxies and of Ingresses, with and without TLS. */
+async function serves(stage: TakeOverStage, { http, https }: EnvoyPorts): Promise<void> {
+  const tls = { ca: stage.ca };
+  const all: readonly RequestOptions[] = [
+    { port: http, host: 'shop.test' },
+    { port: https, host: 'shop.test', tls },
+    { port: http, host: 'root.test', path: '/team' },
+    { port: http, host: 'classic.test' },
+    { port: https, host: 'forced.test', tls },
+  ];
+  for (const each of all)
+    await eventually(
+      async () => (await send(each)).status,
+      (status) => status === 200,
+      `the first answer of ${each.host}`,
+      stage.log,
+    );
+}
+
+async function differences(stage: TakeOverStage, old: EnvoyPorts, next: EnvoyPorts): Promise<string[]> {
+  const found: string[] = [];
+  for (const { isSecure = false, ...request } of REQUESTS) {
+    const through = async ({ http, https }: EnvoyPorts) => {
+      const answer = await send({ ...request, port: isSecure ? https : http, ...(isSecure && { tls: { ca: stage.ca } }) });
+      return JSON.stringify(shownAnswer(answer)).replaceAll(`:${isSecure ? https : http}`, '');
+    };
+    const name = `${isSecure ? 'https' : 'http'}://${request.host}${request.path ?? '/'}`;
+    const [theirs, ours] = [await through(old), await through(next)];
+    if (theirs !== ours && !DIFFERENT.has(name)) found.push(`${name}\n  Contour: ${theirs}\n  Sesame:  ${ours}`);
+  }
+  return found;
+}
+
+/** Waits until Contour has written the status of every object; it writes none of delegations. */
+async function allReported(stage: TakeOverStage): Promise<void> {
+  await eventually(
+    () => withoutStatus(stage, (object) => ('conditions' in object || JSON.stringify(object).includes('192.0.2.10'))),
+    (objects) => objects.length === 0,
+    'the statuses of Contour',
+    stage.log,
+  );
+}
+
+async function withoutStatus(stage: TakeOverStage, isThere: (status: object) => boolean): Promise<string[]> {
+  const missing: string[] = [];
+  for (const object of stage.objects) {
+    if (object.kind === 'TLSCertificateDelegation') continue;
+    const found = await stage.client.get(kindOf(object), refOf(object));
+    if (!isThere(statusIn(found))) missing.push(nameOf(object));
+  }
+  return missing;
+}
+
+/** Objects whose status has no fields of Sesame yet. */
+async function withoutOwnStatus(stage: TakeOverStage): Promise<string[]> {
+  const missing: string[] = [];
+  for (const object of stage.objects) {
+    const { metadata } = await stage.client.get(kindOf(object), refOf(object));
+    const managers = (metadata.managedFields ?? []).map(({ manager }) => manager ?? '');
+    if (!managers.some((manager) => /sesame|capstan/.test(manager))) missing.push(`${nameOf(object)} of ${managers.join()}`);
+  }
+  return missing;
+}
+
+const refOf = ({ metadata }: TakeOverStage['objects'][number]) => ({
+  namespace: metadata.namespace ?? '',
+  name: metadata.name ?? '',
+});
+
+/** The status without the text and the times of its conditions. */
+function shown({ object, status }: StatusChange): string {
+  const { conditions = [], ...rest } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
+  const known = conditions.map(({ type, status: is, errors = [], warnings = [] }) => [
+    type,
+    is,
+    [...errors, ...warnings].map((each) => `${each.type}/${each.reason}`),
+  ]);
+  const { description: _, ...others } = rest as { readonly description?: string };
+  return `${object} ${JSON.stringify({ ...others, known })}`;
+}
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly errors?: readonly { readonly type: string; readonly reason: string }[];
+  readonly warnings?: readonly { readonly type: string; readonly reason: string }[];
+}
+
+/** Objects whose status came back to an earlier one, or whose verdict changed at all. */
+function flips(changes: readonly StatusChange[]): string[] {
+  const of = Map.groupBy(changes, ({ object }) => object);
+  return [...of].flatMap(([object, all]) => {
+    const distinct = all.map(shown).filter((each, at, list) => each !== list[at - 1]);
+    const verdicts = new Set(all.map(({ status }) => (status as { currentStatus?: string } | undefined)?.currentStatus));
+    const isBack = new Set(distinct).size < distinct.length;
+    return isBack || verdicts.size > 1 ? [`${object}: ${distinct.join('\n  ')}`] : [];
+  });
+}
+
+/** Objects whose manifest differs from the one that was created. */
+async function editedObjects(stage: TakeOverStage): Promise<string[]> {
+  const manifest = ({ metadata, ...rest }: TakeOverStage['objects'][number]) =>
+    JSON.stringify({
+      labels: metadata.labels,
+      annotations: metadata.annotations,
+      finalizers: metadata.finalizers,
+      owners: metadata.ownerReferences,
+      spec: (rest as { readonly spec?: unknown }).spec,
+    });
+  const found: string[] = [];
+  for (const object of stage.objects)
+    if (manifest(await stage.client.get(kindOf(object), refOf(object))) !== manifest(object))
+      found.push(nameOf(object));
+  return found;
+}
