@@ -46,6 +46,12 @@ export function sharedObjects(secrets: readonly KubeObject[]): KubeObject[] {
       { protocol: 'h2c', services: [{ name: 'shop', port: 80 }] },
     ),
     object(
+      'projectcontour.io/v1alpha1',
+      'ExtensionService',
+      { name: 'limits', namespace: 'default' },
+      { protocol: 'h2c', services: [{ name: 'cart', port: 80 }] },
+    ),
+    object(
       'projectcontour.io/v1',
       'TLSCertificateDelegation',
       { name: 'shared', namespace: 'other' },

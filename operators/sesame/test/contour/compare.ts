@@ -127,6 +127,10 @@ const EXCUSES: readonly Excuse[] = [
     fits: ({ path }, { objects }) => has(objects, 'cookieRewritePolicies') && /\.routes\./.test(path),
   },
   { id: 'affinity-cookie', fits: ({ path }) => /\.hash_policy\[\d+\]\.cookie\.name$/.test(path) },
+  {
+    id: 'extension-tls',
+    fits: ({ path }) => /ext_authz.*\.transport_socket\.typed_config\.common_tls_context\.tls_params$/.test(path),
+  },
   { id: 'extension-weights', fits: ({ path }) => path.endsWith('.locality_weighted_lb_config') },
 ];
 

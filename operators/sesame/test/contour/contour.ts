@@ -1,7 +1,7 @@
 // The real Contour on an embedded API server: objects in, statuses and resources of xDS out.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -65,7 +65,7 @@ export const KINDS: readonly Kind[] = [
 const REPORTED = new Set(['HTTPProxy', 'ExtensionService']);
 
 /** All objects are there before Contour starts, so that its first graph has them all. */
-export async function askContour(objects: readonly KubeObject[]): Promise<Answer> {
+export async function askContour(objects: readonly KubeObject[], file = ''): Promise<Answer> {
   const folder = mkdtempSync(join(tmpdir(), 'sesame-contour-'));
   const cluster = await startCluster({ clock: systemClock, random: Math.random, port: 0 });
   let child: ChildProcess | undefined;
@@ -82,7 +82,9 @@ export async function askContour(objects: readonly KubeObject[]): Promise<Answer
     const kubeconfig = join(folder, 'kubeconfig');
     await writeKubeconfig(kubeconfig, cluster.kubeconfig);
     const [xds = 0, health = 0, debug = 0, http = 0] = await freePorts(4);
-    child = start(kubeconfig, { xds, health, debug, http });
+    const configuration = join(folder, 'contour.yaml');
+    writeFileSync(configuration, file);
+    child = start(kubeconfig, file === '' ? undefined : configuration, { xds, health, debug, http });
     const reported = await reportedBy(client, child);
     return { resources: await received(xds), objects: reported, refused };
   } finally {
@@ -96,13 +98,18 @@ export async function askContour(objects: readonly KubeObject[]): Promise<Answer
   }
 }
 
-function start(kubeconfig: string, ports: Readonly<Record<string, number>>): ChildProcess {
+function start(
+  kubeconfig: string,
+  configuration: string | undefined,
+  ports: Readonly<Record<string, number>>,
+): ChildProcess {
   const flags = { xds: 'xds', health: 'health', debug: 'debug-http', http: 'http' };
   return spawn(
     contourBinary(),
     [
       'serve',
       `--kubeconfig=${kubeconfig}`,
+      ...(configuration === undefined ? [] : [`--config-path=${configuration}`]),
       '--insecure',
       '--leader-election-resource-namespace=projectcontour',
       ...Object.entries(flags).flatMap(([key, flag]) => [

@@ -97,6 +97,10 @@ export const DIFFERENCES: readonly Difference[] = [
     text: 'The weights of an ExtensionService’s Services count. Contour sends them without the setting that Envoy needs for them.',
   },
   {
+    id: 'extension-tls',
+    text: 'The TLS versions and ciphers of `envoy.cluster.upstreamTLS` hold for ExtensionServices too. Contour leaves them to Envoy.',
+  },
+  {
     id: 'secret-names',
     text: 'The SDS name of a certificate does not change when it is renewed, so that a renewal changes no listener. Contour’s names have a digest of the certificate.',
   },

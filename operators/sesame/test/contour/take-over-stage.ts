@@ -20,6 +20,7 @@ import {
   systemClock,
 } from '@capstan/kube';
 import { parse, parseAllDocuments } from 'yaml';
+import { routeKinds } from '../../src/kinds/contour.ts';
 import { SesameConfiguration } from '../../src/kinds/index.ts';
 import { type RunningProgram, sesame, startEnvoy, startSesame } from '../end-to-end/world.ts';
 import { createAuthority, tlsData } from '../real/certificates.ts';
@@ -64,9 +65,6 @@ timeouts: {request-timeout: 30s, connection-idle-timeout: 45s}
 network: {admin-port: 0, num-trusted-hops: 1}
 `;
 
-/** Short, so that a Lease of a Contour that crashed expires soon. */
-const LEASE = ['lease-duration=4s', 'renew-deadline=3s', 'retry-period=500ms'].map((each) => `--leader-election-${each}`);
-
 export async function takeOverStage(): Promise<TakeOverStage> {
   const folder = mkdtempSync(join(tmpdir(), 'sesame-take-over-'));
   const ends: (() => Promise<unknown> | void)[] = [() => rmSync(folder, { recursive: true })];
@@ -84,7 +82,8 @@ export async function takeOverStage(): Promise<TakeOverStage> {
     const kubeconfig = join(folder, 'kubeconfig');
     await writeKubeconfig(kubeconfig, cluster.kubeconfig);
     for (const definition of contoursDefinitions()) await client.create(CustomResourceDefinition, definition);
-    await client.create(CustomResourceDefinition, SesameConfiguration.crd());
+    for (const kind of [SesameConfiguration, ...Object.values(routeKinds(undefined))])
+      await client.create(CustomResourceDefinition, kind.crd());
     for (const name of ['projectcontour', SESAME, 'team'])
       await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     const ca = await createSecrets(client);
@@ -118,7 +117,7 @@ export async function takeOverStage(): Promise<TakeOverStage> {
         return started.ports;
       },
       endContour: async (signal) => contour?.stop(signal),
-      log: () => programs.map((each) => each.output().slice(-200_000)).join('\n---\n'),
+      log: () => programs.map((each) => each.output().slice(-4_000)).join('\n---\n'),
       end,
     };
   } catch (error) {
@@ -142,7 +141,7 @@ async function startContour(
   writeFileSync(file, CONTOURS_FILE);
   const at = (name: string, port: number) => [`--${name}-address=127.0.0.1`, `--${name}-port=${port}`];
   const flags = [
-    ...['serve', `--kubeconfig=${kubeconfig}`, `--config-path=${file}`, '--insecure', ...LEASE],
+    ...['serve', `--kubeconfig=${kubeconfig}`, `--config-path=${file}`, '--insecure'],
     ...at('xds', xds),
     ...at('health', health),
     ...at('debug-http', debug),

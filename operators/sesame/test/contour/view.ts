@@ -65,6 +65,7 @@ const DEFAULTS: Readonly<Record<string, unknown>> = {
   action: 'ALLOW',
   response_code: 'MOVED_PERMANENTLY',
   per_try_timeout: '0s',
+  enable_x_ratelimit_headers: 'OFF',
 };
 const DEFAULT_CIPHERS =
   '["[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-ECDSA-CHACHA20-POLY1305]","[ECDHE-RSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305]","ECDHE-ECDSA-AES256-GCM-SHA384","ECDHE-RSA-AES256-GCM-SHA384"]';
@@ -83,6 +84,8 @@ function normalised(value: unknown, cluster: (name: string) => unknown): Value {
   const of = ([key, content]: [string, unknown]): [string, Value] => {
     if (key === 'eds_config' || key === 'config_source' || key === 'sds_config') return [key, 'xDS'];
     if (key === 'http_filters') return [key, byName(content as readonly Fields[], cluster)];
+    // The order of headers with different names means nothing.
+    if (/^(?:request|response)_headers_to_add$/.test(key)) return [key, byHeader(normalised(content, cluster))];
     const name = normalised(content, cluster);
     if (key !== 'tls_certificate_sds_secret_configs') return [key, name];
     return [key, JSON.parse(JSON.stringify(name).replace(/("[^/"]+\/[^/"]+)\/[0-9a-f]{10}"/g, '$1"')) as Value];
@@ -98,6 +101,11 @@ function byName(filters: readonly Fields[], cluster: (name: string) => unknown):
   // A filter that no host has switched on does nothing.
   const used = filters.filter(({ disabled }) => disabled !== true);
   return { names: used.map(({ name }) => name ?? ''), ...Object.fromEntries(used.map(of)) };
+}
+
+function byHeader(headers: Value): Value {
+  const name = (each: Value) => JSON.stringify(isFields(each) ? each['header'] : each);
+  return Array.isArray(headers) ? headers.toSorted((left, right) => name(left).localeCompare(name(right))) : headers;
 }
 
 /** Such as thresholds that only count. */

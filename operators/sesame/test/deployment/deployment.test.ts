@@ -18,7 +18,7 @@ import {
 import { preview } from '@capstan/reconcile';
 import type { Stage } from '@capstan/testing';
 import { effectiveConfiguration, SesameConfiguration, SesameDeployment } from '../../src/index.ts';
-import { at, conditionOf, deployment, find, rollOut, staged } from './fixtures.ts';
+import { at, conditionOf, deployment, find, NAMESPACE, rollOut, staged } from './fixtures.ts';
 
 const text = (secret: Secret | undefined, key: string) =>
   Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
@@ -32,7 +32,7 @@ describe('a SesameDeployment', () => {
     const rulesOf = (role: { rules?: readonly { apiGroups?: readonly string[] }[] } | undefined) =>
       (role?.rules ?? []).filter(({ apiGroups }) => apiGroups?.includes('projectcontour.io')).length;
     await staged([deployment({ sesame: { contourCompat: true } })], async ({ client }) => {
-      assert.equal(rulesOf(await client.get(ClusterRole, { name: 'sesame-default-edge' })), 2);
+      assert.equal(rulesOf(await client.get(ClusterRole, { name: `sesame-${NAMESPACE}-edge` })), 2);
     });
     const watchNamespaces = ['shop', 'projectcontour'];
     await staged([deployment({ sesame: { contourCompat: true, watchNamespaces } })], async ({ client, settle }) => {
@@ -63,12 +63,12 @@ describe('a SesameDeployment', () => {
         [PodDisruptionBudget, 'sesame-edge'],
       ] as [Kind, string][])
         assert.ok(await find(client, kind, name), `${kind.kind} ${name}`);
-      assert.ok(await find(client, ClusterRole, 'sesame-default-edge', ''));
-      assert.ok(await find(client, ClusterRoleBinding, 'sesame-default-edge', ''));
+      assert.ok(await find(client, ClusterRole, `sesame-${NAMESPACE}-edge`, ''));
+      assert.ok(await find(client, ClusterRoleBinding, `sesame-${NAMESPACE}-edge`, ''));
       const { spec } = await client.get(SesameConfiguration, at('sesameconfig-edge'));
       assert.deepEqual(spec, {
-        envoy: { service: { name: 'envoy-edge', namespace: 'default' } },
-        leaderElection: { configmap: { name: 'leader-elect-edge', namespace: 'default' } },
+        envoy: { service: { name: 'envoy-edge', namespace: NAMESPACE } },
+        leaderElection: { configmap: { name: 'leader-elect-edge', namespace: NAMESPACE } },
       });
       assert.equal((await conditionOf(client, 'Available'))?.reason, 'SesameUnavailable');
       assert.equal((await conditionOf(client, 'Progressing'))?.reason, 'RollingOut');
@@ -151,7 +151,7 @@ describe('a SesameDeployment', () => {
         envoy?.containers.map(({ name }) => name),
         ['shutdown-manager', 'envoy'],
       );
-      assert.ok(envoy?.initContainers?.[0]?.args?.includes('--xds-address=sesame-edge.default'));
+      assert.ok(envoy?.initContainers?.[0]?.args?.includes(`--xds-address=sesame-edge.${NAMESPACE}`));
       assert.ok(envoy?.initContainers?.[0]?.args?.includes('--http-port=9080'));
       const declared = envoy?.containers[1]?.ports?.map(({ name, containerPort }) => [name, containerPort]);
       assert.deepEqual(declared, [
@@ -170,7 +170,7 @@ describe('a SesameDeployment', () => {
           [443, 'https'],
         ],
       );
-      const role = await client.get(ClusterRole, { name: 'sesame-default-edge' });
+      const role = await client.get(ClusterRole, { name: `sesame-${NAMESPACE}-edge` });
       assert.ok(!JSON.stringify(role.rules).includes('tlsroutes'));
       const { spec: child } = await client.get(SesameConfiguration, at('sesameconfig-edge'));
       assert.equal(child?.envoy?.managed, undefined);
@@ -268,12 +268,12 @@ describe('a SesameDeployment', () => {
       });
       await client.create(SesameDeployment, deployment({ sesame: { watchNamespaces: ['shop'] } }));
       await stage.settle();
-      assert.ok(await find(client, Role, 'sesame-resources-default-edge', 'shop'));
-      assert.ok(await find(client, RoleBinding, 'sesame-resources-default-edge', 'default'));
-      const role = await client.get(ClusterRole, { name: 'sesame-default-edge' });
+      assert.ok(await find(client, Role, `sesame-resources-${NAMESPACE}-edge`, 'shop'));
+      assert.ok(await find(client, RoleBinding, `sesame-resources-${NAMESPACE}-edge`, NAMESPACE));
+      const role = await client.get(ClusterRole, { name: `sesame-${NAMESPACE}-edge` });
       assert.ok(!JSON.stringify(role.rules).includes('secrets'));
       const args = (await client.get(Deployment, at('sesame-edge'))).spec?.template.spec?.containers[0]?.args;
-      assert.ok(args?.includes('--watch-namespaces=default,shop'));
+      assert.ok(args?.includes(`--watch-namespaces=${NAMESPACE},shop`));
     });
   });
 });
@@ -380,7 +380,7 @@ describe('certificates', () => {
       assert.equal(sesame.type, 'kubernetes.io/tls');
       assert.deepEqual(Object.keys(sesame.data ?? {}).toSorted(), ['ca.crt', 'tls.crt', 'tls.key']);
       const leaf = new X509Certificate(text(sesame, 'tls.crt'));
-      for (const name of ['sesame', 'sesame-edge.default', 'sesame-edge.default.svc.cluster.local'])
+      for (const name of ['sesame', `sesame-edge.${NAMESPACE}`, `sesame-edge.${NAMESPACE}.svc.cluster.local`])
         assert.ok(leaf.checkHost(name), name);
       assert.ok(trust(sesame, envoy) && trust(envoy, sesame));
     });
@@ -448,7 +448,7 @@ describe('deletion', () => {
         [ServiceAccount, 'sesame-edge'],
       ] as [Kind, string][])
         assert.equal(await find(client, kind, name), undefined, `${kind.kind} ${name}`);
-      assert.equal(await find(client, ClusterRole, 'sesame-default-edge', ''), undefined);
+      assert.equal(await find(client, ClusterRole, `sesame-${NAMESPACE}-edge`, ''), undefined);
     });
   });
 

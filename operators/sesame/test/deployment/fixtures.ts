@@ -1,8 +1,10 @@
-import { type Client, DaemonSet, Deployment, type Kind, type KubeObject } from '@capstan/kube';
+import { randomBytes } from 'node:crypto';
+import { type Client, DaemonSet, Deployment, type Kind, type KubeObject, Namespace } from '@capstan/kube';
 import { chosenServer, createStage, type Stage } from '@capstan/testing';
 import { createSesame, SesameConfiguration, SesameDeployment } from '../../src/index.ts';
 
-export const NAMESPACE = 'default';
+/** A name that no default knows: the same manifests behave alike in every namespace. */
+export const NAMESPACE = `edge-${randomBytes(4).toString('hex')}`;
 export const at = (name: string) => ({ namespace: NAMESPACE, name });
 
 export const deployment = (spec: object = {}, name = 'edge'): SesameDeployment => ({
@@ -20,6 +22,7 @@ export async function staged(given: readonly KubeObject[], check: (stage: Stage)
   const stage = await createStage({
     operators: [createSesame({ now: () => clock?.now() ?? start })],
     given: async (client) => {
+      await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
       for (const object of given) await client.create(kindOf(object), object);
     },
   });

@@ -13,7 +13,7 @@ import {
   toRest,
 } from '@capstan/testing';
 import { SesameConfiguration, SesameDeployment } from '../../src/index.ts';
-import { at, deployment, staged } from './fixtures.ts';
+import { at, deployment, NAMESPACE, staged } from './fixtures.ts';
 
 function randomSpec(random: SeededRandom): object {
   const some = (fields: Record<string, unknown>) =>
@@ -66,7 +66,7 @@ test('a deletion that waits for a Sesame to release its configuration shows ever
     });
     assert.deepEqual(differences, []);
     const gone = predicted.later.filter(({ verb }) => verb === 'delete').map(({ object }) => object);
-    assert.ok(gone.includes('Deployment default/sesame-edge'), gone.join());
+    assert.ok(gone.includes(`Deployment ${NAMESPACE}/sesame-edge`), gone.join());
     assert.equal(await stage.client.find(SesameDeployment, at('edge')), undefined);
   });
 });
