@@ -227,7 +227,9 @@ interface Condition {
 
 /** Objects whose status came back to an earlier one, or whose verdict changed at all. */
 function flips(changes: readonly StatusChange[]): string[] {
-  const of = Map.groupBy(changes, ({ object }) => object);
+  // A status that no controller has written is the default of the definition.
+  const written = changes.filter(({ status }) => JSON.stringify(status ?? {}).includes('conditions'));
+  const of = Map.groupBy(written, ({ object }) => object);
   return [...of].flatMap(([object, all]) => {
     const distinct = all.map(shown).filter((each, at, list) => each !== list[at - 1]);
     const verdicts = new Set(all.map(({ status }) => (status as { currentStatus?: string } | undefined)?.currentStatus));

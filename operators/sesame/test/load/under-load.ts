@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, EndpointSlice, Secret, Service, silentLogger, systemClock } from '@capstan/kube';
 import { alwaysLeader, operator } from '@capstan/reconcile';
 import { createTestCluster } from '@capstan/testing';
-import { effectiveConfiguration } from '../../src/configuration/index.ts';
+import { effectiveConfiguration, problemText } from '../../src/configuration/index.ts';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
@@ -25,6 +25,15 @@ export interface UnderLoadOptions {
   readonly mode: EnvoyMode;
   /** At every route change Envoy gets no processor for this long, as on a machine with too much to do. */
   readonly haltMs?: number;
+  /** Configurations that are put in force one after the other, in place of the changes. */
+  readonly configurations?: readonly NamedConfiguration[];
+  /** Further objects. */
+  given?(client: Changed['client']): Promise<void>;
+}
+
+export interface NamedConfiguration {
+  readonly name: string;
+  readonly spec: object;
 }
 
 export interface UnderLoadResult extends LoadCount {
@@ -43,6 +52,8 @@ export async function runUnderLoad({
   requestsPerSecond,
   mode,
   haltMs = 0,
+  configurations = [],
+  given,
 }: UnderLoadOptions): Promise<UnderLoadResult> {
   const ends: (() => Promise<unknown> | void)[] = [];
   try {
@@ -64,12 +75,17 @@ export async function runUnderLoad({
       spec: proxySpec(0, { services: SERVICES }),
     });
 
+    await given?.(client);
     const [httpPort, httpsPort, ownPort] = [await freePort(), await freePort(), await freePort()];
-    const configurationOf = (envoy: object) =>
-      effectiveConfiguration({
-        given: { xdsServer: { insecure: true }, envoy: deepMerge(envoyBase(httpPort, httpsPort, ownPort), envoy) },
+    const base = { xdsServer: { insecure: true }, envoy: envoyBase(httpPort, httpsPort, ownPort) };
+    const configurationOf = (spec: object) => {
+      const { value, errors } = effectiveConfiguration({
+        given: deepMerge(base, spec),
         source: { from: 'resource', name: 'sesame' },
-      }).value;
+      });
+      if (errors.length > 0) throw new Error(errors.map((problem) => problemText(problem)).join('\n'));
+      return value;
+    };
     const listening = Promise.withResolvers<number>();
     const dataPath = createDataPath({
       client: createClient({ transport: cluster.transport(), clock: systemClock, logger: silentLogger }),
@@ -102,7 +118,11 @@ export async function runUnderLoad({
       addresses: ADDRESSES,
       services: SERVICES,
       certificates,
-      configure: (spec) => dataPath.configure(configurationOf(spec)),
+      configure: (envoy) => dataPath.configure(configurationOf({ envoy })),
+    };
+    const moreRequests = async () => {
+      const before = load.sent();
+      await waitFor(() => load.sent() >= before + REQUESTS_BETWEEN, 'requests');
     };
     const counts: Record<ChangeKind, number> = { route: 0, endpoints: 0, certificate: 0, listener: 0, host: 0 };
     const began = performance.now();
@@ -114,8 +134,12 @@ export async function runUnderLoad({
       if (isHalted) await sleep(haltMs);
       if (isHalted) envoy.resume();
       // So that every change meets requests, whatever the machine: a few are sent before the next.
-      const before = load.sent();
-      await waitFor(() => load.sent() >= before + REQUESTS_BETWEEN, 'requests');
+      await moreRequests();
+    }
+    for (const { name, spec } of configurations) {
+      during = `the configuration of ${name}`;
+      await dataPath.configure(configurationOf(spec));
+      await moreRequests();
     }
     // The effects of the last changes on requests show while old listeners drain.
     const settled = load.sent() + requestsPerSecond * 3;
