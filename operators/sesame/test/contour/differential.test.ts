@@ -42,10 +42,15 @@ async function check(t: TestContext, cases: readonly Case[], title: string, file
 
 suite('beside Contour', { skip: missingContour() }, () => {
   for (let batch = 0; batch < runs(1, 8, 'CAPSTAN_CONTOUR_BATCHES'); batch++)
-    test(`cases ${batch * BATCH} to ${(batch + 1) * BATCH - 1} are served and reported alike`, {
-      timeout: 300_000,
-    }, (t) => check(t, createCases(batch + 1, BATCH), `seed ${batch + 1}`));
+    test(
+      `cases ${batch * BATCH} to ${(batch + 1) * BATCH - 1} are served and reported alike`,
+      {
+        timeout: 300_000,
+      },
+      (t) => check(t, createCases(batch + 1, BATCH), `seed ${batch + 1}`),
+    );
 
   test('objects in which both once differed are served and reported alike', { timeout: 300_000 }, (t) =>
-    check(t, KEPT_CASES, 'kept', KEPT_FILE));
+    check(t, KEPT_CASES, 'kept', KEPT_FILE),
+  );
 });

@@ -39,7 +39,12 @@ function kept(name: string, spec: (fqdn: string) => Json, more: readonly KubeObj
 }
 
 const part = (name: string, prefix: string) =>
-  proxy(name, { routes: [{ ...SHOP, conditions: [{ prefix }] }, { ...SHOP, conditions: [{ prefix: `${prefix}/deep` }] }] });
+  proxy(name, {
+    routes: [
+      { ...SHOP, conditions: [{ prefix }] },
+      { ...SHOP, conditions: [{ prefix: `${prefix}/deep` }] },
+    ],
+  });
 
 const authorizedBy = (name: string) => (fqdn: string) => ({
   virtualhost: { fqdn, tls: TLS, authorization: { extensionRef: { name, namespace: 'default' } } },
@@ -71,7 +76,10 @@ export const KEPT_CASES: readonly Case[] = [
   ),
   kept('local-limit', (fqdn) => ({
     virtualhost: { fqdn, rateLimitPolicy: { local: { requests: 5, unit: 'second' } } },
-    routes: [SHOP, { ...SHOP, conditions: [{ prefix: '/b' }], rateLimitPolicy: { local: { requests: 1, unit: 'minute' } } }],
+    routes: [
+      SHOP,
+      { ...SHOP, conditions: [{ prefix: '/b' }], rateLimitPolicy: { local: { requests: 1, unit: 'minute' } } },
+    ],
   })),
   kept('limit-of-the-route', (fqdn) => ({
     virtualhost: { fqdn },
@@ -104,7 +112,10 @@ export const KEPT_CASES: readonly Case[] = [
   })),
   kept('empty-prefix', (fqdn) => ({
     virtualhost: { fqdn },
-    routes: [{ ...SHOP, conditions: [{ prefix: '' }] }, { ...SHOP, conditions: [{ prefix: '/x' }, { prefix: '' }] }],
+    routes: [
+      { ...SHOP, conditions: [{ prefix: '' }] },
+      { ...SHOP, conditions: [{ prefix: '/x' }, { prefix: '' }] },
+    ],
   })),
   kept('variables', (fqdn) => ({
     virtualhost: { fqdn },

@@ -15,6 +15,11 @@ Event of the Ingress, or a warning of the HTTPProxy, names each annotation that 
 3. Move traffic to the Service of Sesame's Envoys.
 4. Stop Contour. When its Lease has been given up or has expired, Sesame writes the statuses, on the objects that were there all the time.
 
+The definitions of \`projectsesame.io\` must be installed too (\`capstan install\` does it), even if no object has their group.
+\`operators/sesame/test/contour/take-over.test.ts\` moves a cluster of the real Contour 1.33 in this way, under requests through its Envoy:
+both Envoys give the same answers, no request is lost, no status changes its verdict or changes back, and no manifest is edited, whether
+Contour ends in order or crashes.
+
 An HTTPProxy of each group with one name in one namespace counts once: the oldest is served, and the other one waits until it is gone.
 Hosts are shared too: of two HTTPProxies with one \`fqdn\`, of whatever group, the oldest keeps it.
 `;

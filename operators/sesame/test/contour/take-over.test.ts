@@ -18,7 +18,7 @@ import {
   takeOverStage,
 } from './take-over-stage.ts';
 
-const REQUESTS_PER_SECOND = 50;
+const REQUESTS_PER_SECOND = 25;
 
 /** The requests whose answers are compared; `isSecure` ones with TLS. */
 const REQUESTS: readonly (Omit<RequestOptions, 'port' | 'tls'> & { readonly isSecure?: boolean })[] = [
@@ -96,8 +96,8 @@ suite('a take-over from Contour', { skip: missingContour() || missingEnvoy(), co
         await stage.endContour(signal);
         await addHost(stage, next);
         await moreRequests(load);
-        const { requests, failed, firstFailed, repeated } = await load.stop();
-        assert.deepEqual(failed, [], firstFailed.join('\n'));
+        const { requests, failed, firstFailed, repeated, stallMs } = await load.stop();
+        assert.deepEqual(failed, [], `${firstFailed.join('\n')}\nthe longest stall was ${stallMs} ms`);
         assert.deepEqual(flips(changes), []);
         assert.deepEqual(await editedObjects(stage), []);
         t.diagnostic(
@@ -142,7 +142,11 @@ async function differences(stage: TakeOverStage, old: EnvoyPorts, next: EnvoyPor
   const found: string[] = [];
   for (const { isSecure = false, ...request } of REQUESTS) {
     const through = async ({ http, https }: EnvoyPorts) => {
-      const answer = await send({ ...request, port: isSecure ? https : http, ...(isSecure && { tls: { ca: stage.ca } }) });
+      const answer = await send({
+        ...request,
+        port: isSecure ? https : http,
+        ...(isSecure && { tls: { ca: stage.ca } }),
+      });
       return JSON.stringify(shownAnswer(answer)).replaceAll(`:${isSecure ? https : http}`, '');
     };
     const name = `${isSecure ? 'https' : 'http'}://${request.host}${request.path ?? '/'}`;
@@ -232,7 +236,9 @@ function flips(changes: readonly StatusChange[]): string[] {
   const of = Map.groupBy(written, ({ object }) => object);
   return [...of].flatMap(([object, all]) => {
     const distinct = all.map(shown).filter((each, at, list) => each !== list[at - 1]);
-    const verdicts = new Set(all.map(({ status }) => (status as { currentStatus?: string } | undefined)?.currentStatus));
+    const verdicts = new Set(
+      all.map(({ status }) => (status as { currentStatus?: string } | undefined)?.currentStatus),
+    );
     const isBack = new Set(distinct).size < distinct.length;
     return isBack || verdicts.size > 1 ? [`${object}: ${distinct.join('\n  ')}`] : [];
   });

@@ -94,12 +94,14 @@ suite('edits of the configuration under load', { skip: missingEnvoy() }, () => {
     const all = await configurations();
     const result = await runUnderLoad({
       changes: 0,
-      requestsPerSecond: 100,
+      requestsPerSecond: 40,
       mode: 'delta-ads',
       configurations: all,
       given: createObjects,
     });
-    t.diagnostic(`${all.length / 2} fields, ${result.requests} requests, ${result.failures} failed`);
+    t.diagnostic(
+      `${all.length / 2} fields, ${result.requests} requests, ${result.failures} failed, longest stall ${result.stallMs} ms`,
+    );
     assert.deepEqual(result.failed, [], result.firstFailed.join('\n'));
     assert.deepEqual(result.refusals, []);
     assert.ok(all.length / 2 >= 80, `${all.length / 2} fields`);

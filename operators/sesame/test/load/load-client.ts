@@ -31,6 +31,8 @@ export interface LoadCount {
   readonly failures: number;
   /** Sent a second time, because the connection that was kept had been closed. */
   readonly repeated: number;
+  /** The longest time in which this process, and the backends in it, had no processor. */
+  readonly stallMs: number;
   /** The number of failed requests, as `ERROR: COUNT`. */
   readonly failed: readonly string[];
   /** The first ten that failed, with the change at that time. */
@@ -59,7 +61,8 @@ export function startLoad({ requestsPerSecond, host, ca, during, ...first }: Loa
     return new Promise((resolve) => {
       const began = during();
       const count = (what: string) => {
-        if (what !== '200' && firstFailed.length < 10) firstFailed.push(`${what}, sent during ${began}, ended during ${during()}`);
+        if (what !== '200' && firstFailed.length < 10)
+          firstFailed.push(`${what}, sent during ${began}, ended during ${during()}`);
         answers.set(what, (answers.get(what) ?? 0) + 1);
         resolve();
       };
@@ -96,7 +99,11 @@ export function startLoad({ requestsPerSecond, host, ca, during, ...first }: Loa
     });
   };
   const began = performance.now();
+  let stallMs = 0;
+  let tickedAt = began;
   const timer = setInterval(() => {
+    stallMs = Math.max(stallMs, performance.now() - tickedAt - TICK_MS);
+    tickedAt = performance.now();
     const due = Math.floor(((performance.now() - began) / 1000) * requestsPerSecond);
     for (; sent < due; sent += 1) {
       const answer = one(sent).finally(() => pending.delete(answer));
@@ -119,6 +126,7 @@ export function startLoad({ requestsPerSecond, host, ca, during, ...first }: Loa
       return {
         requests: sent,
         repeated,
+        stallMs: Math.round(stallMs),
         perSecond: sent / seconds,
         failures: failed.reduce((sum, [, count]) => sum + count, 0),
         firstFailed,

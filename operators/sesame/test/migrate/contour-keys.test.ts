@@ -135,7 +135,14 @@ function wrongFile(random: SeededRandom): string {
     const [key, type] = random.pick(plain);
     const parts = key.split('.');
     const last = parts.pop() ?? '';
-    const spelled = random.pick([last, last, last.toUpperCase(), `${last}s`, camelCase(last), last.replaceAll('-', '')]);
+    const spelled = random.pick([
+      last,
+      last,
+      last.toUpperCase(),
+      `${last}s`,
+      camelCase(last),
+      last.replaceAll('-', ''),
+    ]);
     const other = random.pick<unknown>([VALUES[type], VALUES[type], ['a'], 'b', { c: 'd' }]);
     const taken = withValueAt(file as never, [...parts, spelled].join('.'), other as never);
     file = taken as object;
