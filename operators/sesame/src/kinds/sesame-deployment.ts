@@ -1,5 +1,4 @@
 import {
-  anyObject,
   array,
   boolean,
   conditions,
@@ -15,9 +14,9 @@ import {
 import { networkPublishing, nodePlacement } from './configuration-spec.ts';
 import { crdSchema } from './crd-schema.ts';
 import { COMMON } from './group.ts';
+import { resources, updateStrategy, volumeMounts, volumes } from './pod-parts.ts';
 import { configurationSpec } from './sesame-configuration.ts';
 
-const resources = () => anyObject({ optional: true, description: 'Requests and limits of the container.' });
 const annotations = (of: string) => map(string(), { optional: true, description: `Annotations of ${of}.` });
 const replicas = (of: string) =>
   integer({
@@ -32,7 +31,7 @@ const sesame = object(
     deployment: object(
       {
         replicas: replicas('Sesame'),
-        strategy: anyObject({ optional: true, description: 'Update strategy of the Deployment.' }),
+        strategy: updateStrategy('Deployment'),
       },
       { optional: true },
     ),
@@ -69,18 +68,15 @@ const envoy = object(
     deployment: object(
       {
         replicas: replicas('Envoy'),
-        strategy: anyObject({ optional: true, description: 'Update strategy of the Deployment.' }),
+        strategy: updateStrategy('Deployment'),
       },
       { optional: true },
     ),
-    daemonSet: object(
-      { updateStrategy: anyObject({ optional: true, description: 'Update strategy of the DaemonSet.' }) },
-      { optional: true },
-    ),
+    daemonSet: object({ updateStrategy: updateStrategy('DaemonSet') }, { optional: true }),
     networkPublishing: networkPublishing(),
     nodePlacement: nodePlacement(),
-    extraVolumes: array(anyObject(), { optional: true, description: 'Volumes of the pod besides its own.' }),
-    extraVolumeMounts: array(anyObject(), { optional: true, description: 'Where extraVolumes are mounted.' }),
+    extraVolumes: volumes(),
+    extraVolumeMounts: volumeMounts(),
     podAnnotations: annotations('Envoy’s pods'),
     resources: resources(),
     logLevel: string({ optional: true, description: 'trace, debug, info, warn, error, critical or off.' }),

@@ -20,8 +20,10 @@ import {
   systemClock,
 } from '@capstan/kube';
 import { parse, parseAllDocuments } from 'yaml';
-import { routeKinds } from '../../src/kinds/contour.ts';
+import { ExtensionService } from '../../src/kinds/extension-service.ts';
+import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { SesameConfiguration } from '../../src/kinds/index.ts';
+import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
 import { type RunningProgram, sesame, startEnvoy, startSesame } from '../end-to-end/world.ts';
 import { createAuthority, tlsData } from '../real/certificates.ts';
 import { freePorts } from '../serve/fixtures.ts';
@@ -82,7 +84,7 @@ export async function takeOverStage(): Promise<TakeOverStage> {
     const kubeconfig = join(folder, 'kubeconfig');
     await writeKubeconfig(kubeconfig, cluster.kubeconfig);
     for (const definition of contoursDefinitions()) await client.create(CustomResourceDefinition, definition);
-    for (const kind of [SesameConfiguration, ...Object.values(routeKinds(undefined))])
+    for (const kind of [SesameConfiguration, HTTPProxy, TLSCertificateDelegation, ExtensionService])
       await client.create(CustomResourceDefinition, kind.crd());
     for (const name of ['projectcontour', SESAME, 'team'])
       await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
@@ -141,7 +143,10 @@ async function startContour(
   writeFileSync(file, CONTOURS_FILE);
   const at = (name: string, port: number) => [`--${name}-address=127.0.0.1`, `--${name}-port=${port}`];
   const flags = [
-    ...['serve', `--kubeconfig=${kubeconfig}`, `--config-path=${file}`, '--insecure'],
+    'serve',
+    `--kubeconfig=${kubeconfig}`,
+    `--config-path=${file}`,
+    '--insecure',
     ...at('xds', xds),
     ...at('health', health),
     ...at('debug-http', debug),
@@ -184,15 +189,26 @@ async function startSesameBesideEnvoy(client: Client, folder: string, kubeconfig
   const [xds = 0, health = 0, debug = 0, http = 0, https = 0, stats = 0] = await freePorts(6);
   const migrated = join(folder, 'configuration.yaml');
   await sesame(
-    ...['migrate', 'config', join(folder, 'contour.yaml'), '-o', migrated],
-    ...[`--name=${CONFIGURATION}`, `--namespace=${SESAME}`],
+    'migrate',
+    'config',
+    join(folder, 'contour.yaml'),
+    '-o',
+    migrated,
+    `--name=${CONFIGURATION}`,
+    `--namespace=${SESAME}`,
   );
   await client.create(SesameConfiguration, parse(readFileSync(migrated, 'utf8')) as SesameConfiguration);
   const at = (name: string, port: number) => [`--${name}-address=127.0.0.1`, `--${name}-port=${port}`];
   const serve = startSesame(
     [
-      ...['serve', `--kubeconfig=${kubeconfig}`, `--namespace=${SESAME}`, `--sesame-config=${CONFIGURATION}`],
-      ...['--contour-compat', '--insecure', '--envoy-http-access-log=/dev/null', '--envoy-https-access-log=/dev/null'],
+      'serve',
+      `--kubeconfig=${kubeconfig}`,
+      `--namespace=${SESAME}`,
+      `--sesame-config=${CONFIGURATION}`,
+      '--contour-compat',
+      '--insecure',
+      '--envoy-http-access-log=/dev/null',
+      '--envoy-https-access-log=/dev/null',
       ...at('xds', xds),
       ...at('health', health),
       ...at('http', health),
@@ -230,6 +246,11 @@ async function createSecrets(client: Client): Promise<string> {
 /** Headers that differ between two requests through one Envoy. */
 const VOLATILE = new Set(['x-request-id', 'x-request-start', 'date', 'x-envoy-upstream-service-time']);
 
+function steady(headers: object): object {
+  const kept = Object.entries(headers).filter(([name]) => !VOLATILE.has(name));
+  return Object.fromEntries(kept.toSorted(([left], [right]) => left.localeCompare(right)));
+}
+
 /** A Service whose only endpoint answers with its name and with what it got. */
 async function createBackend(
   client: Client,
@@ -237,8 +258,8 @@ async function createBackend(
   ends: (() => Promise<unknown> | void)[],
 ): Promise<void> {
   const server = createServer(({ method, url, headers }, response) => {
-    const got = Object.entries(headers).filter(([name]) => !VOLATILE.has(name));
-    response.end(JSON.stringify({ service: metadata.name, method, url, headers: Object.fromEntries(got.toSorted()) }));
+    const got = steady(headers);
+    response.end(JSON.stringify({ service: metadata.name, method, url, headers: got }));
   });
   server.keepAliveTimeout = 600_000;
   await new Promise<void>((resolve, reject) => {
@@ -268,8 +289,7 @@ async function createBackend(
 
 /** What a client meets: the status, the body, and the headers of an answer. */
 export function shownAnswer({ status, body, headers }: { status: number; body: string; headers: object }): object {
-  const shown = Object.entries(headers).filter(([name]) => !VOLATILE.has(name));
-  return { status, body, headers: Object.fromEntries(shown.toSorted()) };
+  return { status, body, headers: steady(headers) };
 }
 
 export interface StatusChange {

@@ -76,6 +76,7 @@ suite('a take-over from Contour', { skip: missingContour() || missingEnvoy(), co
           httpPort: old.http,
           httpsPort: old.https,
           ca: stage.ca,
+          patienceMs: 60_000,
           during: () => during,
         });
         ends.push(() => load.stop());

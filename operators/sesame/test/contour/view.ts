@@ -105,7 +105,8 @@ function byName(filters: readonly Fields[], cluster: (name: string) => unknown):
 
 function byHeader(headers: Value): Value {
   const name = (each: Value) => JSON.stringify(isFields(each) ? each['header'] : each);
-  return Array.isArray(headers) ? headers.toSorted((left, right) => name(left).localeCompare(name(right))) : headers;
+  if (!Array.isArray(headers)) return headers;
+  return (headers as readonly Value[]).toSorted((left, right) => name(left).localeCompare(name(right)));
 }
 
 /** Such as thresholds that only count. */

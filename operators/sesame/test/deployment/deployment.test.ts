@@ -356,6 +356,28 @@ describe('an invalid SesameDeployment', () => {
     });
   });
 
+  test('has fields of workloads with a typo refused by the server', async () => {
+    await staged([], async ({ client }) => {
+      const create = (spec: object) =>
+        client.create(SesameDeployment, deployment(spec), { dryRun: true, fieldValidation: 'Strict' });
+      await create({
+        sesame: { resources: { limits: { cpu: 1, memory: '1Gi' } }, deployment: { strategy: { type: 'Recreate' } } },
+        envoy: {
+          daemonSet: { updateStrategy: { rollingUpdate: { maxSurge: '10%', maxUnavailable: 0 } } },
+          extraVolumes: [{ name: 'a', configMap: { name: 'b' } }],
+          extraVolumeMounts: [{ name: 'a', mountPath: '/a', readOnly: true }],
+        },
+      });
+      for (const [spec, problem] of [
+        [{ sesame: { resources: { limit: { cpu: 1 } } } }, /unknown field .*limit"/],
+        [{ envoy: { daemonSet: { updateStrategy: { rollingUpdate: { surge: 1 } } } } }, /unknown field .*surge"/],
+        [{ envoy: { extraVolumes: [{ name: 'a', configmap: { name: 'b' } }] } }, /unknown field .*configmap"/],
+        [{ envoy: { extraVolumeMounts: [{ name: 'a', path: '/a' }] } }, /mountPath: Required|unknown field .*path"/],
+      ] as const)
+        await assert.rejects(create(spec), problem);
+    });
+  });
+
   test('has a name that is too long refused by the server', async () => {
     await staged([], async ({ client }) => {
       await assert.rejects(client.create(SesameDeployment, deployment({}, 'x'.repeat(50))), /at most 49 characters/);

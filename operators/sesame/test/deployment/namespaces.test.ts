@@ -71,7 +71,7 @@ async function writtenFor({ client }: Stage, namespace: string): Promise<unknown
 function shown(kind: Kind, object: KubeObject, namespace: string): unknown {
   const { metadata, ...rest } = object;
   const { name, labels, annotations, finalizers, ownerReferences = [] } = metadata;
-  const owners = ownerReferences.map(({ uid: _, ...more }) => more);
+  const owners = ownerReferences.map(({ kind: of, name: owner, controller }) => ({ of, owner, controller }));
   const content = { ...rest, kind: kind.kind, metadata: { name, labels, annotations, finalizers, owners } };
   const isLeftOut = (key: string) => VOLATILE.has(key) || key.startsWith('capstan.dev/');
   const text = JSON.stringify(content, (key, value: unknown) => (isLeftOut(key) ? undefined : value));

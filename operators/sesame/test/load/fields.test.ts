@@ -50,9 +50,15 @@ async function configurations(): Promise<NamedConfiguration[]> {
     ]);
 }
 
+/** This test has a machine for itself nowhere, and it is about answers, not about their speed. */
+const PATIENCE_MS = 60_000;
+
 async function createObjects(client: Client): Promise<void> {
   const load = { namespace: 'default', name: 'load' };
-  await client.patch(HTTPProxy, load, 'merge', { spec: { ingressClassName: 'sesame' } });
+  await client.patch(HTTPProxy, load, 'json', [
+    { op: 'add', path: '/spec/ingressClassName', value: 'sesame' },
+    { op: 'add', path: '/spec/routes/0/timeoutPolicy/response', value: `${PATIENCE_MS / 1000}s` },
+  ]);
   await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } });
   const { type, data = {} } = await client.get(Secret, load);
   for (const [namespace, name] of [
@@ -96,6 +102,7 @@ suite('edits of the configuration under load', { skip: missingEnvoy() }, () => {
       changes: 0,
       requestsPerSecond: 40,
       mode: 'delta-ads',
+      patienceMs: PATIENCE_MS,
       configurations: all,
       given: createObjects,
     });

@@ -11,6 +11,8 @@ export interface LoadOptions extends LoadPorts {
   readonly requestsPerSecond: number;
   readonly host: string;
   readonly ca: string;
+  /** An answer that takes longer has failed. Default: 15 seconds. */
+  readonly patienceMs?: number;
   /** Returns the last change, for the report of a failure. */
   during(): string;
 }
@@ -40,10 +42,15 @@ export interface LoadCount {
 }
 
 const TICK_MS = 10;
-/** An answer that takes longer has failed. */
-const PATIENCE_MS = 15_000;
 
-export function startLoad({ requestsPerSecond, host, ca, during, ...first }: LoadOptions): LoadClient {
+export function startLoad({
+  requestsPerSecond,
+  host,
+  ca,
+  during,
+  patienceMs = 15_000,
+  ...first
+}: LoadOptions): LoadClient {
   let { httpPort, httpsPort }: LoadPorts = first;
   const answers = new Map<string, number>();
   const pending = new Set<Promise<void>>();
@@ -57,7 +64,7 @@ export function startLoad({ requestsPerSecond, host, ca, during, ...first }: Loa
   const one = (index: number): Promise<void> => {
     const isSecure = index % 2 === 1;
     const isKept = index % 4 < 2;
-    const common = { host: '127.0.0.1', path: '/', headers: { host }, timeout: PATIENCE_MS };
+    const common = { host: '127.0.0.1', path: '/', headers: { host }, timeout: patienceMs };
     return new Promise((resolve) => {
       const began = during();
       const count = (what: string) => {
@@ -84,7 +91,7 @@ export function startLoad({ requestsPerSecond, host, ca, during, ...first }: Loa
         );
         response.on('error', (error) => count(`${error.message} in an answer (${kind})`));
       });
-      request.on('timeout', () => request.destroy(new Error('no answer in 15 s')));
+      request.on('timeout', () => request.destroy(new Error(`no answer in ${patienceMs / 1000} s`)));
       request.on('error', (error) => {
         // Both sides may close a connection that is kept: a client that finds it closed sends again, as browsers and proxies do.
         const isRace = request.reusedSocket && 'code' in error && error.code === 'ECONNRESET';

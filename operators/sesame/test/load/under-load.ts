@@ -27,6 +27,7 @@ export interface UnderLoadOptions {
   readonly haltMs?: number;
   /** Configurations that are put in force one after the other, in place of the changes. */
   readonly configurations?: readonly NamedConfiguration[];
+  readonly patienceMs?: number;
   /** Further objects. */
   given?(client: Changed['client']): Promise<void>;
 }
@@ -54,6 +55,7 @@ export async function runUnderLoad({
   haltMs = 0,
   configurations = [],
   given,
+  patienceMs,
 }: UnderLoadOptions): Promise<UnderLoadResult> {
   const ends: (() => Promise<unknown> | void)[] = [];
   try {
@@ -111,7 +113,15 @@ export async function runUnderLoad({
     await waitFor(async () => (await send({ port: httpPort, host: HOST })).status === 200, 'the first answer');
 
     let during = 'the start';
-    const load = startLoad({ requestsPerSecond, host: HOST, httpPort, httpsPort, ca, during: () => during });
+    const load = startLoad({
+      requestsPerSecond,
+      host: HOST,
+      httpPort,
+      httpsPort,
+      ca,
+      ...(patienceMs !== undefined && { patienceMs }),
+      during: () => during,
+    });
     ends.push(() => load.stop());
     const stage: Changed = {
       client,

@@ -95,7 +95,7 @@ suite('beside the decoder of Contour', { skip: missingContour() }, () => {
       const text = wrongFile(createRandom(seed));
       const [theirs, own] = [refusedByContour(text), refusedByUs(text)];
       refused += theirs.size;
-      assert.deepEqual([...own.keys()].toSorted(), [...theirs.keys()].toSorted(), `seed ${seed}:\n${text}`);
+      assert.deepEqual(new Set(own.keys()), new Set(theirs.keys()), `seed ${seed}:\n${text}`);
     }
     t.diagnostic(`${refused} lines were refused by both`);
   });
@@ -144,8 +144,7 @@ function wrongFile(random: SeededRandom): string {
       last.replaceAll('-', ''),
     ]);
     const other = random.pick<unknown>([VALUES[type], VALUES[type], ['a'], 'b', { c: 'd' }]);
-    const taken = withValueAt(file as never, [...parts, spelled].join('.'), other as never);
-    file = taken as object;
+    file = withValueAt(file as never, [...parts, spelled].join('.'), other);
   }
   return stringify(file);
 }
