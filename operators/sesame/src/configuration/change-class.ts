@@ -39,6 +39,7 @@ const CHANGES: readonly (readonly [prefix: string, ...classes: ChangeClass[]])[]
   ['debug', 'Log'],
   ['health', 'Rebind'],
   ['metrics', 'Rebind'],
+  ['envoy.listener.socketOptions', 'ListenerSockets'],
   ['envoy.listener', 'Listeners'],
   ['envoy.service', 'Status'],
   ['envoy.http.accessLog', 'Listeners'],

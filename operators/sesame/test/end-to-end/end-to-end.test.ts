@@ -22,7 +22,7 @@ import {
 const skip = existsSync(ENVOY)
   ? false
   : 'Envoy is not there: npm run setup:real -- envoy brings it, and the tests with it run';
-const NAMESPACE = 'ingress';
+const NAMESPACE = `ingress-${Math.random().toString(36).slice(2, 8)}`;
 
 suite('Sesame and Envoy in capstan up', { skip, concurrency: 1 }, () => {
   let world: World;

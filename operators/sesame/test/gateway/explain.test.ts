@@ -9,7 +9,7 @@ import { SesameConfiguration } from '../../src/kinds/index.ts';
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
 import { runCommand } from '../commands/command-io.ts';
 import { createAuthority, tlsData } from '../real/certificates.ts';
-import { at, gateway, gatewayClass, httpRoute, installKinds, kinds, service } from './fixtures.ts';
+import { at, gateway, gatewayClass, httpRoute, installKinds, kinds, NAMESPACE, service } from './fixtures.ts';
 
 const own = operator({
   name: 'routes',
@@ -179,6 +179,9 @@ async function start(context: { after(end: () => Promise<void>): void }) {
     spec: { parentRefs, rules: [{ backendRefs: to('cart') }] },
   });
   return {
-    explain: (what: string) => runCommand(`explain ${what} -n default`, {}, { transport: () => cluster.transport() }),
+    async explain(what: string) {
+      const shown = await runCommand(`explain ${what} -n ${NAMESPACE}`, {}, { transport: () => cluster.transport() });
+      return { ...shown, out: shown.out.replaceAll(NAMESPACE, 'default') };
+    },
   };
 }

@@ -1,11 +1,21 @@
 // The Gateway API on an embedded API server: its kinds without their schemas, and objects to put there.
-import { type Client, CustomResourceDefinition, externalKind, type Kind, type KubeObject } from '@capstan/kube';
+import { randomBytes } from 'node:crypto';
+import {
+  type Client,
+  CustomResourceDefinition,
+  externalKind,
+  type Kind,
+  type KubeObject,
+  Namespace,
+} from '@capstan/kube';
 import { GATEWAY_GROUP } from '../../src/gateway/api/references.ts';
 import { type Gateway, type GatewayClass, gatewayKinds, type HTTPRoute } from '../../src/gateway/index.ts';
 import { CONTROLLER } from './controller.ts';
 
 export const kinds = gatewayKinds();
-export const at = (name: string, namespace = 'default') => ({ namespace, name });
+/** A name that no default knows: the same manifests behave alike in every namespace. */
+export const NAMESPACE = `edge-${randomBytes(4).toString('hex')}`;
+export const at = (name: string, namespace = NAMESPACE) => ({ namespace, name });
 const apiVersion = `${GATEWAY_GROUP}/v1`;
 const other = (kind: string) =>
   externalKind({
@@ -20,8 +30,9 @@ export const UDPRoute = other('UDPRoute');
 export const ListenerSet = other('ListenerSet');
 export const unsupported = (kind: string) => ({ apiVersion, kind, metadata: at('dns') });
 
-/** The schemas allow everything: these tests are not about the refusals of the real schemas. */
+/** With the namespace of the objects. The schemas allow everything: these tests are not about the refusals of the real schemas. */
 export async function installKinds(client: Client): Promise<void> {
+  await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
   const own: readonly Kind[] = Object.values(kinds);
   for (const { kind, plural, scope, hasStatus = false } of [...own, UDPRoute, ListenerSet])
     await client.create(CustomResourceDefinition, {

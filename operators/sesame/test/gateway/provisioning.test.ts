@@ -5,13 +5,13 @@ import { chosenServer, createStage, type Stage } from '@capstan/testing';
 import type { Gateway, GatewayClass } from '../../src/gateway/index.ts';
 import { containerPort } from '../../src/gateway/provisioning/container-ports.ts';
 import { createSesame, SesameConfiguration, SesameDeployment } from '../../src/index.ts';
-import { at, brief, gateway, gatewayClass, installKinds, kinds } from './fixtures.ts';
+import { at, brief, gateway, gatewayClass, installKinds, kinds, NAMESPACE } from './fixtures.ts';
 
 const PARAMETERS = {
   group: SesameDeployment.group,
   kind: SesameDeployment.kind,
   name: 'parameters',
-  namespace: 'default',
+  namespace: NAMESPACE,
 };
 
 interface Given {
@@ -86,7 +86,7 @@ suite('an instance for each Gateway', () => {
       assert.equal((await client.get(Deployment, at('sesame-edge'))).spec?.replicas, 3);
       const configuration = await client.get(SesameConfiguration, at('sesameconfig-edge'));
       assert.equal(configuration.spec?.enableExternalNameService, true);
-      const { items } = await client.list(Deployment, { namespace: 'default' });
+      const { items } = await client.list(Deployment, { namespace: NAMESPACE });
       assert.deepEqual(
         items.map(({ metadata }) => metadata.name),
         ['sesame-edge'],
@@ -107,7 +107,7 @@ suite('an instance for each Gateway', () => {
         const { status: found } = await client.get(kinds.Gateway, at(name));
         assert.ok(brief(found?.conditions).includes('Accepted=False/InvalidParameters'), name);
       }
-      assert.deepEqual((await client.list(Deployment, { namespace: 'default' })).items, []);
+      assert.deepEqual((await client.list(Deployment, { namespace: NAMESPACE })).items, []);
     });
   });
 
@@ -115,13 +115,13 @@ suite('an instance for each Gateway', () => {
     const other = gateway('other', { gatewayClassName: 'unknown' });
     await staged({ gateways: [gateway('edge'), other] }, async (stage) => {
       const deployments = async () =>
-        (await stage.client.list(SesameDeployment, { namespace: 'default' })).items.map(
+        (await stage.client.list(SesameDeployment, { namespace: NAMESPACE })).items.map(
           ({ metadata }) => metadata.name,
         );
       assert.deepEqual(await deployments(), ['edge']);
       await stage.client.patch(kinds.Gateway, at('edge'), 'merge', { spec: { gatewayClassName: 'unknown' } });
       await stage.settle();
-      const [left] = (await stage.client.list(SesameDeployment, { namespace: 'default' })).items;
+      const [left] = (await stage.client.list(SesameDeployment, { namespace: NAMESPACE })).items;
       assert.ok(left === undefined || left.metadata.deletionTimestamp !== undefined);
     });
   });
@@ -130,7 +130,7 @@ suite('an instance for each Gateway', () => {
     const udp = gateway('udp', { listeners: [{ name: 'dns', port: 53, protocol: 'UDP' }] });
     await staged({ gateways: [udp] }, async ({ client }) => {
       await client.get(Deployment, at('sesame-udp'));
-      const { items } = await client.list(Service, { namespace: 'default' });
+      const { items } = await client.list(Service, { namespace: NAMESPACE });
       const names = items.map(({ metadata }) => metadata.name ?? '');
       // A real server has one of its own.
       assert.deepEqual(
@@ -143,7 +143,7 @@ suite('an instance for each Gateway', () => {
   test('a long name of a Gateway is shortened for the objects of its instance', async () => {
     const name = 'a-gateway-with-a-name-that-is-longer-than-a-service-can-have';
     await staged({ gateways: [gateway(name)] }, async ({ client }) => {
-      const [deployment] = (await client.list(SesameDeployment, { namespace: 'default' })).items;
+      const [deployment] = (await client.list(SesameDeployment, { namespace: NAMESPACE })).items;
       assert.ok((deployment?.metadata.name ?? '').length <= 49);
       assert.equal(deployment?.spec?.configuration?.gateway?.gatewayRef?.name, name);
     });

@@ -13,7 +13,8 @@ import { missingEnvoy, type NamedConfiguration, runUnderLoad } from './under-loa
 /** Fields that change what a client must do, or that need a file or an address which this machine does not have. */
 const ELSEWHERE = [
   /^envoy\.listener\.useProxyProtocol$/,
-  /^envoy\.listener\.socketOptions\.trafficClass$/,
+  // Envoy opens its sockets again: the kernel resets connections that no worker has accepted yet (docs/sesame-configuration.md).
+  /^envoy\.listener\.socketOptions\./,
   /^envoy\.https?\.(address|port|accessLog)$/,
   /^envoy\.(metrics|health)\./,
   /^httpproxy\.disablePermitInsecure$/,
@@ -22,6 +23,10 @@ const ELSEWHERE = [
 /** No server answers for the ExtensionServices: requests pass while they fail open. */
 const OPEN = { globalExtAuth: { failOpen: true }, rateLimitService: { failOpen: true } };
 
+/** Limits that this load does not reach. */
+const BREAKERS = ['maxConnections', 'maxPendingRequests', 'maxRequests', 'maxRetries', 'perHostMaxConnections'];
+const breaker = (name: string): ConfigurationSpec => ({ envoy: { cluster: { circuitBreakers: { [name]: 5000 } } } });
+
 /** Edits that leave a client of HTTP/1.1 with a host of the default class served. */
 async function ownEdits(): Promise<Readonly<Record<string, ConfigurationSpec>>> {
   const port = await freePort();
@@ -29,6 +34,7 @@ async function ownEdits(): Promise<Readonly<Record<string, ConfigurationSpec>>> 
     'ingress.className': { ingress: { className: 'special,sesame' } },
     'envoy.listener.maxConnectionsPerListener': { envoy: { listener: { maxConnectionsPerListener: 10_000 } } },
     'envoy.defaultHTTPVersions': { envoy: { defaultHTTPVersions: ['HTTP/1.1'] } },
+    ...Object.fromEntries(BREAKERS.map((name) => [`envoy.cluster.circuitBreakers.${name}`, breaker(name)])),
     'envoy.network.adminPort': { envoy: { network: { adminPort: port } } },
     'envoy.omEnforcedHealth.address': { envoy: { omEnforcedHealth: { address: '127.0.0.5', port } } },
     'envoy.omEnforcedHealth.port': { envoy: { omEnforcedHealth: { port } } },
