@@ -107,8 +107,6 @@ export interface PagesTraffic {
 
 export interface Page {
   readonly path: string;
-  /** The page of Envoy, if it has another path there. */
-  readonly rewrite?: string;
   /** Undefined: every method. */
   readonly method?: 'GET';
 }

@@ -3,7 +3,7 @@ import type { KubeObject } from '@capstan/kube';
 import type { Case } from './cases.ts';
 import { type Answer, nameOf, statusIn } from './contour.ts';
 import { reportLines, type SesamesAnswer } from './sesame.ts';
-import { differencesBetween, type Found, hostView, sorted, type Value } from './view.ts';
+import { differencesBetween, type Found, hostView, listenersView, sorted, type Value } from './view.ts';
 
 export interface Finding extends Found {
   readonly name: string;
@@ -30,6 +30,21 @@ export function compare(each: Case, contour: Answer, sesame: SesamesAnswer): Fin
   }
   return findings;
 }
+
+/** What no host has alone: probes, statistics, limits and the parts of listeners that hosts share. */
+export function compareListeners(contour: Answer, sesame: SesamesAnswer): Finding[] {
+  return differencesBetween(listenersView(contour.resources), listenersView(sesame.resources)).map((found) => ({
+    ...found,
+    name: 'listeners',
+    excuse: LISTENER_EXCUSES.find(({ path }) => path.test(found.path))?.id,
+  }));
+}
+
+const LISTENER_EXCUSES: readonly { readonly id: string; readonly path: RegExp }[] = [
+  { id: 'misdirected-requests', path: /http_filters\.(names|envoy\.filters\.http\.lua)/ },
+  { id: 'extension-weights', path: /\.locality_weighted_lb_config$/ },
+  { id: 'global-authorization-timeout', path: /ext_authz\.typed_config\.grpc_service\.timeout$/ },
+];
 
 interface Reported {
   readonly object: KubeObject;

@@ -101,6 +101,10 @@ export const DIFFERENCES: readonly Difference[] = [
     text: 'The TLS versions and ciphers of `envoy.cluster.upstreamTLS` hold for ExtensionServices too. Contour leaves them to Envoy.',
   },
   {
+    id: 'global-authorization-timeout',
+    text: '`globalExtAuth.responseTimeout` holds for hosts without TLS too. Contour uses it for hosts with TLS alone.',
+  },
+  {
     id: 'secret-names',
     text: 'The SDS name of a certificate does not change when it is renewed, so that a renewal changes no listener. Contour’s names have a digest of the certificate.',
   },

@@ -7,7 +7,7 @@ import { effectiveOfFile, readConfigurationFile } from '../../src/configuration/
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 import { createSecrets } from '../errors/secrets.ts';
 import { type Case, createCases, sharedObjects } from './cases.ts';
-import { compare } from './compare.ts';
+import { compare, compareListeners } from './compare.ts';
 import { askContour, missingContour } from './contour.ts';
 import { DIFFERENCES } from './differences.ts';
 import { KEPT_CASES, KEPT_FILE } from './kept-cases.ts';
@@ -28,7 +28,7 @@ async function check(t: TestContext, cases: readonly Case[], title: string, file
   const contour = await askContour(objects, file);
   const hosts = cases.flatMap((each) => each.hosts);
   const sesame = askSesame(contour.objects, settings(file), hosts);
-  const findings = cases.flatMap((each) => compare(each, contour, sesame));
+  const findings = [...cases.flatMap((each) => compare(each, contour, sesame)), ...compareListeners(contour, sesame)];
   const known = new Set(DIFFERENCES.map(({ id }) => id));
   assert.deepEqual(
     findings

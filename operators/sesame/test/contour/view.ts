@@ -33,6 +33,18 @@ export function hostView(resources: Resources, host: string): HostView {
   };
 }
 
+/** What all hosts share of the listeners, by their names. */
+export function listenersView(resources: Resources): Value {
+  const clusters = resources.get('cds');
+  const listeners = [...(resources.get('lds') ?? [])].map(([name, listener]): [string, Value] => {
+    const { filter_chains: chains = [], ...shared } = listener as Fields & { filter_chains?: readonly Fields[] };
+    // The chains of the HTTPS listener are those of hosts.
+    const content = name === 'ingress_https' ? shared : { ...shared, filter_chains: chains };
+    return [name, normalised(withoutName(content), (cluster) => clusters?.get(cluster))];
+  });
+  return sorted(Object.fromEntries(listeners));
+}
+
 /** Routes by their match, so that one that is missing does not shift all others; their order is compared by itself. */
 function byMatch(host: Fields): Fields {
   const routes = (host['routes'] ?? []) as readonly Fields[];
@@ -70,6 +82,14 @@ const DEFAULTS: Readonly<Record<string, unknown>> = {
 const DEFAULT_CIPHERS =
   '["[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-ECDSA-CHACHA20-POLY1305]","[ECDHE-RSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305]","ECDHE-ECDSA-AES256-GCM-SHA384","ECDHE-RSA-AES256-GCM-SHA384"]';
 
+/** A method is written in capitals, and the name of a filter or of a route configuration within a listener means nothing. */
+function withoutSpelling(fields: Fields): Fields {
+  if (fields['name'] === 'router') return { ...fields, name: 'envoy.filters.http.router' };
+  if (fields['name'] !== ':method' || !isFields(fields['string_match'])) return fields;
+  const { ignore_case: _, ...match } = fields['string_match'];
+  return { ...fields, string_match: match };
+}
+
 function normalised(value: unknown, cluster: (name: string) => unknown): Value {
   if (typeof value === 'string') {
     const found = cluster(value);
@@ -80,10 +100,13 @@ function normalised(value: unknown, cluster: (name: string) => unknown): Value {
   if (value instanceof Uint8Array) return Buffer.from(value).toString('latin1');
   if (Array.isArray(value)) return value.map((each) => normalised(each, cluster));
   if (typeof value !== 'object' || value === null) return null;
-  const fields = Object.entries(value).filter(([key, content]) => !LEFT_OUT.has(key) && !isDefault(key, content));
+  const fields = Object.entries(withoutSpelling(value as Fields)).filter(
+    ([key, content]) => !LEFT_OUT.has(key) && !isDefault(key, content),
+  );
   const of = ([key, content]: [string, unknown]): [string, Value] => {
     if (key === 'eds_config' || key === 'config_source' || key === 'sds_config') return [key, 'xDS'];
-    if (key === 'http_filters') return [key, byName(content as readonly Fields[], cluster)];
+    if (key === 'http_filters') return [key, byName((content as readonly Fields[]).map(withoutSpelling), cluster)];
+    if (key === 'route_config') return [key, normalised(withoutName(content as Fields), cluster)];
     // The order of headers with different names means nothing.
     if (/^(?:request|response)_headers_to_add$/.test(key)) return [key, byHeader(normalised(content, cluster))];
     const name = normalised(content, cluster);

@@ -149,12 +149,12 @@ function pagesMessage({ pages }: PagesTraffic, { statPrefix }: Pick<FilterChain,
   return { name: 'envoy.filters.network.http_connection_manager', typed_config: manager };
 }
 
-function pageMessage({ path, rewrite, method }: Page): Envoy.Route {
+function pageMessage({ path, method }: Page): Envoy.Route {
   return {
     match: {
       path,
       headers: method === undefined ? undefined : [{ name: ':method', string_match: { exact: method } }],
     },
-    route: { cluster: ADMIN_CLUSTER, prefix_rewrite: rewrite },
+    route: { cluster: ADMIN_CLUSTER },
   };
 }

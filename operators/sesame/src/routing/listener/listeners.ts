@@ -145,24 +145,19 @@ function plannedListeners(settings: RoutingSettings): ListenerModel[] {
   const listeners: ListenerModel[] = [];
   const add = (name: string, address: string, port: number, pages: readonly Page[], metricsTls?: DownstreamTls) =>
     listeners.push(ownListener({ name, address, port, path: `envoy.${name}` }, pages, metricsTls));
-  if (isOne) add('stats-health', metrics.address, metrics.port, [READY, STATS]);
+  if (isOne) add('stats-health', metrics.address, metrics.port, [READY, ...STATS]);
   else {
-    add('stats', metrics.address, metrics.port, [STATS], tls && metricsTermination(tls));
+    add('stats', metrics.address, metrics.port, STATS, tls && metricsTermination(tls));
     add('health', health.address, health.port, [READY]);
   }
   if (omEnforcedHealth?.port) add(ENFORCED_HEALTH, omEnforcedHealth.address, omEnforcedHealth.port, [READY]);
-  if (network.adminPort > 0)
-    add(
-      'envoy-admin',
-      '127.0.0.1',
-      network.adminPort,
-      ADMIN_PATHS.map((path) => ({ path, method: 'GET' })),
-    );
+  if (network.adminPort > 0) add('envoy-admin', '127.0.0.1', network.adminPort, ADMIN_PATHS.map(page));
   return listeners;
 }
 
-const READY: Page = { path: '/ready' };
-const STATS: Page = { path: '/stats', rewrite: '/stats/prometheus' };
+const page = (path: string): Page => ({ path, method: 'GET' });
+const READY = page('/ready');
+const STATS = [page('/stats'), page('/stats/prometheus')];
 const ADMIN_PATHS = [
   '/certs',
   '/clusters',
@@ -189,7 +184,8 @@ function ownListener(
     port,
     hasProxyProtocol: false,
     tlsInspection: undefined,
-    socket: undefined,
+    // Scrapers that went away without a word are noticed by keep-alive.
+    socket: { typeOfService: undefined, trafficClass: undefined },
     // Probes and scrapers are served at the limit too. The one that enforces it is the exception.
     ignoresConnectionLimit: name !== ENFORCED_HEALTH,
     origin,
