@@ -5,6 +5,7 @@ import type {
   Deployment,
   PodDisruptionBudget,
   PodTemplateSpec,
+  ResourceRequirements,
   Volume,
   VolumeMount,
 } from '@capstan/kube';
@@ -23,7 +24,7 @@ import { CONFINED, fieldEnv, placed, spread, UNPRIVILEGED } from './pods.ts';
 import { type ChosenFlags, chooseFlags, type RunningEnvoys, XDS_MODES, xdsModeFlag } from './xds-mode.ts';
 
 export function envoyDaemonSet(instance: Instance, running: RunningEnvoys | undefined): ChildObject<DaemonSet> {
-  const given = instance.spec.envoy?.daemonSet?.updateStrategy as NonNullable<DaemonSet['spec']>['updateStrategy'];
+  const given = instance.spec.envoy?.daemonSet?.updateStrategy;
   const { metadata, template } = subscribed(instance, running);
   return {
     metadata,
@@ -38,7 +39,7 @@ export function envoyDaemonSet(instance: Instance, running: RunningEnvoys | unde
 }
 
 export function envoyDeployment(instance: Instance, running: RunningEnvoys | undefined): ChildObject<Deployment> {
-  const given = instance.spec.envoy?.deployment?.strategy as NonNullable<Deployment['spec']>['strategy'];
+  const given = instance.spec.envoy?.deployment?.strategy;
   const { metadata, template } = subscribed(instance, running);
   return {
     metadata,
@@ -199,7 +200,7 @@ function envoyContainer(instance: Instance, isSecure: boolean): Container {
       failureThreshold: 3,
     },
     lifecycle: { preStop: { httpGet: { path: '/shutdown', port: 8090, scheme: 'HTTP' } } },
-    ...(spec.envoy?.resources && { resources: spec.envoy.resources }),
+    ...(spec.envoy?.resources && { resources: spec.envoy.resources as ResourceRequirements }),
     securityContext: CONFINED,
     volumeMounts: [
       CONFIG,

@@ -1,6 +1,6 @@
 // The Deployment of Sesame. Its pods read their SesameConfiguration themselves: the template names it, and changes only with the parts of a
 // pod (ports, certificates, flags of the start).
-import type { Container, Deployment, PodDisruptionBudget } from '@capstan/kube';
+import type { Container, Deployment, PodDisruptionBudget, ResourceRequirements } from '@capstan/kube';
 import type { ChildObject } from '@capstan/reconcile';
 import {
   type Instance,
@@ -84,7 +84,7 @@ function container(instance: Instance): Container {
     livenessProbe: { httpGet: { path: '/healthz', port: health.port }, initialDelaySeconds: 5 },
     // Ready means: valid, synced, and serving xDS. Envoys wait for it.
     readinessProbe: { httpGet: { path: '/readyz', port: health.port }, initialDelaySeconds: 1, periodSeconds: 2 },
-    ...(spec.sesame?.resources && { resources: spec.sesame.resources }),
+    ...(spec.sesame?.resources && { resources: spec.sesame.resources as ResourceRequirements }),
     securityContext: CONFINED,
     volumeMounts: [
       { name: 'snapshot', mountPath: SNAPSHOT_FOLDER },
