@@ -3,7 +3,7 @@ import { anyObject, array, boolean, intOrString, map, object, string } from '@ca
 
 const count = (description: string) => intOrString({ optional: true, description });
 
-/** Of a Deployment or a DaemonSet. */
+/** The update strategy of a Deployment or a DaemonSet. */
 export const updateStrategy = (of: string) =>
   object(
     {

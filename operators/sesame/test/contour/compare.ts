@@ -31,7 +31,7 @@ export function compare(each: Case, contour: Answer, sesame: SesamesAnswer): Fin
   return findings;
 }
 
-/** What no host has alone: probes, statistics, limits and the parts of listeners that hosts share. */
+/** Compares the parts of listeners that no host has alone: probes, statistics and limits. */
 export function compareListeners(contour: Answer, sesame: SesamesAnswer): Finding[] {
   return differencesBetween(listenersView(contour.resources), listenersView(sesame.resources)).map((found) => ({
     ...found,

@@ -1,4 +1,4 @@
-// What the definitions of Contour refuse, ours refuse too: an object is as valid in either group.
+// Our definitions refuse every value that those of Contour refuse: an object is as valid in either group.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';

@@ -41,7 +41,7 @@ export interface EnvoyPorts {
 
 export interface TakeOverStage {
   readonly client: Client;
-  /** Of every certificate. */
+  /** The authority of all certificates. */
   readonly ca: string;
   /** The objects of `take-over.yaml`, as they were created. */
   readonly objects: readonly KubeObject[];
@@ -251,7 +251,7 @@ function steady(headers: object): object {
   return Object.fromEntries(kept.toSorted(([left], [right]) => left.localeCompare(right)));
 }
 
-/** A Service whose only endpoint answers with its name and with what it got. */
+/** A Service whose only endpoint answers with its name and with the request. */
 async function createBackend(
   client: Client,
   metadata: { readonly name: string; readonly namespace: string },
@@ -287,7 +287,7 @@ async function createBackend(
   });
 }
 
-/** What a client meets: the status, the body, and the headers of an answer. */
+/** Returns the parts of an answer that a client sees: status, body and headers. */
 export function shownAnswer({ status, body, headers }: { status: number; body: string; headers: object }): object {
   return { status, body, headers: steady(headers) };
 }

@@ -33,7 +33,7 @@ export function hostView(resources: Resources, host: string): HostView {
   };
 }
 
-/** What all hosts share of the listeners, by their names. */
+/** Returns the parts of listeners that all hosts share, by the names of the listeners. */
 export function listenersView(resources: Resources): Value {
   const clusters = resources.get('cds');
   const listeners = [...(resources.get('lds') ?? [])].map(([name, listener]): [string, Value] => {

@@ -10,7 +10,7 @@ import { IN_XDS } from '../configuration/field-effects.ts';
 import { freePort } from '../real/free-port.ts';
 import { missingEnvoy, type NamedConfiguration, runUnderLoad } from './under-load.ts';
 
-/** Fields that change what a client must do, or that need a file or an address which this machine does not have. */
+/** Fields that change the part of a client, or that need a file or an address which this machine does not have. */
 const ELSEWHERE = [
   /^envoy\.listener\.useProxyProtocol$/,
   // Envoy opens its sockets again: the kernel resets connections that no worker has accepted yet (docs/sesame-configuration.md).
