@@ -1,4 +1,4 @@
-// Property: whatever objects another namespace creates for a host, the older HTTPProxy that has it serves what it served.
+// Property: another namespace may create any objects for a host, and the older HTTPProxy that has the host serves it as before.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubeObject } from '@capstan/kube';
