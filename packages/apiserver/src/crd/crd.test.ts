@@ -51,6 +51,18 @@ describe('custom resource definitions', () => {
     assert.equal('status' in (await ok('GET', `${WIDGETS}/a`)), false);
   });
 
+  it('are refused with the path of a status that is no object', async () => {
+    const { ok, refused } = testServer();
+    await ok('POST', CRDS, definition());
+    await ok('POST', WIDGETS, widget('a', { size: 1 }));
+    const { details } = await refused('PATCH', `${WIDGETS}/a/status`, { status: 'x' }, MERGE);
+    assert.ok(
+      details?.causes?.some(({ field }) => field === 'status'),
+      JSON.stringify(details?.causes),
+    );
+    assert.ok(!details?.causes?.some(({ field = '' }) => field.includes('<nil>.') || field === 'status.<nil>'));
+  });
+
   it('are refused where a CEL entry has no rule, or is null', async () => {
     const { refused } = testServer();
     for (const rules of [[{ message: 'no rule' }], [{}], [null], [{ rule: ' ' }]]) {

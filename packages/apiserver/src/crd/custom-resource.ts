@@ -154,8 +154,11 @@ function versionOf(
       // A status that was cleared has nothing that could be wrong.
       const own = 'status' in object ? validateStatus(object['status'], old?.['status']).map(plainError) : [];
       if (own.length === 0) return whole([]);
-      const shown = own.map((error) => ({ ...error, field: `status.${error.field}` }));
-      const blocked = whole(own).filter(({ field }) => field === '<nil>');
+      const shown = own.map((error) => ({
+        ...error,
+        field: error.field === NO_FIELD ? 'status' : `status.${error.field}`,
+      }));
+      const blocked = whole(own).filter(({ field }) => field === NO_FIELD);
       return [...shown, ...besides.map(plainError), ...blocked.slice(-1)];
     },
     ...(ruled && {
@@ -194,6 +197,8 @@ function scaleProblems({ spec, status }: ScalePaths, object: UnknownObject): Sch
   });
 }
 
+/** The field of an error about the whole value. */
+const NO_FIELD = '<nil>';
 const MAX_INT32 = 2_147_483_647;
 
 function goValue(value: unknown): [text: string, type: string] {
