@@ -56,7 +56,10 @@ const MAX_EVENTS = 50;
 
 export async function openSource(options: OpenSourceOptions): Promise<OpenedSource> {
   const { operators, client, clock, signal, timeoutMs, namespace, writes } = options;
-  const instances = await findInstances(operators, { client, clock, signal, given: [], timeoutMs });
+  const [instances, user] = await Promise.all([
+    findInstances(operators, { client, clock, signal, given: [], timeoutMs }),
+    userOf(client, signal),
+  ]);
   const shown = [operators, instances.operators].map((some) => some.map(withReports));
   const [own = [], beside = []] = shown;
   // The page shows the caches while they fill.
@@ -83,7 +86,6 @@ export async function openSource(options: OpenSourceOptions): Promise<OpenedSour
       statusOperator(one, isPrimary).kinds.flatMap(({ kind, isSilent }) => (isSilent ? [kindId(kind)] : [])),
     ),
   );
-  const user = await userOf(client, signal);
   const planner = createPlanner({ ...options, runtime, notesOf, all: [...own, ...beside] });
   const reports = operatorReports({
     runtime,

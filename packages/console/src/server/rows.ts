@@ -80,8 +80,13 @@ export function createRows(source: ConsoleSource, now: () => string): Rows {
     version++;
     return row;
   };
+  const resourceOf = ({ group, plural }: Kind) => `${plural}.${group}`;
+  const owned = new Set(operators.flatMap(({ kinds }) => kinds.map(resourceOf)));
+  /** An operator may read its own resource under a second name too, for another form of the objects. */
+  const isShown = (kind: Kind) => operatorOf.has(kindId(kind)) || !owned.has(resourceOf(kind));
   for (const world of runtime.worlds.values())
-    for (const kind of world.kinds) for (const object of world.peek(kind)) put(world.name, kind, object);
+    for (const kind of world.kinds)
+      if (isShown(kind)) for (const object of world.peek(kind)) put(world.name, kind, object);
 
   return {
     all,
@@ -101,7 +106,7 @@ export function createRows(source: ConsoleSource, now: () => string): Rows {
         const id = formatObjectId(change);
         const kind = kindOf(change);
         const object = kind && runtime.worlds.get(change.world)?.readTable(kind)?.peek(change.key);
-        if (kind === undefined || object === undefined) {
+        if (kind === undefined || object === undefined || !isShown(kind)) {
           order.replace(all.get(id), undefined);
           if (all.delete(id)) removed.add(id);
           texts.delete(id);

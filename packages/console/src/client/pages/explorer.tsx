@@ -9,7 +9,7 @@ import { Glyph, Icon, stateWord } from '../parts/glyph.tsx';
 import { Loading, Nothing, PageHead, Panel, ProblemNote } from '../parts/panel.tsx';
 import { replace, route, withQuery } from '../state/location.ts';
 import { useEvent, useResource } from '../state/resource.ts';
-import { now, session } from '../state/world.ts';
+import { now, overview, session } from '../state/world.ts';
 
 const ROW_HEIGHT = 33;
 /** A page of rows; a list that is scrolled to its end gets longer, up to the most. */
@@ -40,6 +40,7 @@ export function Explorer() {
     reloadSoon();
   });
   const { data, problem } = loaded.value;
+  const loading = overview.value?.filling.length ?? 0;
   useEffect(() => {
     if (data !== undefined && (q === '' || facets.value === undefined)) facets.value = data.facets;
   }, [data]);
@@ -53,7 +54,7 @@ export function Explorer() {
         title="Explorer"
         sub={
           data &&
-          `${groupDigits(data.total)} ${data.total === 1 ? 'object' : 'objects'} · ${groupDigits(unready)} not ready`
+          `${groupDigits(data.total)} ${data.total === 1 ? 'object' : 'objects'} · ${groupDigits(unready)} not ready${loading === 0 ? '' : ` · ${count(loading, 'kind')} still ${loading === 1 ? 'loads' : 'load'}`}`
         }
       />
       <div class="stack">
