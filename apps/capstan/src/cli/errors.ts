@@ -169,6 +169,10 @@ export const CliErrors = errorMakers(
       message: `Capstan is not installed in the namespace ${namespace}`,
       remedy: 'install it first: capstan install; or name its namespace with -n',
     }),
+    UpgradeNotConfirmed: () => ({
+      message: 'the upgrade would change more than the programs themselves, and there is no terminal to confirm it',
+      remedy: 'read what it would do (capstan plan upgrade), and add --yes',
+    }),
     SharedProgram: (others: readonly string[], namespace: string) => ({
       message: `Deployment ${namespace}/capstan-operators: runs ${others.join(', ')} too, which --operators does not name`,
       remedy: `add ${others.length === 1 ? 'it' : 'them'} to --operators`,

@@ -1,5 +1,13 @@
+import { resolve } from 'node:path';
 import { type DefinedKind, type Kind, type KubeObject, kindId, silentLogger, systemClock } from '@capstan/kube';
-import { findInstances, type Operator, type PreviewChange, preview, SYSTEM_NAMESPACE } from '@capstan/reconcile';
+import {
+  findInstances,
+  type Operator,
+  openRecording,
+  type PreviewChange,
+  preview,
+  SYSTEM_NAMESPACE,
+} from '@capstan/reconcile';
 import {
   command,
   count,
@@ -7,14 +15,22 @@ import {
   list,
   objectName,
   positiveDuration,
+  REPORT_FORMATS,
   REPORT_OUTPUT,
+  type Refusal,
+  refuse,
   UsageErrors,
 } from '@capstan/reconcile/command-line';
 import { CliErrors } from '../cli/errors.ts';
+import type { Io } from '../cli/io.ts';
 import { OPERATOR_OPTIONS, requireOperators } from '../cli/load-operators.ts';
+import type { OperatorArgs } from '../cli/operator-options.ts';
 import { CLUSTER_OPTIONS, withCluster } from '../cluster/open-cluster.ts';
+import { IMAGE_OPTIONS } from '../install/install-options.ts';
 import { applyAndFollow } from '../plan/apply/follow.ts';
+import { formatMarkdown } from '../plan/format-markdown.ts';
 import { formatOutcome, formatPlan, type PlanReport } from '../plan/format-plan.ts';
+import { failingEffects, GATES, type Gate } from '../plan/gate.ts';
 import { givenManifests } from '../plan/given-manifests.ts';
 import { knownKinds } from '../plan/known-kinds.ts';
 import { predictRefusals } from '../plan/predict-refusals.ts';
@@ -24,6 +40,10 @@ import { helmReleases } from '../plan/tool/helm-releases.ts';
 import { mergeSchemas } from '../plan/tool/strategic-patch.ts';
 import { warmRuntime } from '../plan/warm-runtime.ts';
 import { type GivenChange, type LeftOut, leftOutOfReleases, wouldBeDropped } from '../plan/would-become.ts';
+import { runUpgradePlan } from '../rehearse/upgrade-command.ts';
+import { ioAtEnd } from '../replay/at-moment.ts';
+import { recordedOperators } from '../replay/recorded-operators.ts';
+import { readKey } from '../run/recording.ts';
 import { coloursFor } from '../text/colours.ts';
 
 /** With --exit-code. */
@@ -32,15 +52,20 @@ const DIFFERS = 3;
 const INCOMPLETE = 1;
 
 export default command({
-  usage: 'plan -f FILE… | -k FOLDER [--delete] [--apply] [--show-status] [--exit-code] [-o FORMAT]',
+  usage:
+    'plan -f FILE… | -k FOLDER [--delete] [--apply] [--show-status] [--exit-code] [-o FORMAT] |\n' +
+    '       plan upgrade [--image IMAGE]',
   description:
     'Shows what the operators would do once manifests are applied (or with --delete: deleted): for each object what is created,\n' +
     'changed (old value → new value), rolled and deleted, what the server would refuse, and what cannot be known beforehand. It\n' +
-    'reads the cluster and writes nothing, except with --apply.',
+    'reads the cluster and writes nothing, except with --apply. With upgrade it shows what this version would do in a cluster in which\n' +
+    'another one is installed.',
   examples: [
     'capstan plan -f change.yaml',
     'kubectl create namespace edge --dry-run=client -o yaml | capstan plan -f -',
     'kubectl get kafkaproxies -A -o yaml | capstan plan -f - --delete --exit-code',
+    'capstan plan -f deploy/ -R -o markdown --fail-on rolls,drains,tears,deletes',
+    'capstan plan upgrade --exit-code',
   ],
   options: {
     filename: {
@@ -71,6 +96,20 @@ export default command({
       type: 'boolean',
       help: 'Apply it if the plan still holds, follow what happens, and end with 3 unless it is as predicted.',
     },
+    'fail-on': {
+      type: 'string',
+      value: 'LIST',
+      parse: gates,
+      help: `End with 3 when something ${GATES.join(', ')}; a list with commas.`,
+    },
+    against: {
+      type: 'string',
+      value: 'FILE',
+      help: 'Plan against the end of a recording instead of a cluster (see capstan capture).',
+    },
+    key: { type: 'string', value: 'FILE', help: 'With --against: the key of an encrypted recording.' },
+    image: { ...IMAGE_OPTIONS.image, help: 'With upgrade: the image of Capstan.' },
+    replicas: { ...IMAGE_OPTIONS.replicas, help: 'With upgrade: how many of each operator.' },
     'exit-code': { type: 'boolean', help: 'End with 3 when something would change.' },
     offline: { type: 'boolean', help: 'Ask nothing outside of the cluster: no registry, for one.' },
     timeout: {
@@ -93,10 +132,23 @@ export default command({
     },
     ...CLUSTER_OPTIONS,
     ...OPERATOR_OPTIONS,
-    output: REPORT_OUTPUT,
+    output: {
+      ...REPORT_OUTPUT,
+      oneOf: [...REPORT_FORMATS, 'markdown'],
+      help: `${REPORT_OUTPUT.help.replace(/\.$/, '')}, markdown is a comment of a review.`,
+    },
   },
   operatorFlags: true,
-  async run(args, io) {
+  positionals: 2,
+  choices: ['upgrade'],
+  async run(given, givenIo) {
+    const [verb, original] = given.positionals;
+    if (verb === 'upgrade' && original === undefined) return runUpgradePlan(given, givenIo);
+    if (verb !== undefined) throw UsageErrors.TooMany(given.command, original ?? verb);
+    const { args, io } =
+      given.flags.against === undefined
+        ? { args: given, io: givenIo }
+        : await atEndOf(given, given.flags.against, givenIo);
     const { flags } = args;
     const { signal, clock = systemClock } = io;
     const paths = flags.filename ?? [];
@@ -189,18 +241,23 @@ export default command({
         };
         const isApplied = flags.apply ?? false;
         const colours = coloursFor(io);
+        const failing = failingEffects(report, flags['fail-on'] ?? []);
+        for (const one of failing) io.stderr(`--fail-on: ${one}\n`);
         const print = async (shown: PlanReport) =>
           io.stdout(
-            await formatReport(flags.output, {
-              value: shown,
-              text: (isWide) =>
-                formatPlan(shown, { isWide, colours, showStatus: flags['show-status'] ?? false, isApplied }),
-              names: () => changedNames(shown),
-            }),
+            flags.output === 'markdown'
+              ? formatMarkdown(shown, failing)
+              : await formatReport(flags.output, {
+                  value: shown,
+                  text: (isWide) =>
+                    formatPlan(shown, { isWide, colours, showStatus: flags['show-status'] ?? false, isApplied }),
+                  names: () => changedNames(shown),
+                }),
           );
         const isText = flags.output === 'table' || flags.output === 'wide';
         // A machine reads one document, with the end.
         if (!isApplied || isText) await print(report);
+        if (failing.length > 0) return DIFFERS;
         if (isApplied) {
           if (unseen.length > 0) throw CliErrors.NotSeen(count(unseen.length, 'kind'));
           if (refused.length > 0) throw CliErrors.PlanRefused(count(refused.length, 'write'));
@@ -263,6 +320,29 @@ function changedNames({ given, writes }: PlanReport): readonly string[] {
     const [kind = '', key = ''] = object.split(' ');
     return objectName(kind, key.split('/').at(-1) ?? key);
   });
+}
+
+function gates(text: string): readonly Gate[] | Refusal {
+  const found = list(text);
+  const isGate = (one: string): one is Gate => GATES.some((gate) => gate === one);
+  return found.every(isGate) ? found : refuse(`use some of ${GATES.join(', ')}, with commas`);
+}
+
+/** The operators of a recording, and its end in place of the cluster. Nothing outside is asked. */
+async function atEndOf<A extends OperatorArgs & { readonly flags: { readonly key: string | undefined } }>(
+  args: A,
+  file: string,
+  io: Io,
+): Promise<{ args: A; io: Io }> {
+  const key = args.flags.key === undefined ? undefined : await readKey(args.flags.key, io.cwd);
+  const recording = await openRecording(resolve(io.cwd, file), key);
+  const operators = await recordedOperators(args, recording.header, io);
+  const names = operators.map(({ name }) => name);
+  const operatorFlags = { ...recording.header.operatorFlags, ...args.operatorFlags };
+  return {
+    args: { ...args, operatorFlags, flags: { ...args.flags, operators: names, offline: true } },
+    io: ioAtEnd(recording, operators, io),
+  };
 }
 
 /** In the form in which reconcilers see objects. */

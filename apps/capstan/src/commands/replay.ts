@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { systemClock } from '@capstan/kube';
 import { openRecording, type ReplayDifference, type ReplayReport, replayHistory } from '@capstan/reconcile';
 import {
   type Command,
@@ -11,10 +10,10 @@ import {
 } from '@capstan/reconcile/command-line';
 import type { Io } from '../cli/io.ts';
 import { OPERATOR_OPTIONS, type OperatorArgs } from '../cli/operator-options.ts';
+import { ioAtMoment } from '../replay/at-moment.ts';
 import { compareVersions } from '../replay/compare-versions.ts';
 import { formatReplay } from '../replay/format-replay.ts';
 import { parseMoment, untilOf } from '../replay/moment.ts';
-import { momentTransport } from '../replay/moment-transport.ts';
 import { recordedOperators } from '../replay/recorded-operators.ts';
 import { readKey } from '../run/recording.ts';
 
@@ -87,19 +86,10 @@ async function run(args: Parameters<Command['run']>[0], asked: readonly string[]
     }),
   });
   if (flags.at !== undefined) {
-    io.stderr(`as of wave ${replay.wave}, ${new Date(replay.at).toISOString()}\n`);
-    if (recording.header.secrets === 'replaced')
-      io.stderr(
-        'the content of Secrets is replaced in this recording; answers that depend on it are not the real ones\n',
-      );
-    const transport = momentTransport(replay);
+    const then = ioAtMoment(recording, replay, io);
     const { runCapstanCommand } = await import('../cli.ts');
     const offline = asked[0] === 'plan' && !asked.includes('--offline') ? ['--offline'] : [];
-    return runCapstanCommand('capstan', [...asked, ...offline], {
-      ...io,
-      clock: { ...systemClock, now: () => replay.at },
-      connect: async () => ({ ...transport, context: 'recording', namespace: 'default' }),
-    });
+    return runCapstanCommand('capstan', [...asked, ...offline], then);
   }
   const versions =
     flags['version-of'] === undefined

@@ -43,7 +43,7 @@ export interface ApplyInstallationOptions {
   signal: AbortSignal;
 }
 
-const FIELD_MANAGER = 'capstan-install';
+export const FIELD_MANAGER = 'capstan-install';
 const POLL_MS = 500;
 /** Selects the objects of an installation by `capstan install`. */
 const MANAGED = Object.entries(MANAGED_BY)

@@ -29,10 +29,28 @@ export interface FormatPlanOptions {
 
 /** The plan for people: the given changes, the effects object by object, the unknowns, and the sum. */
 export function formatPlan(report: PlanReport, options: FormatPlanOptions): string {
-  const { given, deliveries, problems, unknowns, refusals, notes } = report;
+  const lines = planLines(report, options);
+  const written = options.isApplied ? 'Applying it …' : 'Nothing has been written.';
+  const [writes, later] = [report.writes.filter(isLasting), report.later.filter(isLasting)];
+  lines.push('', `${summary({ ...report, writes, later }, options.showStatus)} ${written}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** The plan without its sum. */
+export function planLines(report: PlanReport, options: FormatPlanOptions): string[] {
+  const given = report.given.flatMap((change) => givenLines(change, options));
+  return [options.colours.bold('Given:'), ...given, ...effectLines(report, options)];
+}
+
+/** The effects object by object, the unknowns and the notes, each section with an empty line before it. */
+export function effectLines(
+  report: Omit<PlanReport, 'given' | 'outcome' | 'levels' | 'mayFollow' | 'undecided'>,
+  options: FormatPlanOptions,
+): string[] {
+  const { deliveries, problems, unknowns, refusals, notes } = report;
   const [writes, later] = [report.writes.filter(isLasting), report.later.filter(isLasting)];
   const { bold, red, yellow } = options.colours;
-  const lines = [bold('Given:'), ...given.flatMap((change) => givenLines(change, options))];
+  const lines: string[] = [];
   const foreign = foreignObjects(report);
   if (foreign.length > 0)
     lines.push('', bold('Objects of others that would be touched:'), ...foreign.map((one) => `  ${bold(one)}`));
@@ -60,9 +78,7 @@ export function formatPlan(report: PlanReport, options: FormatPlanOptions): stri
     lines.push('', red(bold('The server would refuse:')), ...refusals.map((refusal) => `  ! ${refusal}`));
   if (unknowns.length > 0) lines.push('', yellow(bold('Not known:')), ...unknowns.map((unknown) => `  ? ${unknown}`));
   if (notes.length > 0) lines.push('', bold('Note:'), ...notes.map((note) => `  ${note}`));
-  const written = options.isApplied ? 'Applying it …' : 'Nothing has been written.';
-  lines.push('', `${summary({ ...report, writes, later }, options.showStatus)} ${written}`);
-  return `${lines.join('\n')}\n`;
+  return lines;
 }
 
 /** The outcome of an applied plan, as text. */
@@ -79,7 +95,7 @@ export function formatOutcome(
 }
 
 /** A status that ends as it began is not worth a line. */
-function isLasting({ passing }: PreviewWrite): boolean {
+export function isLasting({ passing }: PreviewWrite): boolean {
   return passing !== true;
 }
 
@@ -168,7 +184,7 @@ function entry(
 }
 
 /** `path: old → new`; a value that is added or removed has one side. */
-function valueLine({ path, before, after }: ValueChange, isWide: boolean): string {
+export function valueLine({ path, before, after }: ValueChange, isWide: boolean): string {
   const [old, next] = [before, after].map((value) => showValue(value, isWide));
   if (before === undefined) return `${path}: + ${next}`;
   if (after === undefined) return `${path}: - ${old}`;

@@ -101,16 +101,8 @@ const write = {
   foreign: boolean({ ...optional, description: 'The object was there before, and no operator has written to it.' }),
 };
 
-const plan = object({
-  given: array(
-    object({
-      verb: enumOf(['create', 'change', 'delete', 'none']),
-      object: string({ description: 'Kind namespace/name' }),
-      tool: string({ description: 'The command that is assumed to carry it out, as in kubectl apply --server-side.' }),
-      ...changes,
-    }),
-    { description: 'What the manifests themselves change.' },
-  ),
+/** The effects, of a plan and of a rehearsal. */
+const effects = {
   writes: array(object(write)),
   later: array(object({ ...write, until: string({ description: 'When, as in "the new one is ready".' }) }), {
     description: 'What follows once something is so, such as pods that are ready.',
@@ -150,6 +142,19 @@ const plan = object({
     { description: 'Objects whose work is due after the time that the plan covers.' },
   ),
   levels: integer(),
+};
+
+const plan = object({
+  given: array(
+    object({
+      verb: enumOf(['create', 'change', 'delete', 'none']),
+      object: string({ description: 'Kind namespace/name' }),
+      tool: string({ description: 'The command that is assumed to carry it out, as in kubectl apply --server-side.' }),
+      ...changes,
+    }),
+    { description: 'What the manifests themselves change.' },
+  ),
+  ...effects,
   outcome: object(
     {
       asPredicted: boolean(),
@@ -158,6 +163,41 @@ const plan = object({
     },
     { ...optional, description: 'With --apply alone.' },
   ),
+});
+
+const rehearsal = {
+  ...effects,
+  unread: strings('Objects and kinds that could not be read.'),
+  sinks: array(object({ sink: string({ description: 'operator.sink' }), messages: integer() }), {
+    description: 'Sinks whose messages are not compared.',
+  }),
+};
+
+const upgrade = object({
+  from: string({ description: 'The installed version.' }),
+  to: string(),
+  operators: array(string()),
+  installation: array(
+    object({
+      object: string({ description: 'Kind namespace/name' }),
+      verb: enumOf(['create', 'change']),
+      changes: array(valueChange),
+      rights: object({ added: array(string()), removed: array(string()) }, { ...optional, description: 'Of roles.' }),
+      disturbs: string(optional),
+    }),
+    { description: 'Objects of the installation that differ in more than the version.' },
+  ),
+  rolled: strings('Deployments of Capstan whose pods would be replaced.'),
+  schemas: array(
+    object({
+      kind: string(),
+      changes: strings('How the new schema accepts less.'),
+      invalid: strings('Stored objects that it would refuse, with the first error.'),
+      unread: string({ ...optional, description: 'Why the stored objects could not be checked.' }),
+    }),
+  ),
+  differs: boolean({ description: 'More than the programs themselves would change.' }),
+  ...rehearsal,
 });
 
 const cause = {
@@ -229,7 +269,15 @@ const tree = object({
   unread: strings('Kinds that could not be read, as Kind.group.'),
 });
 
-export const REPORT_SCHEMAS = { status, plan, why, tree, check, version } as const satisfies Record<string, Schema>;
+export const REPORT_SCHEMAS = {
+  status,
+  plan,
+  'plan upgrade': upgrade,
+  why,
+  tree,
+  check,
+  version,
+} as const satisfies Record<string, Schema>;
 
 /** The document in docs/: one definition for each command. Those of Capstan itself have no program before their name. */
 export function reportSchemaDocument(): object {

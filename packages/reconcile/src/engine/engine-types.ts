@@ -370,6 +370,8 @@ export interface Engine {
   forgetWave(): void;
   /** The last settled value; undefined for a node that is not alive. */
   valueOf<R>(derivation: Derivation<R>, key: string): Settled<R> | undefined;
+  /** The keys of all live nodes of a derivation. */
+  keysOf(derivation: Derivation<unknown>): readonly string[];
   /** Reads of the noted tables are remembered; none by default. `deepest` bounds how many runs are under way within each other. */
   fork(noted?: readonly Table<unknown>[], deepest?: number): Fork;
   stats(): EngineStats;

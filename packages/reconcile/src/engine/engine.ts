@@ -86,6 +86,7 @@ export function createEngine(options: EngineOptions): Engine {
       if (!graph.running) graph.wave = newWaveRecord(graph.wave.number);
     },
     valueOf: (derivation, key) => valueOf(graph, derivation, key),
+    keysOf: (derivation) => keysOf(derivation),
     fork: (noted, deepest) => createFork(graph, noted, deepest),
     stats: () => graphStats(graph),
     get newcomers() {
@@ -107,6 +108,10 @@ function withParts(derivation: DerivationState): DerivationState[] {
 
 function stateOf(derivation: Derivation<unknown>): DerivationState {
   return derivation as unknown as DerivationState;
+}
+
+function keysOf(derivation: Derivation<unknown>): string[] {
+  return [...stateOf(derivation).nodes.keys()];
 }
 
 /** While a wave runs, the former value counts. */

@@ -11,9 +11,8 @@ import {
   type ObjectRef,
   type ValueChange,
 } from '@capstan/kube/cluster';
-import { type ChildWrite, describe, type Failure, type WriteSet } from '../diff/index.ts';
-import type { Change, Fork } from '../engine/index.ts';
-import { placeOf } from '../plan/index.ts';
+import type { ChildWrite, Failure } from '../diff/index.ts';
+import type { Fork } from '../engine/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Binding } from '../runtime/writer/binding.ts';
 import { type PreviewDelivery, previewDeliveries } from './deliveries.ts';
@@ -23,15 +22,9 @@ import { createOverlay, type Overlay } from './overlay.ts';
 import { awaitedReports, newAlerts, newConditionProblems, type PreviewProblem } from './problems.ts';
 import { createRefused } from './refused.ts';
 import { createRehearsals, type Rehearsals } from './rehearsals.ts';
-import {
-  carryOutVirtually,
-  existingOf,
-  isPrunable,
-  pendingWrites,
-  stepsOf,
-  type VirtualStep,
-  valued,
-} from './virtual-steps.ts';
+import { bodiesOf, type PreviewRemoval, removalsOf, stalePrunes } from './removals.ts';
+import { createStanding, NO_STANDING, type Standing } from './standing.ts';
+import { carryOutVirtually, existingOf, pendingWrites, stepsOf, valued } from './virtual-steps.ts';
 import { wouldBe } from './would-be.ts';
 
 /**
@@ -82,11 +75,6 @@ export interface PreviewBody {
   readonly verb: 'apply' | 'create';
 }
 
-interface PreviewRemoval extends Pick<PreviewWrite, 'by' | 'for' | 'object'> {
-  /** As in `the new one is ready`. */
-  readonly until: string;
-}
-
 export interface PreviewLater extends PreviewWrite {
   /** The event that it waits for, as in `the new one is ready`. */
   readonly until: string;
@@ -130,12 +118,21 @@ export async function preview(
   return (await previewWith(runtime, changes, () => undefined, fetching)).result;
 }
 
+/**
+ * Returns the effects that are due without any change: the writes that a runtime which never led would make. A key whose installed program
+ * would write the same has none.
+ */
+export async function previewStanding(runtime: Runtime, fetching?: FetchOptions): Promise<PreviewResult> {
+  return (await previewWith(runtime, [], () => undefined, fetching, true)).result;
+}
+
 /** The same, with an answer from the graph as it would be after the changes and all that follows from them. */
 export async function previewWith<R>(
   runtime: Runtime,
   changes: readonly PreviewChange[],
   ask: (fork: Fork) => R,
   fetching?: FetchOptions,
+  isStanding = false,
 ): Promise<{ readonly result: PreviewResult; readonly answer: R }> {
   // The fork is tied to one wave: take in pending changes first, and let nothing in before it is evaluated.
   await runtime.settle();
@@ -143,7 +140,11 @@ export async function previewWith<R>(
   const rehearsals = createRehearsals(fetching);
   const run = () => {
     const overlay = createOverlay(runtime);
-    return { result: previewRaw(runtime, changes, { mints, rehearsals, overlay }), answer: ask(overlay.fork) };
+    const standing = isStanding ? createStanding(runtime) : NO_STANDING;
+    return {
+      result: previewRaw(runtime, changes, { mints, rehearsals, overlay, standing }),
+      answer: ask(overlay.fork),
+    };
   };
   let found = await runtime.engine.between(run);
   if (fetching === undefined) return { ...found, result: described(runtime, found.result) };
@@ -164,7 +165,8 @@ export async function previewWith<R>(
 
 /** The same on the graph as it is; synchronous, so that no wave can come between. */
 export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]): PreviewResult {
-  const parts = { mints: createMints(), rehearsals: createRehearsals(), overlay: createOverlay(runtime) };
+  const overlay = createOverlay(runtime);
+  const parts = { mints: createMints(), rehearsals: createRehearsals(), overlay, standing: NO_STANDING };
   return described(runtime, previewRaw(runtime, changes, parts));
 }
 
@@ -177,13 +179,14 @@ interface PreviewParts {
   readonly mints: Mints;
   readonly rehearsals: Rehearsals;
   readonly overlay: Overlay;
+  readonly standing: Standing;
 }
 
 /** With unknowns as the engine names them. */
 function previewRaw(
   runtime: Runtime,
   changes: readonly PreviewChange[],
-  { mints, rehearsals, overlay }: PreviewParts,
+  { mints, rehearsals, overlay, standing }: PreviewParts,
 ): PreviewResult {
   for (const change of changes) {
     const world = change.world ?? [...runtime.worlds.keys()][0] ?? '';
@@ -217,7 +220,7 @@ function previewRaw(
     for (const last = level + MAX_LEVELS; level < last; level++) {
       let hasMoved = false;
       for (const map of [removals, alerts, gates, undecided]) map.clear();
-      for (const change of overlay.fork.evaluate()) {
+      for (const change of standing.changesIn(overlay.fork)) {
         const binding = bindingOf.get(change.derivation);
         if (binding === undefined) continue;
         const id = `${binding.id} ${change.key}`;
@@ -294,19 +297,20 @@ function previewRaw(
   }
   for (const { until, ...removal } of [...removals.values()].flat())
     later.push({ level: level + 1, ...removal, verb: 'delete', ...valued([]), until });
-  const awaited = awaitedReports(runtime, overlay.fork);
+  const awaited = awaitedReports(runtime, overlay.fork, standing.changesIn(overlay.fork));
   const problems = problemsOf(reported.values(), overlay, alerts.values());
   const waiting = [...awaited].flatMap(([object, sinks]) => {
     const until = `it waits for a report of the sink ${sinks.join(', ')}; what follows then is not known`;
     const messages = problems.filter((problem) => problem.object === object).map(({ message }) => message);
     return messages.length === 0 ? [`${object}: ${until}`] : messages.map((one) => `${object}: ${one} (${until})`);
   });
+  const unknownIn = [...standing.unknownsIn(overlay.fork), ...overlay.fork.unknowns];
   return {
     writes,
     later,
     deliveries,
     problems: problems.filter(({ object }) => !awaited.has(object)),
-    unknowns: [...new Set([...minted.keys(), ...gates.keys(), ...waiting, ...overlay.fork.unknowns])].toSorted(),
+    unknowns: [...new Set([...minted.keys(), ...gates.keys(), ...waiting, ...unknownIn])].toSorted(),
     mayFollow: [...new Set([...minted.values(), ...gates.values()].flat())].toSorted(),
     undecided: [...new Set([...undecided, ...awaited.keys()])].toSorted(),
     due: dueLater(runtime, overlay),
@@ -356,39 +360,4 @@ function problemsOf(
 
 function problemOf({ operator, reconciler }: Binding, key: string, message: string): PreviewProblem {
   return { by: `${operator.name}.${reconciler.name}`, object: `${reconciler.resource.kind} ${key}`, message };
-}
-
-/** Returns the objects that the last evaluation of a key would keep for now. */
-function removalsOf(change: Change, binding: Binding): PreviewRemoval[] {
-  if (change.after?.state !== 'value') return [];
-  const { later = [] } = change.after.value as WriteSet;
-  return later.map(({ kind, ref, until }) => ({
-    by: `${binding.operator.name}.${binding.reconciler.name}`,
-    for: `${binding.reconciler.resource.kind} ${change.key}`,
-    object: describe(kind, ref),
-    until,
-  }));
-}
-
-/** Deletions that the API writer postpones: an object that a stale cache does not show may still need the removed one. */
-function stalePrunes(change: Change, binding: Binding): PreviewRemoval[] {
-  if (change.after?.state !== 'value') return [];
-  const { prune } = change.after.value as WriteSet;
-  return prune
-    .filter((write) => !isPrunable(write, binding))
-    .map(({ kind, ref }) => ({
-      by: `${binding.operator.name}.${binding.reconciler.name}`,
-      for: `${binding.reconciler.resource.kind} ${change.key}`,
-      object: describe(kind, ref),
-      until: `the caches of ${binding.reconciler.resource.kind} and ${kind.kind} are current`,
-    }));
-}
-
-/** Returns the bodies that the API writer would send, except those for another cluster or without content yet. */
-function bodiesOf(step: VirtualStep, binding: Binding): PreviewBody[] {
-  if (!('write' in step) || (step.write.verb !== 'apply' && step.write.verb !== 'create')) return [];
-  const { kind, verb, body } = step.write;
-  if (kind.sensitive || (placeOf(kind) ?? binding.world.name) !== binding.world.name) return [];
-  const by = `${binding.operator.name}.${binding.reconciler.name}`;
-  return [{ by, kind, verb, body, manager: binding.manager }];
 }

@@ -1,6 +1,6 @@
 // Problems that would be reported on objects: conditions that become False, with their errors and warnings, and Events that warn.
 import { isRecord, type KubeObject } from '@capstan/kube/cluster';
-import type { Fork, Settled } from '../engine/index.ts';
+import type { Change, Derivation, Fork, Noted, Settled } from '../engine/index.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 
 export interface PreviewProblem {
@@ -105,16 +105,22 @@ function text(value: unknown): string {
  * Names of the sinks whose next report decides, by `Kind namespace/name` of the owner whose plan reads it. A preview delivers nothing, so
  * the report that follows the change is not known.
  */
-export function awaitedReports(runtime: Runtime, fork: Fork): ReadonlyMap<string, readonly string[]> {
+export function awaitedReports(
+  runtime: Runtime,
+  fork: Fork,
+  changes: readonly Change[],
+): ReadonlyMap<string, readonly string[]> {
   if (runtime.sinks.length === 0) return new Map();
-  const changes = fork.evaluate();
   const bindings = new Map<unknown, Runtime['bindings'][number]>(runtime.bindings.map((one) => [one.writes, one]));
   const sinks = new Map(runtime.sinks.map((one) => [one.reports.name, one]));
   const found = new Map<string, readonly string[]>();
-  for (const { derivation, key, after } of changes) {
+  for (const { derivation, key, before, after } of changes) {
     const binding = bindings.get(derivation);
     if (binding === undefined || after === undefined) continue;
-    const awaited = fork.notedBy(derivation, key).flatMap((read) => {
+    const awaited = [
+      ...fork.notedBy(derivation, key),
+      ...readsBelow(runtime, derivation, key, before === after),
+    ].flatMap((read) => {
       const sink = sinks.get(read.table);
       if (sink === undefined) return [];
       const isDelivered = changes.some((one) => one.derivation === sink.derivation && one.key === read.key);
@@ -122,5 +128,23 @@ export function awaitedReports(runtime: Runtime, fork: Fork): ReadonlyMap<string
     });
     if (awaited.length > 0) found.set(`${binding.reconciler.resource.kind} ${key}`, [...new Set(awaited)]);
   }
+  return found;
+}
+
+/** Returns the keys of tables that the last run of a node read, also through the nodes that it reads. */
+function readsBelow({ engine }: Runtime, top: Derivation<unknown>, topKey: string, isWanted: boolean): Noted[] {
+  const found: Noted[] = [];
+  const met = new Set<string>();
+  const pending: { derivation: Derivation<unknown>; key: string }[] = isWanted
+    ? [{ derivation: top, key: topKey }]
+    : [];
+  for (const { derivation, key } of pending)
+    for (const read of engine.readsOf(derivation, key)) {
+      if (read.kind === 'object') found.push({ table: read.table, key: read.key });
+      if (read.kind !== 'derived') continue;
+      const id = `${read.derivation.name} ${read.key}`;
+      if (!met.has(id)) pending.push(read);
+      met.add(id);
+    }
   return found;
 }
