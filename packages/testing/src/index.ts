@@ -21,6 +21,7 @@ export { canariesOf } from './stage/canaries.ts';
 export * from './stage/foretold.ts';
 export * from './stage/foretold-edits.ts';
 export * from './stage/foretold-runs.ts';
+export * from './stage/foretold-start.ts';
 export * from './stage/lives.ts';
 export * from './stage/recording-transport.ts';
 export * from './stage/stage.ts';

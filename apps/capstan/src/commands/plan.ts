@@ -40,7 +40,7 @@ import { helmReleases } from '../plan/tool/helm-releases.ts';
 import { mergeSchemas } from '../plan/tool/strategic-patch.ts';
 import { warmRuntime } from '../plan/warm-runtime.ts';
 import { type GivenChange, type LeftOut, leftOutOfReleases, wouldBeDropped } from '../plan/would-become.ts';
-import { runUpgradePlan } from '../rehearse/upgrade-command.ts';
+import { runTakeoverPlan, runUpgradePlan } from '../rehearse/rehearsal-commands.ts';
 import { ioAtEnd } from '../replay/at-moment.ts';
 import { recordedOperators } from '../replay/recorded-operators.ts';
 import { readKey } from '../run/recording.ts';
@@ -54,18 +54,20 @@ const INCOMPLETE = 1;
 export default command({
   usage:
     'plan -f FILE… | -k FOLDER [--delete] [--apply] [--show-status] [--exit-code] [-o FORMAT] |\n' +
-    '       plan upgrade [--image IMAGE]',
+    '       plan upgrade [--image IMAGE] | plan takeover ORIGINAL [-f FILE]',
   description:
     'Shows what the operators would do once manifests are applied (or with --delete: deleted): for each object what is created,\n' +
     'changed (old value → new value), rolled and deleted, what the server would refuse, and what cannot be known beforehand. It\n' +
     'reads the cluster and writes nothing, except with --apply. With upgrade it shows what this version would do in a cluster in which\n' +
-    'another one is installed.',
+    'another one is installed, and with takeover what it would do where the original (contour, submariner, kroxylicious, gimbal,\n' +
+    'crossplane) runs.',
   examples: [
     'capstan plan -f change.yaml',
     'kubectl create namespace edge --dry-run=client -o yaml | capstan plan -f -',
     'kubectl get kafkaproxies -A -o yaml | capstan plan -f - --delete --exit-code',
     'capstan plan -f deploy/ -R -o markdown --fail-on rolls,drains,tears,deletes',
     'capstan plan upgrade --exit-code',
+    'capstan plan takeover kroxylicious',
   ],
   options: {
     filename: {
@@ -140,10 +142,11 @@ export default command({
   },
   operatorFlags: true,
   positionals: 2,
-  choices: ['upgrade'],
+  choices: ['upgrade', 'takeover'],
   async run(given, givenIo) {
     const [verb, original] = given.positionals;
     if (verb === 'upgrade' && original === undefined) return runUpgradePlan(given, givenIo);
+    if (verb === 'takeover') return runTakeoverPlan(given, original, givenIo);
     if (verb !== undefined) throw UsageErrors.TooMany(given.command, original ?? verb);
     const { args, io } =
       given.flags.against === undefined

@@ -46,7 +46,7 @@ export default command({
 
 type UpgradeArgs = OperatorArgs & { readonly flags: RehearsalFlags & { readonly yes: boolean | undefined } };
 
-/** Shows what the upgrade would do, and asks when that is anything. A rehearsal that fails is a reason to ask, too. */
+/** Shows the effects of the upgrade, and asks when there are any. A rehearsal that fails is a reason to ask, too. */
 async function isWanted(args: UpgradeArgs, io: Io, client: Client): Promise<boolean> {
   const differs = await rehearsed(args, io, client);
   if (!differs || args.flags.yes === true) return true;

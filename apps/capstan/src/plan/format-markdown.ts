@@ -1,14 +1,7 @@
 // A plan as a comment of a review, in the Markdown of GitHub and GitLab. Disturbances come first, values are folded.
 import type { PreviewWrite } from '@capstan/reconcile';
+import { coloursFor } from '../text/colours.ts';
 import { type FormatPlanOptions, isLasting, type PlanReport, planLines, summary } from './format-plan.ts';
-
-const NO_COLOURS: FormatPlanOptions['colours'] = {
-  bold: String,
-  dim: String,
-  green: String,
-  red: String,
-  yellow: String,
-} as FormatPlanOptions['colours'];
 
 /** The comment of a bot replaces its former one by this line. */
 const MARK = '<!-- capstan plan -->';
@@ -17,7 +10,7 @@ export function formatMarkdown(report: PlanReport, failing: readonly string[] = 
   const [writes, later] = [report.writes.filter(isLasting), report.later.filter(isLasting)];
   const disturbing = [...writes, ...later].filter(({ disturbs }) => disturbs !== undefined);
   const delivered = report.deliveries.filter(({ disturbs }) => disturbs !== undefined);
-  const options: FormatPlanOptions = { colours: NO_COLOURS, isWide: false, showStatus: true };
+  const options: FormatPlanOptions = { colours: coloursFor({ env: {} }), isWide: false, showStatus: true };
   const details = planLines(report, options);
   return `${[
     MARK,

@@ -19,7 +19,7 @@ export interface ObjectChange {
   readonly object: string;
   readonly verb: 'create' | 'change';
   readonly changes: readonly ValueChange[];
-  /** Of a role: the rights that come and go, as `list secrets in kroxylicious.io`. */
+  /** The rights of a role that come and go, as `list secrets in kroxylicious.io`. */
   readonly rights?: { readonly added: readonly string[]; readonly removed: readonly string[] };
   readonly disturbs?: string;
 }

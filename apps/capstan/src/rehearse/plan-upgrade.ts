@@ -1,6 +1,6 @@
 // `capstan plan upgrade`: the operators of this version over a cluster in which another version runs, with the flags of that one.
 import { type Client, type DefinedKind, discover, type Kind, systemClock, type ValueChange } from '@capstan/kube';
-import { count, type FlagValues } from '@capstan/reconcile/command-line';
+import { count } from '@capstan/reconcile/command-line';
 import type { Io } from '../cli/io.ts';
 import type { OperatorArgs } from '../cli/operator-options.ts';
 import type { GivenInstallation } from '../install/install-options.ts';
@@ -26,12 +26,11 @@ export interface UpgradeReport extends Rehearsal {
   readonly differs: boolean;
 }
 
-export type RehearsalFlags = FlagValues<Record<never, never>> &
-  GivenInstallation['flags'] & {
-    readonly timeout: number;
-    readonly offline?: boolean | undefined;
-    readonly 'watch-namespaces'?: readonly string[] | undefined;
-  };
+export type RehearsalFlags = GivenInstallation['flags'] & {
+  readonly timeout: number;
+  readonly offline?: boolean | undefined;
+  readonly 'watch-namespaces'?: readonly string[] | undefined;
+};
 
 export async function planUpgrade(
   args: OperatorArgs & { readonly flags: RehearsalFlags },
@@ -84,7 +83,7 @@ function isDefined(kind: Kind): kind is DefinedKind {
   return 'validate' in kind;
 }
 
-/** An upgrade changes the version and the image of its own objects; that is what it is for. */
+/** Removes the version and the image of Capstan's own objects, which every upgrade changes. */
 function withoutVersion(change: ObjectChange): ObjectChange {
   return { ...change, changes: change.changes.filter(({ path }) => !VERSIONED.test(path)) };
 }

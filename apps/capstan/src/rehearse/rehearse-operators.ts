@@ -1,8 +1,9 @@
 // The operators of this version, run read-only over a live cluster: the writes that they would make at their start.
-import { type Client, type Clock, silentLogger, sleep } from '@capstan/kube';
+import { type Client, type Clock, refOf, silentLogger, sleep } from '@capstan/kube';
 import {
   findInstances,
   type Operator,
+  type PreviewChange,
   type PreviewResult,
   previewStanding,
   type Runtime,
@@ -22,6 +23,8 @@ export interface RehearsalOptions {
   readonly namespace: string;
   readonly watchNamespaces?: readonly string[];
   readonly isOffline?: boolean;
+  /** Objects that are given besides. */
+  readonly changes?: readonly PreviewChange[];
   /** Is shown the facts that are fetched. */
   onFact(what: string): void;
 }
@@ -40,10 +43,13 @@ const REACTION_MS = 2000;
 
 export async function rehearseOperators<R>(
   options: RehearsalOptions,
-  use: (runtime: Runtime, rehearsal: Rehearsal) => R,
+  use: (runtime: Runtime, rehearsal: Rehearsal) => R | Promise<R>,
 ): Promise<R> {
-  const { operators, client, clock, signal, timeoutMs, namespace, watchNamespaces, isOffline } = options;
-  const instances = await findInstances(operators, { client, clock, signal, given: [], timeoutMs });
+  const { operators, client, clock, signal, timeoutMs, namespace, watchNamespaces, isOffline, changes = [] } = options;
+  const given = changes.flatMap((change) =>
+    'object' in change ? [{ kind: change.kind, after: change.object, ref: refOf(change.object) }] : [],
+  );
+  const instances = await findInstances(operators, { client, clock, signal, given, timeoutMs });
   const { runtime, notes, unseen, stop } = await warmRuntime({
     operators,
     instances: instances.operators,
@@ -59,14 +65,15 @@ export async function rehearseOperators<R>(
     ...(isOffline && { isOffline }),
   });
   try {
-    const preview = () => previewStanding(runtime, { clock, signal, factTimeoutMs: timeoutMs, onFact: options.onFact });
+    const preview = () =>
+      previewStanding(runtime, { clock, signal, factTimeoutMs: timeoutMs, onFact: options.onFact }, changes);
     const first = await preview();
     const isQuiet = first.writes.length === 0 && first.later.length === 0;
     if (!isQuiet) await sleep(clock, REACTION_MS, signal);
     const { result, passing } = isQuiet ? { result: first, passing: 0 } : lasting(first, await preview());
     const { bodies, statuses: _statuses, ...previewed } = result;
     const { refused, notAsked } = await predictRefusals(client, bodies, signal);
-    return use(runtime, {
+    return await use(runtime, {
       ...previewed,
       refusals: refused,
       notes: [

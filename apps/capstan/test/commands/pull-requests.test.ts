@@ -65,7 +65,7 @@ after(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** The commands of the page that begin with `capstan`, without what a shell does with their output. */
+/** The commands of the page that begin with `capstan`, without redirections of their output. */
 async function commandsOfThePage(): Promise<string[][]> {
   const page = await readFile(new URL('../../../../docs/pull-requests.md', import.meta.url), 'utf8');
   const lines = [...page.matchAll(/^ *(?:- run: )?(?:timeout [^\n]*? (?=capstan))?(capstan [^\n]*)$/gm)];

@@ -30,6 +30,10 @@ export interface Overlay {
   /** The report about a key of a reconciler, as it would be. */
   report<R>(table: Table<R>, key: string): R | undefined;
   setReport<R>(table: Table<R>, key: string, report: R | undefined): void;
+  /** Whether the preview has changed the object, or met it. */
+  isTouched(world: string, kind: Kind, key: string): boolean;
+  /** An object of the server that the caches do not hold. */
+  meet(world: string, kind: Kind, object: KubeObject): void;
   put(world: string, kind: Kind, object: KubeObject): void;
   delete(world: string, kind: Kind, object: KubeObject): void;
   /** As a person's delete: held objects stay until they are released. */
@@ -49,6 +53,8 @@ export function createOverlay(runtime: Runtime): Overlay {
   const now = formatTime(start);
   let reached = start;
   const changed = new Map<string, KubeObject | undefined>();
+  /** Objects that the caches do not hold. */
+  const met = new Map<string, KubeObject>();
   /** Changed workloads whose pods are not ready yet. */
   const starting = new Map<string, { world: string; kind: Kind; key: string }>();
   const goneUids = new Set<string>();
@@ -68,9 +74,12 @@ export function createOverlay(runtime: Runtime): Overlay {
     get(world, kind, key) {
       const id = idOf(world, kind, key);
       if (changed.has(id)) return changed.get(id);
-      return tables(world, kind)
-        .map((table) => table.peek(key))
-        .find((object) => object !== undefined);
+      const cached = tables(world, kind).map((table) => table.peek(key));
+      return cached.find((object) => object !== undefined) ?? met.get(id);
+    },
+    isTouched: (world, kind, key) => changed.has(idOf(world, kind, key)) || met.has(idOf(world, kind, key)),
+    meet(world, kind, object) {
+      met.set(idOf(world, kind, keyOfObject(object)), object);
     },
     report<R>(table: Table<R>, key: string) {
       const changedOf = reports.get(table as Table<never>);

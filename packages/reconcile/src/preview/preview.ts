@@ -17,6 +17,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import type { Binding } from '../runtime/writer/binding.ts';
 import { type PreviewDelivery, previewDeliveries } from './deliveries.ts';
 import { createFetcher, describeUnknown, type FetchOptions } from './fetched.ts';
+import { createForeignObjects, type ForeignObjects } from './foreign-objects.ts';
 import { createMints, type Mints } from './minted.ts';
 import { createOverlay, type Overlay } from './overlay.ts';
 import { awaitedReports, newAlerts, newConditionProblems, type PreviewProblem } from './problems.ts';
@@ -120,10 +121,14 @@ export async function preview(
 
 /**
  * Returns the effects that are due without any change: the writes that a runtime which never led would make. A key whose installed program
- * would write the same has none.
+ * would write the same has none. With changes it shows their effects too.
  */
-export async function previewStanding(runtime: Runtime, fetching?: FetchOptions): Promise<PreviewResult> {
-  return (await previewWith(runtime, [], () => undefined, fetching, true)).result;
+export async function previewStanding(
+  runtime: Runtime,
+  fetching?: FetchOptions,
+  changes: readonly PreviewChange[] = [],
+): Promise<PreviewResult> {
+  return (await previewWith(runtime, changes, () => undefined, fetching, true)).result;
 }
 
 /** The same, with an answer from the graph as it would be after the changes and all that follows from them. */
@@ -138,11 +143,12 @@ export async function previewWith<R>(
   await runtime.settle();
   const mints = createMints(fetching);
   const rehearsals = createRehearsals(fetching);
+  const foreign = createForeignObjects(fetching);
   const run = () => {
     const overlay = createOverlay(runtime);
     const standing = isStanding ? createStanding(runtime) : NO_STANDING;
     return {
-      result: previewRaw(runtime, changes, { mints, rehearsals, overlay, standing }),
+      result: previewRaw(runtime, changes, { mints, rehearsals, foreign, overlay, standing }),
       answer: ask(overlay.fork),
     };
   };
@@ -153,7 +159,8 @@ export async function previewWith<R>(
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const isMade = await mints.make();
       const isAsked = await rehearsals.ask();
-      if (!(await fetcher.fetch(found.result.unknowns)) && !isMade && !isAsked) break;
+      const isMet = await foreign.ask();
+      if (!(await fetcher.fetch(found.result.unknowns)) && !isMade && !isAsked && !isMet) break;
       await runtime.settle();
       found = await runtime.engine.between(run);
     }
@@ -166,7 +173,8 @@ export async function previewWith<R>(
 /** The same on the graph as it is; synchronous, so that no wave can come between. */
 export function previewNow(runtime: Runtime, changes: readonly PreviewChange[]): PreviewResult {
   const overlay = createOverlay(runtime);
-  const parts = { mints: createMints(), rehearsals: createRehearsals(), overlay, standing: NO_STANDING };
+  const asked = { mints: createMints(), rehearsals: createRehearsals(), foreign: createForeignObjects() };
+  const parts = { ...asked, overlay, standing: NO_STANDING };
   return described(runtime, previewRaw(runtime, changes, parts));
 }
 
@@ -178,6 +186,7 @@ function described(runtime: Runtime, result: PreviewResult): PreviewResult {
 interface PreviewParts {
   readonly mints: Mints;
   readonly rehearsals: Rehearsals;
+  readonly foreign: ForeignObjects;
   readonly overlay: Overlay;
   readonly standing: Standing;
 }
@@ -186,7 +195,7 @@ interface PreviewParts {
 function previewRaw(
   runtime: Runtime,
   changes: readonly PreviewChange[],
-  { mints, rehearsals, overlay, standing }: PreviewParts,
+  { mints, rehearsals, foreign, overlay, standing }: PreviewParts,
 ): PreviewResult {
   for (const change of changes) {
     const world = change.world ?? [...runtime.worlds.keys()][0] ?? '';
@@ -238,6 +247,10 @@ function previewRaw(
           ? []
           : stepsOf(pending, { minted, gates, mints }, binding, change.key)) {
           const owner = `${binding.reconciler.resource.kind} ${change.key}`;
+          if ('write' in step && foreign.isMet(step.write, binding, overlay)) {
+            hasMoved = true;
+            continue;
+          }
           const refusal = 'write' in step && refused.of(step.write, existingOf(step.write, binding, overlay));
           if (refusal) {
             refusals.push(refusal);
