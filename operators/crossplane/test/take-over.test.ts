@@ -13,8 +13,9 @@ import {
   Service,
   ServiceAccount,
 } from '@capstan/kube';
+import { compareStart } from '@capstan/testing';
 import { Provider, ProviderRevision } from '../src/kinds/index.ts';
-import { allReady, detail, EXAMPLE, example, provider, ready, SYSTEM, staged } from './fixtures.ts';
+import { allReady, detail, EXAMPLE, example, operatorWith, provider, ready, SYSTEM, staged } from './fixtures.ts';
 
 /** Controlled by the revision, and nothing of ours on it. */
 function asUpstream(object: KubeObject): KubeObject {
@@ -41,15 +42,22 @@ test('Deployments, Services and accounts of an upstream installation go on as ou
       const { client } = stage;
       const ref = { namespace: SYSTEM, name };
       const kinds: Kind[] = [Service, ServiceAccount, Deployment];
-      await stage.program.stop();
       const uids = new Map<string, string | undefined>();
-      for (const kind of kinds) {
-        const created = await client.get(kind, ref);
-        await client.delete(kind, ref);
-        uids.set(kind.kind, (await client.create(kind, asUpstream(created))).metadata.uid);
-      }
-      await allReady(stage);
-      await stage.restart();
+      const { differences, unknown, predicted } = await compareStart({
+        stage,
+        operators: [operatorWith({ registry, settings: { now: () => stage.clock.now() } })],
+        async given() {
+          for (const kind of kinds) {
+            const created = await client.get(kind, ref);
+            await client.delete(kind, ref);
+            uids.set(kind.kind, (await client.create(kind, asUpstream(created))).metadata.uid);
+          }
+          await ready(client, await client.get(Deployment, ref));
+        },
+      });
+      assert.deepEqual([...differences, ...unknown], [], 'each write was previewed');
+      const foreign = predicted.writes.flatMap((write) => (write.foreign ? [write.object] : []));
+      assert.deepEqual(new Set(foreign), new Set(kinds.map(({ kind }) => `${kind} ${SYSTEM}/${name}`)));
       await allReady(stage);
       await stage.settle();
       for (const kind of kinds) {

@@ -68,6 +68,7 @@ test('the output of commands with -o json has exactly the documented fields', as
     status: ['status', '--operator', 's.ts'],
     plan: ['plan', '--operator', 's.ts', '-f', 'change.yaml'],
     'plan upgrade': ['plan', 'upgrade', '--operator', 's.ts'],
+    'plan takeover': ['plan', 'takeover', 'kroxylicious', '--operator', 's.ts', '--operators', 'sites'],
     why: ['why', 'deployment/home'],
     tree: ['tree', 'site/home', '--operator', 's.ts'],
     check: ['check', '--operator', 's.ts'],

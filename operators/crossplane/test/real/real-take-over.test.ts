@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Deployment, type Kind, type KubeObject, ServiceAccount } from '@capstan/kube';
+import { compareStart } from '@capstan/testing';
 import { ProviderRevision } from '../../src/kinds/index.ts';
-import { allReady, EXAMPLE, example, provider, SYSTEM, staged } from '../fixtures.ts';
+import { allReady, EXAMPLE, example, operatorWith, provider, ready, SYSTEM, staged } from '../fixtures.ts';
 import { renderWith, skip, VERSIONS } from './crossplane.ts';
 
 for (const version of VERSIONS)
@@ -32,18 +33,23 @@ for (const version of VERSIONS)
         };
         const [theirs] = renderWith(version, [{ revision, namespace: SYSTEM }]);
         assert.ok(theirs?.serviceAccount);
-        await stage.program.stop();
         const uids: (string | undefined)[] = [];
         const objects: [Kind, KubeObject][] = [
           [ServiceAccount, { ...theirs.serviceAccount, apiVersion: 'v1', kind: 'ServiceAccount' }],
           [Deployment, { ...theirs.deployment, apiVersion: 'apps/v1', kind: 'Deployment' }],
         ];
-        for (const [kind, object] of objects) {
-          await client.delete(kind, ref);
-          uids.push((await client.create(kind, object)).metadata.uid);
-        }
-        await allReady(stage);
-        await stage.restart();
+        const { differences, unknown } = await compareStart({
+          stage,
+          operators: [operatorWith({ registry, settings: { now: () => stage.clock.now() } })],
+          async given() {
+            for (const [kind, object] of objects) {
+              await client.delete(kind, ref);
+              uids.push((await client.create(kind, object)).metadata.uid);
+            }
+            await ready(client, await client.get(Deployment, ref));
+          },
+        });
+        assert.deepEqual([...differences, ...unknown], [], 'each write was previewed');
         await allReady(stage);
         await stage.settle();
         for (const [at, [kind]] of objects.entries()) {
