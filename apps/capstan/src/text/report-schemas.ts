@@ -269,10 +269,26 @@ const tree = object({
   unread: strings('Kinds that could not be read, as Kind.group.'),
 });
 
+const takeover = object({
+  original: string(),
+  operator: string(),
+  programs: strings('Workloads of the original, as Deployment namespace/name.'),
+  unchanged: strings('Existing objects that become ours and keep their content.'),
+  changed: array(object(write), { description: 'Writes to existing objects that change, in their order.' }),
+  leftAlone: array(object({ kind: string(), objects: array(string()) }), {
+    description: 'Resources of users: at most their status is written.',
+  }),
+  withoutCounterpart: strings('Objects that the original created and the operator does not use.'),
+  created: array(string()),
+  order: strings('The steps of the switch.'),
+  ...rehearsal,
+});
+
 export const REPORT_SCHEMAS = {
   status,
   plan,
   'plan upgrade': upgrade,
+  'plan takeover': takeover,
   why,
   tree,
   check,
