@@ -7,6 +7,7 @@ import { crossplane } from './crossplane.ts';
 import { gimbal } from './gimbal.ts';
 import { install } from './install.ts';
 import { kroxylicious } from './kroxylicious.ts';
+import { replay } from './replay.ts';
 import { runtime } from './runtime.ts';
 import { sesameConfig } from './sesame-config.ts';
 import { submariner } from './submariner.ts';
@@ -14,6 +15,7 @@ import { xds } from './xds.ts';
 
 export const benches: readonly Bench[] = [
   runtime,
+  replay,
   apiserver,
   kroxylicious,
   gimbal,

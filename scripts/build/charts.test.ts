@@ -123,6 +123,7 @@ describe('the packages of an installation', () => {
       priorityClassName: 'high',
       podAnnotations: { team: 'edge' },
       resources: { limits: { memory: '1Gi' } },
+      record: { emptyDir: { sizeLimit: '300Mi' } },
       extraArgs: ['--log-level=debug'],
       extraEnv: [{ name: 'HTTPS_PROXY', value: 'http://proxy:3128' }],
       extraVolumes: [{ name: 'ca', configMap: { name: 'ca' } }],
@@ -142,6 +143,15 @@ describe('the packages of an installation', () => {
       assert.deepEqual(container['resources'], values.resources);
       if (metadata.name === 'capstan-admission') continue;
       assert.equal((container['args'] as string[]).at(-1), '--log-level=debug');
+      assert.ok((container['args'] as string[]).includes('--record=/record'));
+      assert.ok(
+        (container['volumeMounts'] as { mountPath: string }[]).some(({ mountPath }) => mountPath === '/record'),
+      );
+      const volumes = pod['volumes'] as { name: string }[];
+      assert.deepEqual(
+        volumes.filter(({ name }) => name === 'record'),
+        [{ name: 'record', ...values.record }],
+      );
       assert.deepEqual(container['env'], values.extraEnv);
       assert.deepEqual((container['volumeMounts'] as object[]).at(-1), values.extraVolumeMounts[0]);
       assert.deepEqual((pod['volumes'] as object[]).at(-1), values.extraVolumes[0]);

@@ -1,4 +1,5 @@
 export * from './assert-report.ts';
+export { type KeptCaptures, plansOf, type Scene, testKeptCaptures } from './captures/kept-captures.ts';
 export * from './cluster.ts';
 export * from './faults/deaf-proxy.ts';
 export * from './faults/fault-log.ts';

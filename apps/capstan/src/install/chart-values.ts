@@ -81,6 +81,12 @@ export function chartValues(operators: readonly Operator[], version: string): Re
     affinity: { comment: '', value: {}, schema: OBJECT },
     priorityClassName: { comment: '', value: '', schema: TEXT },
     podAnnotations: { comment: '', value: {}, schema: TEXTS },
+    record: {
+      comment:
+        'A volume into which each operator records everything that it takes in (docs/replay.md), as in {emptyDir: {sizeLimit: 300Mi}};\n# empty: nothing is recorded.',
+      value: {},
+      schema: OBJECT,
+    },
     extraArgs: {
       comment: 'Arguments of every operator, as `capstan run --help` lists them.',
       value: [],

@@ -42,6 +42,8 @@ const REPLICAS = 7_654_321;
 const FIELD = 'placeholder-field-';
 const DEFAULT = 'placeholder-default-';
 const ITEMS = 'placeholder-items-';
+/** A part of a pod that records; the name of the part follows. */
+const RECORD = 'placeholder-record-';
 const FLAGS = 'placeholder-flags-';
 const CHOSEN = 'placeholder-chosen';
 const POD_SECURITY = 'placeholder-pod-security';
@@ -238,6 +240,7 @@ function templated(given: KubeObject): string {
     .replaceAll(new RegExp(`^( *)(\\w+): ${FIELD}(\\w+)$`, 'gm'), fieldExpression)
     .replaceAll(new RegExp(`^( *)(\\w+): ${DEFAULT}(\\w+)-(.+)$`, 'gm'), defaultExpression)
     .replaceAll(new RegExp(`^( *)- ${ITEMS}(\\w+)$`, 'gm'), itemsExpression)
+    .replaceAll(new RegExp(`^( *)- ${RECORD}(\\w+)$`, 'gm'), recordExpression)
     .replaceAll(new RegExp(`^( *)- ${FLAGS}(\\w+) (.*)$`, 'gm'), flagsExpression)
     .replaceAll(
       new RegExp(`${BOUND}(\\w+)-(.+?)-end`, 'g'),
@@ -292,9 +295,15 @@ function open(object: KubeObject): KubeObject {
     container['args'] = args.map((text) =>
       isOneProgram && text.startsWith(OPERATORS_FLAG) ? `${OPERATORS_FLAG}${CHOSEN}` : text,
     );
+    const recorded = (of: Record<string, unknown>, name: keyof typeof RECORDED) => {
+      of[name] = [...((of[name] as unknown[] | undefined) ?? []), `${RECORD}${name}`];
+    };
+    recorded(container, 'args');
     list(container, 'args', 'extraArgs');
     container['env'] = field('extraEnv');
+    recorded(container, 'volumeMounts');
     list(container, 'volumeMounts', 'extraVolumeMounts');
+    recorded(pod, 'volumes');
     list(pod, 'volumes', 'extraVolumes');
   }
   return { ...object, spec } as KubeObject;
@@ -316,6 +325,17 @@ function defaultExpression(_: string, indent: string, field: string, value: stri
 
 function itemsExpression(_: string, indent: string, value: string): string {
   return `${indent}{{- range .Values.${value} }}\n${indent}- {{ toJson . }}\n${indent}{{- end }}`;
+}
+
+/** The parts of a pod that records, with the volume that the value `record` describes. */
+const RECORDED = {
+  args: '--record=/record',
+  volumeMounts: '{"name":"record","mountPath":"/record"}',
+  volumes: '{{ toJson (merge (dict "name" "record") .Values.record) }}',
+} as const;
+
+function recordExpression(_: string, indent: string, part: keyof typeof RECORDED): string {
+  return `${indent}{{- if .Values.record }}\n${indent}- ${RECORDED[part]}\n${indent}{{- end }}`;
 }
 
 /** In one program, the flags of operators that are not installed are left out. */

@@ -1,6 +1,6 @@
 export { CaptureErrors } from './errors.ts';
 export { keyName, parseKey } from './file/frames.ts';
-export { cutRecording, type OpenedRecording, openRecording } from './file/open-recording.ts';
+export { bytesOfHistory, cutRecording, type OpenedRecording, openRecording } from './file/open-recording.ts';
 export { createRing, type Ring, type RingOptions } from './file/ring.ts';
 export type * from './history.ts';
 export { HISTORY_FORMAT } from './history.ts';

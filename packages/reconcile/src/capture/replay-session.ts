@@ -24,7 +24,7 @@ import type { EngineReplay, RecordedOutcome, RecordedRead } from '../engine/inde
 import { enqueue } from '../engine/wave/schedule.ts';
 import type { Operator } from '../operator.ts';
 import { createRuntime, type Runtime } from '../runtime/runtime.ts';
-import { applyDelta } from './delta.ts';
+import { applyDelta, type Delta } from './delta.ts';
 import type {
   HistoryHeader,
   HistoryInput,
@@ -98,7 +98,7 @@ export function createSession({ header }: History, options: SessionOptions): Ses
   const order = new Map<string, TableState[]>();
   /** The first content of tables that do not exist yet. */
   const fills = new Map<string, Fill>();
-  /** The packed values, to which deltas apply. */
+  /** The values to which deltas apply. A delta shares the parts that it leaves as they are, so that a change costs its size. */
   const baseline = new Map<number, Map<string, unknown>>();
   const origins = new Map<string, WrittenAs>();
   const results = new Map<string, { outcome: RecordedOutcome; reads: readonly RecordedRead[] }>();
@@ -175,10 +175,10 @@ export function createSession({ header }: History, options: SessionOptions): Ses
     else origins.set(`${table} ${key}`, as);
   }
 
-  function valueOf(id: number, key: string, packed: unknown): unknown {
-    const known = baseline.get(id) ?? new Map<string, unknown>();
-    baseline.set(id, known.set(key, packed));
-    return unpack(packed);
+  function known(id: number, key: string, value: unknown): unknown {
+    const values = baseline.get(id) ?? new Map<string, unknown>();
+    baseline.set(id, values.set(key, freezeDeep(value)));
+    return value;
   }
 
   function tableOf(id: number): { table: TableState | undefined; name: string; nth: number } {
@@ -203,14 +203,12 @@ export function createSession({ header }: History, options: SessionOptions): Ses
       return;
     }
     const [id, key, how, given, as] = input;
-    const packed = how === 0 ? undefined : how === 1 ? given : applyDelta(baseline.get(id)?.get(key), given);
-    const value = how === 0 ? undefined : valueOf(id, key, packed);
+    let value: unknown;
     if (how === 0) baseline.get(id)?.delete(key);
+    else if (how === 1) value = known(id, key, unpack(given));
+    else value = known(id, key, applyDelta(baseline.get(id)?.get(key), unpack(given) as Delta));
     setOrigin(name, key, as);
-    const incoming = {
-      value: value === undefined ? undefined : freezeDeep(value),
-      mark: how === 0 ? given : 0,
-    };
+    const incoming = { value, mark: how === 0 ? given : 0 };
     if (table === undefined) fillOf(name, nth).cells.set(key, incoming);
     else table.incoming.set(key, incoming);
   }
@@ -233,7 +231,7 @@ export function createSession({ header }: History, options: SessionOptions): Ses
 
   function cell({ table: id, key, mark, value, as }: SnapshotCell): void {
     const { name, nth } = tableOf(id);
-    const restored = value === undefined ? undefined : valueOf(id, key, value);
+    const restored = value === undefined ? undefined : known(id, key, unpack(value));
     setOrigin(name, key, as);
     if (!hasBegun) fillOf(name, nth).cells.set(key, { value: restored, mark });
   }

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { reasonOf } from '@capstan/kube/cluster';
 import { CaptureErrors } from '../errors.ts';
 import type { HistoryHeader, HistoryLine } from '../history.ts';
-import { type FileHeader, headBytes, linesOf, type ReadFile, readFile } from './frames.ts';
+import { type FileHeader, frameOf, headBytes, linesOf, type ReadFile, readFile } from './frames.ts';
 import { FILE_SUFFIX } from './ring.ts';
 
 export interface OpenedRecording {
@@ -97,4 +97,11 @@ async function bytesOf(path: string): Promise<Buffer> {
   } catch (error) {
     throw CaptureErrors.Unreadable(path, reasonOf(error));
   }
+}
+
+/** One file of a history in memory, for `openRecording`: captures that tests keep. */
+export async function bytesOfHistory({ header, lines }: Pick<OpenedRecording, 'header' | 'lines'>): Promise<Buffer> {
+  const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  const head = headBytes({ ...header, run: 'kept', segment: 0, begun: header.started });
+  return Buffer.concat([head, await frameOf(text)]);
 }
