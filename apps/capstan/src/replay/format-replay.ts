@@ -19,9 +19,15 @@ export function formatReplay({ header }: OpenedRecording, report: ReplayReport, 
       ? `${count(compared, 'result')} compared: all are equal`
       : `${differing} of ${count(compared, 'result')} differ:`,
   );
-  for (const { wave, at, name, key, how, reads } of report.differences) {
+  for (const { wave, at, name, key, how, reads, moved } of report.differences) {
     lines.push(`  wave ${wave} (${timeOf(at)}): ${name} ${key}: ${how}`);
-    for (const read of reads.slice(0, READS)) lines.push(`    it reads ${read}`);
+    for (const read of moved.slice(0, READS)) lines.push(`    this read changed: ${read}`);
+    const others = reads.filter((read) => !moved.includes(read));
+    for (const read of others.slice(0, READS)) lines.push(`    it reads ${read}`);
+    if (moved.length === 0 && reads.length > 0)
+      lines.push(
+        '    none of its reads changed since the last equal result: it depends on something else (try --check-purity)',
+      );
   }
   if (versions !== undefined) {
     lines.push(

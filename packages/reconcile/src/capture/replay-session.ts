@@ -35,6 +35,7 @@ import type {
   WrittenAs,
 } from './history.ts';
 import type { RecordedWorld, ReplayDriver, RuntimeReplay } from './hooks.ts';
+import { movedReads, readName } from './moved-reads.ts';
 import { outcomeDigest } from './recorder.ts';
 import { noServer, SILENT, worldOfHistory } from './replay-world.ts';
 import { unpack } from './text.ts';
@@ -58,6 +59,8 @@ export interface Changed {
   readonly value: unknown;
   digest(): string;
   reads(): readonly string[];
+  /** Those of them that changed after a wave. */
+  movedSince(wave: number): readonly string[];
 }
 
 export interface Session extends Replay {
@@ -109,6 +112,9 @@ export function createSession({ header }: History, options: SessionOptions): Ses
   let hasBegun = false;
   let ran = new Set<Node>();
   let gone = new Set<Node>();
+  /** The last wave of each input, as `table/key`, and of each table; and that in which a node ran. */
+  const enteredAt = new Map<string, number>();
+  const ranAt = new WeakMap<Node, number>();
   /** The last wave in which a result was equal, by node. */
   const shown = new WeakMap<Node, unknown>();
 
@@ -123,7 +129,10 @@ export function createSession({ header }: History, options: SessionOptions): Ses
       graph = given;
       given.recorder = {
         ...SILENT,
-        ran: (node) => void ran.add(node),
+        ran(node) {
+          ran.add(node);
+          ranAt.set(node, wave);
+        },
         disposed: (node) => void gone.add(node),
       };
     },
@@ -208,6 +217,7 @@ export function createSession({ header }: History, options: SessionOptions): Ses
     else if (how === 1) value = known(id, key, unpack(given));
     else value = known(id, key, applyDelta(baseline.get(id)?.get(key), unpack(given) as Delta));
     setOrigin(name, key, as);
+    enteredAt.set(`${name}/${key}`, wave).set(name, wave);
     const incoming = { value, mark: how === 0 ? given : 0 };
     if (table === undefined) fillOf(name, nth).cells.set(key, incoming);
     else table.incoming.set(key, incoming);
@@ -260,14 +270,19 @@ export function createSession({ header }: History, options: SessionOptions): Ses
     }
     for (const node of gone)
       if (isChecked(node) && shown.has(node))
-        changed.set(idOfNode(node), { value: undefined, digest: () => '', reads: () => [] });
+        changed.set(idOfNode(node), { value: undefined, digest: () => '', reads: () => [], movedSince: () => [] });
     return changed;
   }
 
   function changedNode(node: Node): Changed {
     const { state, value } = node;
     let digest: string | undefined;
-    return { value, digest: () => (digest ??= outcomeDigest(state, value)), reads: () => readNames(node) };
+    return {
+      value,
+      digest: () => (digest ??= outcomeDigest(state, value)),
+      reads: () => node.deps.map(readName),
+      movedSince: (since) => movedReads(node, { ranAt, enteredAt, since }),
+    };
   }
 
   /** The state before the first wave: everything is evaluated, as it was. */
@@ -409,14 +424,4 @@ function fillTable(table: TableState, fill: Fill): void {
 
 function fillId(name: string, nth: number): string {
   return `${nth} ${name}`;
-}
-
-function readNames(node: Node): string[] {
-  return node.deps.map(({ source }) =>
-    'derivation' in source
-      ? `${source.derivation.name}(${source.key})`
-      : 'canonical' in source
-        ? `${source.table.name}[${source.canonical}]`
-        : `${source.table.name}/${source.key}`,
-  );
 }

@@ -16,8 +16,10 @@ export interface ReplayDifference {
   readonly how: 'changed' | 'only recorded' | 'only replayed';
   /** The result of the replay. */
   readonly replayed: unknown;
-  /** Reads of the function that have changed since its last result that was equal. */
+  /** Reads of the function. */
   readonly reads: readonly string[];
+  /** Those of them that changed since the last result that was equal. None: the result depends on something that is no read. */
+  readonly moved: readonly string[];
 }
 
 export interface ReplayOptions {
@@ -69,6 +71,8 @@ export function replayHistory(history: History, options: ReplayOptions): ReplayR
   let differing = 0;
   let waves = 0;
   let first: { wave: number; at: number } | undefined;
+  /** The last wave in which the result of a node was equal. */
+  const equalAt = new Map<string, number>();
   /** The last recorded digest of each node. */
   const known = new Map<string, string>();
 
@@ -85,7 +89,8 @@ export function replayHistory(history: History, options: ReplayOptions): ReplayR
         key,
         how,
         replayed: node?.value,
-        reads: node === undefined ? [] : node.reads(),
+        reads: node?.reads() ?? [],
+        moved: node?.movedSince(equalAt.get(id) ?? -1) ?? [],
       });
     };
     for (const [id, digest] of wanted ?? []) {
@@ -93,7 +98,10 @@ export function replayHistory(history: History, options: ReplayOptions): ReplayR
       known.set(id, digest);
       const node = changed.get(id) ?? session.current(id);
       const found = node?.digest() ?? '';
-      if (found === digest) continue;
+      if (found === digest) {
+        equalAt.set(id, wave);
+        continue;
+      }
       differ(id, node, digest === '' ? 'only replayed' : found === '' ? 'only recorded' : 'changed');
     }
     // The recording up to here is complete: other changes happen in the replay alone.

@@ -57,6 +57,10 @@ test('a replay in which one input is another one names the wave and the results 
   assert.ok(first !== undefined && at !== undefined && first.wave >= at);
   assert.equal(first.how, 'changed');
   assert.ok(first.reads.length > 0, 'the reads of the function are named');
+  assert.ok(
+    first.moved.some((read) => /^Site\.\S+ → site-hash/.test(read)),
+    `the read that differs is named: ${first.moved.join(', ')}`,
+  );
 });
 
 function isSiteInput(line: HistoryLine): boolean {
