@@ -74,7 +74,7 @@ describe('capstan plan takeover', () => {
       kind: kind.kind,
       metadata: { ...place, ...metadata },
       ...parts,
-    } as KubeObject);
+    });
   }
 
   async function planned(...argv: string[]) {
