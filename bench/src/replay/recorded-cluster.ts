@@ -34,8 +34,9 @@ export async function followed(cluster: Cluster, owners: number, seconds: number
     const early = (index * 1000) / CHANGES_A_SECOND - elapsed();
     if (early > 1) await sleep(systemClock, early);
     const object = webProxy(index % owners);
-    const spec = { ...object.spec, host: `host-${index}-${folder === undefined ? 'a' : 'b'}.example.com` };
-    await cluster.client.apply(WebProxy, { ...object, spec }, { fieldManager: 'bench', force: true });
+    const host = `host-${index}-${folder === undefined ? 'a' : 'b'}.example.com`;
+    const body: WebProxy = { ...object, spec: { ...object.spec, host } };
+    await cluster.client.apply(WebProxy, body, { fieldManager: 'bench', force: true });
   }
   const { user, system } = process.cpuUsage(before);
   const cpu = (user + system) / 1000 / elapsed();
