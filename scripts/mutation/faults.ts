@@ -86,7 +86,7 @@ export const FAULTS: readonly PlantedFault[] = [
   },
   {
     name: 'a held object is previewed as gone',
-    file: `${RECONCILE}/preview/virtual.ts`,
+    file: `${RECONCILE}/preview/virtual-objects/virtual.ts`,
     from: 'if ((object.metadata.finalizers?.length ?? 0) === 0) return undefined;',
     to: 'return undefined;',
     tests: [`${RECONCILE}/preview/preview-faults.test.ts`],
@@ -535,17 +535,17 @@ export const FAULTS: readonly PlantedFault[] = [
   },
   {
     name: 'a previewed edit keeps its generation',
-    file: `${RECONCILE}/preview/would-be.ts`,
+    file: `${RECONCILE}/preview/virtual-objects/would-be.ts`,
     from: '? generation : generation + 1',
     to: '? generation : generation',
-    tests: [`${RECONCILE}/preview/would-be.test.ts`],
+    tests: [`${RECONCILE}/preview/virtual-objects/would-be.test.ts`],
   },
   {
     name: 'a previewed manifest loses its finalizers',
-    file: `${RECONCILE}/preview/would-be.ts`,
+    file: `${RECONCILE}/preview/virtual-objects/would-be.ts`,
     from: '...(finalizers !== undefined && given.finalizers === undefined && { finalizers }),',
     to: '',
-    tests: [`${RECONCILE}/preview/would-be.test.ts`],
+    tests: [`${RECONCILE}/preview/virtual-objects/would-be.test.ts`],
   },
   {
     name: 'scaling to 0 disturbs nothing',
@@ -554,7 +554,7 @@ export const FAULTS: readonly PlantedFault[] = [
 `,
     to: `  if (after === 0) return undefined;
 `,
-    tests: [`${RECONCILE}/preview/would-be.test.ts`],
+    tests: [`${RECONCILE}/preview/virtual-objects/would-be.test.ts`],
   },
   {
     name: 'scaling down disturbs nothing',
@@ -562,7 +562,7 @@ export const FAULTS: readonly PlantedFault[] = [
     from: `  if (after < before) return 'stops pods';
 `,
     to: '',
-    tests: [`${RECONCILE}/preview/would-be.test.ts`],
+    tests: [`${RECONCILE}/preview/virtual-objects/would-be.test.ts`],
   },
   {
     name: 'a delivery does not wait for all keys',

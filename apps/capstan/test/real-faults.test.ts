@@ -86,7 +86,7 @@ test('restarts and outages of the server, removed history, clocks that disagree:
   });
 
   await t.test('the clocks of the replicas are two minutes apart, and the leader dies', async () => {
-    const upgraded = await capstan('upgrade', ...OPERATORS, '--image', SKEWED, '--timeout', '120s');
+    const upgraded = await capstan('upgrade', '--yes', ...OPERATORS, '--image', SKEWED, '--timeout', '120s');
     assert.equal(upgraded.code, 0, upgraded.err);
     await until(async () => (await podsOf(OPERATOR)).length === 2 && (await readyOf(OPERATOR)) === 2, 'two replicas');
     await until(async () => (await leaderOf(OPERATOR)) !== '', 'a leader');

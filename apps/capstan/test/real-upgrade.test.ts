@@ -50,7 +50,15 @@ test('an upgrade from the previous version changes the operators and nothing of 
   const imageOf = async () => (await client.get(Deployment, RUNNING)).spec?.template.spec?.containers[0]?.image;
 
   await t.test('an image that cannot be pulled: definitions stay, the operator is as it was', async () => {
-    const failed = await capstan('upgrade', ...OPERATORS, '--image', 'registry.example.com/none:1', '--timeout', '10s');
+    const failed = await capstan(
+      'upgrade',
+      '--yes',
+      ...OPERATORS,
+      '--image',
+      'registry.example.com/none:1',
+      '--timeout',
+      '10s',
+    );
     assert.equal(failed.code, 1);
     assert.match(failed.err, /did not become ready: pod \S+ waits: ImagePullBackOff: .*registry\.example\.com\/none:1/);
     assert.match(failed.err, /its Deployment is as it was before/);
@@ -65,15 +73,19 @@ test('an upgrade from the previous version changes the operators and nothing of 
   await t.test(
     'an upgrade that is killed half-way leaves the operator running, and is finished by another',
     async () => {
-      const child = spawn(process.execPath, [installation.program, 'upgrade', ...OPERATORS, '--image', 'capstan:1'], {
-        env: { ...process.env, KUBECONFIG: real.kubeconfigFile },
-        stdio: ['ignore', 'ignore', 'pipe'],
-      });
+      const child = spawn(
+        process.execPath,
+        [installation.program, 'upgrade', '--yes', ...OPERATORS, '--image', 'capstan:1'],
+        {
+          env: { ...process.env, KUBECONFIG: real.kubeconfigFile },
+          stdio: ['ignore', 'ignore', 'pipe'],
+        },
+      );
       // It has applied the definitions, and is about to apply the workloads.
       child.stderr.setEncoding('utf8').once('data', () => child.kill('SIGKILL'));
       await once(child, 'exit');
       await edit(4);
-      const finished = await capstan('upgrade', ...OPERATORS, '--image', 'capstan:1', '--timeout', '120s');
+      const finished = await capstan('upgrade', '--yes', ...OPERATORS, '--image', 'capstan:1', '--timeout', '120s');
       assert.equal(finished.code, 0, finished.err);
       assert.equal(await imageOf(), 'capstan:1');
     },

@@ -106,7 +106,15 @@ describe('capstan install', { timeout: 300_000 }, () => {
 
   test('an upgrade that does not become ready is taken back', async () => {
     const ref = { namespace: NAMESPACE, name: 'capstan-kroxylicious' };
-    const { code, err } = await capstan('upgrade', ...OPERATOR, '--image', 'capstan:broken', '--timeout', '1ms');
+    const { code, err } = await capstan(
+      'upgrade',
+      '--yes',
+      ...OPERATOR,
+      '--image',
+      'capstan:broken',
+      '--timeout',
+      '1ms',
+    );
     assert.equal(code, 1);
     assert.match(err, /the operator kroxylicious did not become ready: .*; its Deployment is as it was before/);
     const { spec } = await client.get(Deployment, ref);

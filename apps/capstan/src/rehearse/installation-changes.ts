@@ -4,7 +4,9 @@ import {
   CustomResourceDefinition,
   changesBetween,
   type Discovery,
+  isApiError,
   isForbidden,
+  type Kind,
   type KubeObject,
   Namespace,
   refOf,
@@ -53,7 +55,8 @@ export async function installationChanges(
       }
       try {
         const live = await client.find<KubeObject>(kind, refOf(next), { signal });
-        const change = changeOf(live, next);
+        const after = live === undefined ? undefined : await applied(live, next, { client, kind, signal });
+        const change = changeOf(live, next, after);
         if (change !== undefined) changes.set(next, change);
         if (change !== undefined && live !== undefined && next.kind === CustomResourceDefinition.kind)
           definitions.push({ live: live as CustomResourceDefinition, next: next as CustomResourceDefinition });
@@ -67,17 +70,48 @@ export async function installationChanges(
   return { changes: objects.flatMap((one) => changes.get(one) ?? []), definitions, unread: unread.toSorted() };
 }
 
-/** The change that an upgrade makes; undefined where the object is as it would be. */
-function changeOf(live: KubeObject | undefined, wanted: KubeObject): ObjectChange | undefined {
-  const object = nameOf(wanted);
-  if (live === undefined) return { object, verb: 'create', changes: [], ...rightsOf(undefined, wanted) };
+/** Returns an object after the upgrade. Where it seems to differ, the server is asked by a dry run, if the user may: it knows its defaults. */
+async function applied(
+  live: KubeObject,
+  wanted: KubeObject,
+  { client, kind, signal }: { client: Client; kind: Kind; signal: AbortSignal },
+): Promise<KubeObject> {
   const isHelm = live.metadata.labels?.['app.kubernetes.io/managed-by'] === 'Helm';
-  const next = isHelm ? labelled(wanted, IN_HELM) : wanted;
-  const after = virtuallyApplied(live, withMarks(live, next), FIELD_MANAGER);
-  const changes = changesBetween(contentOf(live), contentOf(after), MAX_CHANGES);
+  const next = withMarks(live, isHelm ? labelled(wanted, IN_HELM) : wanted);
+  const expected = virtuallyApplied(live, next, FIELD_MANAGER);
+  if (changesBetween(contentOf(live), contentOf(expected), 1).length === 0) return expected;
+  try {
+    return await client.apply<KubeObject>(kind, next, {
+      fieldManager: FIELD_MANAGER,
+      force: true,
+      dryRun: true,
+      signal,
+    });
+  } catch (error) {
+    if (!isApiError(error) || error.code >= 500) throw error;
+    return expected;
+  }
+}
+
+/** The change that an upgrade makes; undefined where the object is as it would be. */
+function changeOf(
+  live: KubeObject | undefined,
+  wanted: KubeObject,
+  after: KubeObject | undefined,
+): ObjectChange | undefined {
+  const object = nameOf(wanted);
+  if (live === undefined || after === undefined)
+    return { object, verb: 'create', changes: [], ...rightsOf(undefined, wanted) };
+  const changes = changesBetween(contentOf(live), contentOf(after), MAX_CHANGES).filter(isOfContent);
   if (changes.length === 0) return undefined;
   const isRolled = wanted.kind === 'Deployment' && changes.some(({ path }) => path.startsWith('spec.template'));
   return { object, verb: 'change', changes, ...rightsOf(live, after), ...(isRolled && { disturbs: 'rolls pods' }) };
+}
+
+/** The server drops empty maps, and fills in fields of list items: without a dry run these look like changes. */
+function isOfContent({ path, before, after }: ValueChange): boolean {
+  if (before === undefined) return typeof after !== 'object' || after === null || Object.keys(after).length > 0;
+  return after !== undefined || !path.includes('[');
 }
 
 function labelled(one: KubeObject, labels: Readonly<Record<string, string>>): KubeObject {

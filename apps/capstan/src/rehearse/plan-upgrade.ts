@@ -6,6 +6,7 @@ import type { OperatorArgs } from '../cli/operator-options.ts';
 import type { GivenInstallation } from '../install/install-options.ts';
 import { findInstalled } from '../install/installed.ts';
 import { installationObjects } from '../install/manifests.ts';
+import { gatewayImage } from '../install/operator-args.ts';
 import { type FormatPlanOptions, valueLine } from '../plan/format-plan.ts';
 import { VERSION } from '../version.ts';
 import { isSettled, rehearsalLines } from './format-rehearsal.ts';
@@ -85,11 +86,27 @@ function isDefined(kind: Kind): kind is DefinedKind {
 
 /** Removes the version and the image of Capstan's own objects, which every upgrade changes. */
 function withoutVersion(change: ObjectChange): ObjectChange {
-  return { ...change, changes: change.changes.filter(({ path }) => !VERSIONED.test(path)) };
+  const images = change.changes.find(({ path }) => IMAGE.test(path));
+  const { before: old, after: next } = images ?? {};
+  const follows = ({ before, after }: ValueChange) =>
+    typeof old === 'string' &&
+    typeof next === 'string' &&
+    typeof before === 'string' &&
+    [before.replace(old, next), before.replace(gatewayImage(plain(old)), gatewayImage(plain(next)))].includes(
+      String(after),
+    );
+  const isOwn = (one: ValueChange) =>
+    VERSIONED.test(one.path) || IMAGE.test(one.path) || (ARGUMENT.test(one.path) && follows(one));
+  return { ...change, changes: change.changes.filter((one) => !isOwn(one)) };
 }
 
+/** The image of gateways cannot follow from a digest. */
+const plain = (image: string) => image.replace(/@.*$/, '');
+const IMAGE = /^spec\.template\.spec\.containers\[\d+\]\.image$/;
+const ARGUMENT = /^spec\.template\.spec\.containers\[\d+\]\.args\[\d+\]$/;
+
 const VERSIONED =
-  /^(?:metadata\.labels|spec\.template\.metadata\.labels)(?:\.app\.kubernetes\.io\/version|\["app\.kubernetes\.io\/version"\])$|^spec\.template\.spec\.containers\[\d+\]\.image$/;
+  /^(?:metadata\.labels|spec\.template\.metadata\.labels)(?:\.app\.kubernetes\.io\/version|\["app\.kubernetes\.io\/version"\])$/;
 
 const MOST_OBJECTS = 20;
 

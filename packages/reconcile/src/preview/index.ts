@@ -3,4 +3,4 @@ export { type FindInstancesOptions, findInstances } from './instances.ts';
 export * from './preview.ts';
 export type { PreviewProblem } from './problems.ts';
 export { unforeseenConditions } from './status-values.ts';
-export { virtuallyApplied } from './virtual.ts';
+export { virtuallyApplied } from './virtual-objects/virtual.ts';

@@ -13,7 +13,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { disturbanceOf } from './disturbance.ts';
 import type { PreviewWrite } from './preview.ts';
 import { whenAccepted, whenReady } from './ready.ts';
-import { virtuallyDeleted } from './virtual.ts';
+import { virtuallyDeleted } from './virtual-objects/virtual.ts';
 
 /** Later work counts as work of its own: a renewal, a window of maintenance. */
 export const HORIZON_MS = 10 * 60_000;

@@ -25,8 +25,8 @@ import { createRefused } from './refused.ts';
 import { createRehearsals, type Rehearsals } from './rehearsals.ts';
 import { bodiesOf, type PreviewRemoval, removalsOf, stalePrunes } from './removals.ts';
 import { createStanding, NO_STANDING, type Standing } from './standing.ts';
+import { wouldBe } from './virtual-objects/would-be.ts';
 import { carryOutVirtually, existingOf, pendingWrites, stepsOf, valued } from './virtual-steps.ts';
-import { wouldBe } from './would-be.ts';
 
 /**
  * One object as it would be, or gone. The object may be a manifest, the answer to a dry run, or a changed copy of the cached one: `preview`

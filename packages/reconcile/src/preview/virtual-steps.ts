@@ -20,7 +20,7 @@ import {
   virtuallyPatched,
   virtuallyWithdrawn,
   virtuallyWithStatus,
-} from './virtual.ts';
+} from './virtual-objects/virtual.ts';
 
 const MAX_PATHS = 20;
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { diff } from 'node:util';
 import { type Clock, changesBetween, equal, isRecord, systemClock } from '@capstan/kube';
 import { bytesOfHistory, type Operator, openRecording, replayHistory } from '@capstan/reconcile';
-import { stringify } from 'yaml';
+import { yamlDocuments } from '@capstan/reconcile/command-line';
 import { createStage, type Stage, type StageOptions } from '../stage/stage.ts';
 import { recordLives } from './record-lives.ts';
 
@@ -66,7 +66,7 @@ function changedLines(kept: string, plans: string): string {
 export async function plansOf(file: string, operators: readonly Operator[]): Promise<string> {
   const recording = await openRecording(file);
   const names = new Set(operators.flatMap(({ name, reconcilers }) => reconcilers.map((one) => `${name}.${one.name}`)));
-  const texts: string[] = [];
+  const shownPlans: object[] = [];
   const last = new Map<string, unknown>();
   let first: number | undefined;
   const { unknownTables } = replayHistory(recording, {
@@ -82,14 +82,12 @@ export async function plansOf(file: string, operators: readonly Operator[]): Pro
       const isEdit = isPlan(former) && isPlan(plan);
       const shown = isEdit ? changesOf(former, plan) : isPlan(plan) ? plan : { 'waits for': plan };
       last.set(id, plan);
-      if (Object.keys(shown).length > 0) texts.push(stringify({ [`${wave - first} ${id}`]: shown }, YAML));
+      if (Object.keys(shown).length > 0) shownPlans.push({ [`${wave - first} ${id}`]: shown });
     },
   });
   assert.deepEqual(unknownTables, [], 'the operators know every table of the capture');
-  return `# The plans of ${basename(file)}: wave, reconciler, object.\n${texts.join('')}`;
+  return `# The plans of ${basename(file)}: wave, reconciler, object.\n${await yamlDocuments(shownPlans)}`;
 }
-
-const YAML = { lineWidth: 0, aliasDuplicateObjects: false } as const;
 
 /** A plan that nothing is wanted by. */
 const EMPTY = { outcome: 'desired', held: false, prune: true };

@@ -25,7 +25,7 @@ import {
   preview,
   unforeseenConditions,
 } from '@capstan/reconcile';
-import type { Stage } from './stage.ts';
+import type { Stage } from '../stage.ts';
 
 export interface Foretold {
   readonly stage: Stage;

@@ -2,9 +2,9 @@
 // each of its writes is compared with the preview.
 import { type Client, silentLogger, systemClock } from '@capstan/kube';
 import { createRuntime, type DigestKey, type Operator, type PreviewResult, previewStanding } from '@capstan/reconcile';
-import { createRandom } from '../random.ts';
+import { createRandom } from '../../random.ts';
+import type { Stage } from '../stage.ts';
 import { type Comparison, compareWithPreview } from './foretold.ts';
-import type { Stage } from './stage.ts';
 
 export interface ForetoldStart {
   readonly stage: Stage;

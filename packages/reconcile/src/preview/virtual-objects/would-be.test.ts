@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Deployment, type KubeObject } from '@capstan/kube';
-import type { ChildWrite } from '../diff/index.ts';
-import { disturbanceOf } from './disturbance.ts';
+import type { ChildWrite } from '../../diff/index.ts';
+import { disturbanceOf } from '../disturbance.ts';
 import { virtuallyApplied, virtuallyDeleted } from './virtual.ts';
 import { wouldBe } from './would-be.ts';
 

@@ -1,10 +1,10 @@
 // The most likely result of our writes on the server, for previews: exact for our fields, approximate for the rest.
 import { applyJsonPatch, equal, isRecord, type KubeObject } from '@capstan/kube/cluster';
-import { claimsBeyond, isNamedBy, type StatusWrite, type WithdrawWrite } from '../diff/index.ts';
-import { INVENTORY_LABEL, PREVIEWED_VERSION } from '../marks.ts';
-import { mergeConditions } from '../plan/conditions.ts';
-import { conditionsOf, type StatusInput } from '../plan/index.ts';
-import { mergeStatus } from '../plan/status.ts';
+import { claimsBeyond, isNamedBy, type StatusWrite, type WithdrawWrite } from '../../diff/index.ts';
+import { INVENTORY_LABEL, PREVIEWED_VERSION } from '../../marks.ts';
+import { mergeConditions } from '../../plan/conditions.ts';
+import { conditionsOf, type StatusInput } from '../../plan/index.ts';
+import { mergeStatus } from '../../plan/status.ts';
 import { withoutDropped } from './owned-fields.ts';
 
 /** Returns the object after server-side apply under this manager: maps are merged, lists hold our items and those of other owners. */

@@ -1,9 +1,9 @@
 // Random edits of one cluster: each is foretold, made and compared.
 import { type DefinedKind, type Kind, type KubeObject, keyOf, type ObjectRef, refOf } from '@capstan/kube';
 import { PAUSED_ANNOTATION, type PreviewChange } from '@capstan/reconcile';
-import { createRandom } from '../random.ts';
+import { createRandom } from '../../random.ts';
+import type { Stage } from '../stage.ts';
 import { compareWithPreview, idOf } from './foretold.ts';
-import type { Stage } from './stage.ts';
 
 /** One edit: an object as it is to be, or the name of one that goes. */
 export type RandomEdit =

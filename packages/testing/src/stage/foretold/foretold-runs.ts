@@ -1,5 +1,5 @@
 // How many random edits are foretold, made and compared: 100 over all operators in `npm test`, 1,000 in a full run.
-import { isFullRun, runs } from '../runs.ts';
+import { isFullRun, runs } from '../../runs.ts';
 
 export interface ForetoldRun {
   readonly seed: number;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { KubeObject } from '@capstan/kube';
-import { noCondition } from '../plan/index.ts';
+import { noCondition } from '../../plan/index.ts';
 import { virtuallyApplied, virtuallyWithStatus } from './virtual.ts';
 
 const existing = (apiVersion: string, kind: string) =>
