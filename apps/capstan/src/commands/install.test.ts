@@ -169,7 +169,7 @@ describe('capstan install', { timeout: 300_000 }, () => {
         /capstan-system\/capstan-operators: runs kroxylicious too, which --operators does not name; add it/,
       );
     }
-    const upgraded = await capstan('upgrade', '--timeout', '90s');
+    const upgraded = await capstan('upgrade', '--yes', '--timeout', '90s');
     assert.equal(upgraded.code, 0, upgraded.err);
     assert.deepEqual(await deployments(), ['capstan-operators']);
     const again = await capstan('install', ...both, '--timeout', '90s');
@@ -213,7 +213,7 @@ describe('capstan install', { timeout: 300_000 }, () => {
     await client.create(ClusterRole, { ...object, kind: 'ClusterRole', metadata: { name: 'packages' }, rules: [] });
     const bounded = await capstan(...bound);
     assert.equal(bounded.code, 0, bounded.err);
-    const upgraded = await capstan('upgrade', ...only, '--timeout', '90s');
+    const upgraded = await capstan('upgrade', ...only, '--yes', '--timeout', '90s');
     assert.equal(upgraded.code, 0, upgraded.err);
     assert.deepEqual(await bounds(), ['capstan-crossplane:packages']);
     const dry = await capstan('uninstall', ...only, '--dry-run');

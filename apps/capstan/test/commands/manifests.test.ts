@@ -44,7 +44,7 @@ describe('manifests', () => {
     assert.deepEqual(await printed('crds', '-o', 'json'), [Site.crd()]);
   });
 
-  test('capstan rbac prints an account with a ClusterRole, and a Role where its Lease is', async () => {
+  test('capstan rbac prints an account with a ClusterRole, a Role where its Lease is, and the policy of its writes', async () => {
     const all = await printed('rbac', '--namespace', 'here');
     const names = all.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? '*'}`);
     assert.deepEqual(names, [
@@ -53,6 +53,8 @@ describe('manifests', () => {
       'ClusterRoleBinding *',
       'Role capstan-system',
       'RoleBinding capstan-system',
+      'ValidatingAdmissionPolicy *',
+      'ValidatingAdmissionPolicyBinding *',
     ]);
     assert.deepEqual(await printed('rbac', '--namespace', 'here', '-o', 'json'), all);
   });
