@@ -111,7 +111,7 @@ suite('Gateway API through a real Envoy', { skip: missingEnvoy() }, () => {
       'grpc',
       (settings) => {
         settings.globalExtAuth = {
-          extensionRef: { name: 'auth', namespace: 'default' },
+          extensionRef: at('auth'),
           serviceType: 'http',
           httpSettings: { allowedAuthorizationHeaders: [{ exact: 'x-key' }] },
         };

@@ -19,7 +19,7 @@ import { type Mutable, testSettings } from '../../src/routing/default-settings.t
 import type { RoutingSettings } from '../../src/routing/settings.ts';
 import type { XdsServer } from '../../src/xds/index.ts';
 import { CONTROLLER } from '../gateway/controller.ts';
-import { installKinds } from '../gateway/fixtures.ts';
+import { installKinds, NAMESPACE } from '../gateway/fixtures.ts';
 import { type EnvoyMode, type RunningEnvoy, startEnvoy } from './envoy.ts';
 import { freePort } from './free-port.ts';
 
@@ -61,7 +61,7 @@ export async function createIngressStage(
   context: TestContext,
   mode: EnvoyMode,
   change: (settings: Mutable<RoutingSettings>) => void = () => undefined,
-  /** Serves Gateways too, with their ports here. */
+  /** Serves Gateways too, with their ports here, and objects in the namespace of their fixtures. */
   gateways?: Placement,
 ): Promise<IngressStage> {
   const [httpPort, httpsPort, metricsPort] = [await freePort(), await freePort(), await freePort()];
@@ -72,6 +72,7 @@ export async function createIngressStage(
     settings.envoy.health.port = metricsPort;
     change(settings);
   });
+  const home = gateways ? NAMESPACE : 'default';
   let listening: (server: XdsServer) => void = () => undefined;
   const server = new Promise<XdsServer>((resolve) => {
     listening = resolve;
@@ -110,7 +111,7 @@ export async function createIngressStage(
     port: number,
     { annotations = {}, addresses = [BACKENDS] }: ServiceOptions = {},
   ): Promise<void> => {
-    const metadata = { name, namespace: 'default' };
+    const metadata = { name, namespace: home };
     await stage.client.create(Service, {
       apiVersion: 'v1',
       kind: 'Service',
@@ -146,14 +147,14 @@ export async function createIngressStage(
     },
     async endpoints(name, addresses) {
       const endpoints = addresses.map((address) => ({ addresses: [address], conditions: { ready: true } }));
-      await stage.client.patch(EndpointSlice, { namespace: 'default', name }, 'merge', { endpoints });
+      await stage.client.patch(EndpointSlice, { namespace: home, name }, 'merge', { endpoints });
       await stage.settle();
     },
     async backend(name, handle) {
       const http = createHttp(handle);
       await service(name, await listen(context, http, () => http.closeAllConnections()));
     },
-    secret: (name, data, type = 'kubernetes.io/tls', namespace = 'default') =>
+    secret: (name, data, type = 'kubernetes.io/tls', namespace = home) =>
       create(Secret, {
         apiVersion: 'v1',
         kind: 'Secret',
@@ -167,7 +168,7 @@ export async function createIngressStage(
       const object = {
         apiVersion: 'projectsesame.io/v1',
         kind: 'HTTPProxy',
-        metadata: { name, namespace: 'default' },
+        metadata: { name, namespace: home },
         spec,
       };
       await create(HTTPProxy, object);
