@@ -404,9 +404,10 @@ export const OTHER_CONSTANTS: Readonly<Record<string, string>> = {
   [`${KUBE}/cel/library/format-text.ts MAX_PRECISION`]: 'digits of a number',
   [`${KUBE}/client/config/file-source.ts MAX_AGE_MS`]: 'when a file is read again',
   [`${KUBE}/protobuf/wire-reader.ts MAX_FIELD`]: 'a type of protobuf',
+  [`${KUBE}/protobuf/lent-writers.ts MAX_KEPT`]: 'buffers of our own',
   [`${KUBE}/regexp/charset.ts MAX_CODE_POINT`]: 'the last character',
   [`${XPKG}/xpkg/cache.ts MAX_HEADER`]: 'files of our own',
   [`${XPKG}/xpkg/archive/tar-writer.ts MAX_OCTAL`]: 'a field of tar',
-  'operators/sesame/src/xds/isolation.ts MAX_KNOWN': 'a memory of our own',
-  'operators/sesame/src/xds/refused-resources.ts MAX_KNOWN': 'a memory of our own',
+  'operators/sesame/src/xds/refusals/isolation.ts MAX_KNOWN': 'a memory of our own',
+  'operators/sesame/src/xds/refusals/refused-resources.ts MAX_KNOWN': 'a memory of our own',
 };
