@@ -31,7 +31,7 @@ function foldedStatuses(writes: readonly PreviewWrite[]): string[] {
   });
 }
 
-/** Whether a rehearsal found anything that would be written, or that is not known. */
+/** Reports whether a rehearsal found anything that would be written, or that is not known. */
 export function isSettled({ writes, later }: Pick<Rehearsal, 'writes' | 'later'>): boolean {
   return ![...writes, ...later].some(isLasting);
 }

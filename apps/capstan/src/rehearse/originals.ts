@@ -107,7 +107,7 @@ export const ORIGINALS: Readonly<Record<string, Original>> = {
   },
 };
 
-/** Whether the original created the object. */
+/** Reports whether the original created the object. */
 export function isCreatedBy({ metadata }: KubeObject, { groups, managers, labels }: Original): boolean {
   const { ownerReferences = [], managedFields = [], labels: own = {} } = metadata;
   return (

@@ -23,7 +23,7 @@ export interface UpgradeReport extends Rehearsal {
   /** Deployments of Capstan that only get the new image: their pods are replaced one by one. */
   readonly rolled: readonly string[];
   readonly schemas: readonly NarrowedSchema[];
-  /** Whether anything but the programs themselves would change. */
+  /** True if anything but the programs themselves would change. */
   readonly differs: boolean;
 }
 

@@ -53,7 +53,7 @@ export function recordOf(resource: Resource): EncodedRecord {
   };
 }
 
-/** Whether each part of the resource is the virtual host of another resource, so that it can be composed of those. */
+/** Reports whether each part of the resource is the virtual host of another resource, so that it can be composed of those. */
 function isOfHosts({ type, composition }: Resource): boolean {
   if (type !== 'rds' || !composition) return false;
   return composition.chunks.every(({ fragments }) => fragments.every((fragment) => fragment instanceof RenamedFragment));

@@ -78,13 +78,13 @@ export interface HttpTraffic {
   /** Name of the route configuration. */
   readonly routes: string;
   readonly options: HttpOptions;
-  /** Whether it is HTTP/3, whatever version the options name. */
+  /** True if it is HTTP/3. The version that the options name does not count then. */
   readonly isHttp3?: boolean;
   /** Clients without a session are sent to a provider first. */
   readonly login?: Login | undefined;
   readonly tokens?: TokenVerification | undefined;
   readonly authorization?: AuthorizationService | undefined;
-  /** Whether several hosts share the traffic, each of which may have an authorization service of its own. */
+  /** True if several hosts share the traffic. Each of them may have an authorization service of its own. */
   readonly isShared?: boolean;
   readonly forwardedCertificate?: ForwardedCertificate | undefined;
   /** Whether requests for another name than the connection was opened for are answered with 421. */
@@ -229,7 +229,7 @@ export interface Login {
   readonly callbackPath: string;
   readonly logoutPath: string;
   readonly scopes: readonly string[];
-  /** Whether services get the access token. */
+  /** True if services get the access token. */
   readonly forwardsToken: boolean;
   readonly origin: Origin;
 }

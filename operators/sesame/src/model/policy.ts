@@ -29,7 +29,7 @@ export type Compression = 'gzip' | 'brotli' | 'zstd';
 /** An answer that takes the place of answers with some statuses. */
 export interface ErrorPage {
   readonly statuses: readonly number[];
-  /** Whether it replaces answers of services too, and not only those of Envoy itself. */
+  /** True if it replaces answers of services too, and not only those of Envoy itself. */
   readonly replacesServices: boolean;
   readonly body: string;
   readonly contentType: string;

@@ -10,7 +10,7 @@ export interface VirtualHost {
   readonly routes: readonly Route[];
   readonly policies: Policies;
   readonly rateLimits: readonly RateLimitDescriptor[];
-  /** Whether clients log in before requests pass. */
+  /** True if clients log in before requests pass. */
   readonly hasLogin?: boolean;
   /** The port at which clients are offered HTTP/3; undefined: they are not. */
   readonly http3Port?: number | undefined;

@@ -53,7 +53,7 @@ export class XdsServing {
     return this.#server !== undefined;
   }
 
-  /** Whether a client was sent a response since it was asked before. */
+  /** Reports whether a client was sent a response since the previous call. */
   hasServed(): boolean {
     const count = this.#server?.responseCount ?? 0;
     const hasServed = count !== this.#responses;

@@ -10,7 +10,7 @@ import type { ListMetadata, RenderedList, Rendering } from './render.ts';
 import { parseSelection, type Selection } from './selectors.ts';
 import { existing, keyFor, type Target } from './target.ts';
 
-/** Objects that are matched, or rendered, without a look at the time. */
+/** Objects that are matched or rendered before the clock is read again. */
 export const OBJECTS_A_STEP = 32;
 
 /** One object. A resourceVersion asks for a state that is not older; the store is always at its newest. */

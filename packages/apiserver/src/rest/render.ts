@@ -146,7 +146,7 @@ export function createRenderer(clock: Pick<Clock, 'now'>): Renderer {
   };
 }
 
-/** Objects that are shown without a look at the time. */
+/** Objects that are shown before the clock is read again. */
 const OBJECTS_A_STEP = 32;
 
 function* each<T>(objects: readonly UnknownObject[], show: (object: UnknownObject) => T): Steps<T[]> {

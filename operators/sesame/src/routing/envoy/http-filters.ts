@@ -111,7 +111,7 @@ function sharedFilters(options: HttpOptions): SharedFilters {
 
 type FilterName = keyof typeof CONFIGURATIONS;
 
-/** Whether no request passes the filter unless its host or route switches it on. No listener changes when one does. */
+/** True if a request passes the filter only where its host or route switches it on. No listener changes when one does. */
 function isDormant(name: FilterName, { compression, errorPages }: HttpOptions): boolean {
   if (name === FILTER.compressor) return compression === undefined;
   return name === FILTER.errorPages && errorPages.length === 0;

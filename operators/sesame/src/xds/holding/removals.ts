@@ -16,7 +16,7 @@ export class Removals {
   /** The barrier of the change that is being taken. */
   #current: Barrier | undefined;
 
-  /** Whether the removal waits for routes that are under way. All removals of one change have the same order. */
+  /** True if the removal waits for routes that are under way. All removals of one change have the same order. */
   hold(key: ResourceKey, order: number, underWay: () => Iterable<ResourceKey>): boolean {
     this.drop(key);
     if (this.#current?.order !== order) {
