@@ -1,4 +1,5 @@
-// Random edits of proxies are previewed, made and compared. The test needs the embedded server, whose clock can be moved.
+// Random edits of proxies are previewed, made and compared.
+// On the embedded server only: minutes pass at once there.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubeObject } from '@capstan/kube';

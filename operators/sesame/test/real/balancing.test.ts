@@ -1,5 +1,5 @@
-// The endpoint that a request reaches, and its form for services and clients: strategies, mirrors, headers, cookies, rewrites. On the
-// embedded server only: the backends are on loopback, which a real server refuses in endpoints.
+// The endpoint that a request reaches, and its form for services and clients: strategies, mirrors, headers, cookies, rewrites.
+// On the embedded server only: the backends are on loopback, which a real server refuses in endpoints.
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { missingEnvoy, waitFor } from './envoy.ts';
