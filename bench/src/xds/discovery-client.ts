@@ -190,22 +190,43 @@ export function versionsIn({ bytes }: DiscoveryResponse): [name: string, version
 }
 
 function* lengthFields(bytes: Buffer): Generator<{ number: number; value: Buffer }> {
-  let at = 0;
-  const varint = (): number => {
-    let value = 0;
-    for (let factor = 1; ; factor *= 128) {
-      const byte = bytes[at] ?? 0;
-      at += 1;
-      value += (byte & 0x7f) * factor;
-      if (byte < 0x80) return value;
+  const fields = new FieldCursor(bytes);
+  while (fields.next()) yield { number: fields.number, value: bytes.subarray(fields.start, fields.end) };
+}
+
+/** The fields of a message that have a length, one after the other, without an object for each. */
+class FieldCursor {
+  readonly #bytes: Buffer;
+  number = 0;
+  start = 0;
+  end = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  /** Moves to the next field; false after the last one. */
+  next(): boolean {
+    let at = this.end;
+    const varint = (): number => {
+      let value = 0;
+      for (let factor = 1; ; factor *= 128) {
+        const byte = this.#bytes[at] ?? 0;
+        at += 1;
+        value += (byte & 0x7f) * factor;
+        if (byte < 0x80) return value;
+      }
+    };
+    while (at < this.#bytes.length) {
+      const tag = varint();
+      const length = varint();
+      if ((tag & 7) !== 2) continue;
+      this.number = tag >>> 3;
+      this.start = at;
+      this.end = at + length;
+      return true;
     }
-  };
-  while (at < bytes.length) {
-    const tag = varint();
-    const length = varint();
-    if ((tag & 7) !== 2) continue;
-    yield { number: tag >>> 3, value: bytes.subarray(at, at + length) };
-    at += length;
+    return false;
   }
 }
 
@@ -216,29 +237,13 @@ function* lengthFields(bytes: Buffer): Generator<{ number: number; value: Buffer
 function readResponse(bytes: Buffer, isDelta: boolean): DiscoveryResponse {
   let [typeUrl, nonce, version] = ['', '', ''];
   let resources = 0;
-  let at = 0;
-  const varint = (): number => {
-    let value = 0;
-    for (let factor = 1; ; factor *= 128) {
-      const byte = bytes[at] ?? 0;
-      at += 1;
-      value += (byte & 0x7f) * factor;
-      if (byte < 0x80) return value;
-    }
-  };
-  while (at < bytes.length) {
-    const tag = varint();
-    if ((tag & 7) !== 2) {
-      varint();
-      continue;
-    }
-    const length = varint();
-    const number = tag >>> 3;
-    if (number === 2) resources += 1;
-    else if (number === 4) typeUrl = bytes.toString('utf8', at, at + length);
-    else if (number === 5) nonce = bytes.toString('utf8', at, at + length);
-    else if (number === 1 && !isDelta) version = bytes.toString('utf8', at, at + length);
-    at += length;
+  const fields = new FieldCursor(bytes);
+  const text = () => bytes.toString('utf8', fields.start, fields.end);
+  while (fields.next()) {
+    if (fields.number === 2) resources += 1;
+    else if (fields.number === 4) typeUrl = text();
+    else if (fields.number === 5) nonce = text();
+    else if (fields.number === 1 && !isDelta) version = text();
   }
   return { bytes, typeUrl, nonce, version, resources };
 }
