@@ -19,7 +19,7 @@ export interface Kind<T extends KubeObject = KubeObject> {
   readonly sensitive?: boolean;
   /** Whether the kind has a status subresource. */
   readonly hasStatus?: boolean;
-  /** Whether the definition of an alias has the field `status.observedGeneration`. Default: it has it where the kind has it. */
+  /** False if the definition of an alias lacks the field `status.observedGeneration`. By default it has the field where the kind has it. */
   readonly hasObservedGeneration?: boolean;
   /** The property is never present. It carries the static type. */
   readonly [type]?: T;

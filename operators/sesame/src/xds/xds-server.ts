@@ -57,7 +57,7 @@ export interface XdsStatistics {
   readonly resources: Readonly<Partial<Record<ResourceType, number>>>;
   /** The number of resources that were sent although the client had not answered their dependencies. */
   readonly overdue: number;
-  /** Whether the kept snapshot of an earlier process is served. */
+  /** True while the kept snapshot of an earlier process is served. */
   readonly isKept: boolean;
   /** Streams that the server ended, by the reason. */
   readonly refused: Readonly<Partial<Record<RefusalReason, number>>>;

@@ -30,7 +30,7 @@ export interface Overlay {
   /** The report about a key of a reconciler, as it would be. */
   report<R>(table: Table<R>, key: string): R | undefined;
   setReport<R>(table: Table<R>, key: string, report: R | undefined): void;
-  /** Whether the preview has changed the object, or met it. */
+  /** Reports whether the preview has changed the object, or met it. */
   isTouched(world: string, kind: Kind, key: string): boolean;
   /** An object of the server that the caches do not hold. */
   meet(world: string, kind: Kind, object: KubeObject): void;

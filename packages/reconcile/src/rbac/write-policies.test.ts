@@ -68,7 +68,7 @@ describe('the policy of an account', () => {
     assert.equal(expressionsOf(policies, 'capstan-sites-secrets').length, 2);
   });
 
-  test('of several operators in one program allows the Secrets of each', () => {
+  test('the policy of several operators in one program allows the Secrets of each', () => {
     const policies = writePolicies(
       [operatorOf('sites', writing(Secret, 'mint')), operatorOf('other', writing(Secret, 'apply'))],
       { namespace: 'home', account: 'capstan-operators' },

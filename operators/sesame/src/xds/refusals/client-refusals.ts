@@ -26,7 +26,7 @@ export interface RefusingClient {
   readonly store: ResourceStore;
   /** The resources that the client sees in place of those in the store. */
   readonly instead: Map<ResourceKey, Resource | undefined>;
-  /** Whether its listeners are at places of their own, which are of no use to other clients. */
+  /** Reports whether its listeners are at places of their own, which are of no use to other clients. */
   hasMovedListeners(): boolean;
   /** From now on the client sees the store's version, except for parts that it refuses. */
   release(key: ResourceKey): void;
@@ -95,7 +95,7 @@ export class ClientRefusals {
     return true;
   }
 
-  /** Whether the client is sent nothing of a resource, because it refuses it. */
+  /** Reports whether the client is sent nothing of a resource, because it refuses it. */
   isLeftOut(key: ResourceKey): boolean {
     const { instead } = this.#client;
     return instead.has(key) && instead.get(key) === undefined && this.rejections.has(key);
@@ -108,7 +108,7 @@ export class ClientRefusals {
     return next;
   }
 
-  /** Whether this is the version that the client keeps of a resource that it refuses. */
+  /** Reports whether this is the version that the client keeps of a resource that it refuses. */
   #isKept(key: ResourceKey, sent: Resource | undefined): boolean {
     const { instead } = this.#client;
     return this.rejections.has(key) && instead.has(key) && isSameResource(instead.get(key), sent);
