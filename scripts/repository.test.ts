@@ -10,6 +10,12 @@ import { filesOfWorkspace, readManifest, root } from './workspace-files.ts';
 const files = filesOfWorkspace();
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 const documents = files.filter((file) => file.endsWith('.md'));
+const CHANGELOG_LINES = [
+  /^## \[(?:Unreleased|\d+\.\d+\.\d+)\](?: - \d{4}-\d\d-\d\d)?$/,
+  /^### (?:Command line and installation|Console|Runtime and libraries|Embedded cluster)$/,
+  /^### (?:Sesame|Submariner|Kroxylicious|Gimbal|Crossplane)$/,
+  /^- .{10,220}$/,
+];
 
 describe('the repository', () => {
   test('holds no path of a developer’s machine', () => {
@@ -80,6 +86,41 @@ describe('the documentation', () => {
     );
     const numbers = records.map((record) => record.slice(0, 4));
     assert.equal(new Set(numbers).size, numbers.length, 'each number is used once');
+  });
+
+  test('has decisions of half a page with their number and a status', () => {
+    const wrong = files
+      .filter((file) => /^docs\/decisions\/\d{4}-/.test(file))
+      .filter((file) => {
+        const text = read(file);
+        const [number] = /\d{4}/.exec(file) ?? [];
+        return (
+          !new RegExp(`^# ${number}: .+\n\nStatus: (?:in force|replaced by \\[)`).test(text) || text.length > 2_600
+        );
+      });
+    assert.deepEqual(wrong, []);
+  });
+
+  test('has a changelog with one line per change below a version and its operator', () => {
+    const wrong = read('CHANGELOG.md')
+      .split('\n')
+      .slice(3)
+      .filter(
+        (line) => line !== '' && line !== 'The first version.' && !CHANGELOG_LINES.some((form) => form.test(line)),
+      );
+    assert.deepEqual(wrong, []);
+  });
+
+  test('lists every page of the documentation', () => {
+    const index = linkedFiles(read('docs/README.md'));
+    const pages = files
+      .filter((file) => /^docs\/(?:api\/)?[^/]+\.md$/.test(file) && file !== 'docs/README.md')
+      .map((file) => file.slice('docs/'.length));
+    assert.ok(pages.length > 20);
+    assert.deepEqual(
+      pages.filter((page) => !index.includes(page)),
+      [],
+    );
   });
 });
 
