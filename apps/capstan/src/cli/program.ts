@@ -70,7 +70,7 @@ ${program.name} COMMAND --help shows more about one of them.
 }
 
 /** The command that runs the operator, and those that it brings. */
-async function commandsOf(operator: Operator): Promise<Commands> {
+export async function commandsOf(operator: Operator): Promise<Commands> {
   const name = operator.program?.run ?? 'operator';
   const load = async () => ({ default: await runCommandOf(name, operator) });
   return { [name]: { summary: 'Run the operator in a cluster', load }, ...operator.commands };
