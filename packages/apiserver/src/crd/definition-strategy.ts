@@ -3,13 +3,16 @@
 import {
   type CustomResourceDefinition,
   checkCrd,
+  checkCrdInSteps,
   checkNames,
+  type FieldError as SchemaFieldError,
   type UnknownObject,
   type WebhookConversion,
 } from '@capstan/kube';
 import { type FieldError, fieldInvalid, fieldRequired } from '../errors.ts';
-import { isObject, type JsonObject, valueAt } from '../json/copy.ts';
+import { equalJson, isObject, type JsonObject, valueAt } from '../json/copy.ts';
 import type { Strategy } from '../resources/resource.ts';
+import type { Steps } from '../steps.ts';
 import { reviewVersions, webhookClient } from '../validation/webhook-rules.ts';
 import { approvalProblems } from './api-approval.ts';
 import { plainError } from './custom-resource.ts';
@@ -21,13 +24,15 @@ export const CRD_STORAGE_KEY = 'apiextensions.k8s.io/customresourcedefinitions';
 export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 
 export function definitionStrategy(now: () => string): Partial<Strategy> {
+  const content = createContentChecks();
   return {
     prepareCreate: (object) => ({
       ...object,
       status: { conditions: null, acceptedNames: { plural: '', kind: '' }, storedVersions: storageOf(object) },
     }),
     prepareUpdate: (object, old) => withStored(object, old),
-    validate,
+    checkInSteps: content.inSteps,
+    validate: (object, old) => problemsOf(object, old, content.errorsOf),
     warnings: formatWarnings,
     markDeleted: (object, at) => marked(object, at, now),
   };
@@ -111,11 +116,42 @@ function marked(object: UnknownObject, at: string, now: () => string): UnknownOb
   return withCondition({ ...object, metadata }, 'Terminating', 'True', 'InstanceDeletionPending', message, now());
 }
 
-function validate(object: UnknownObject, old: UnknownObject | undefined): FieldError[] {
+/** An answer lists fewer errors. */
+const MAX_ERRORS = 2_000;
+
+/**
+ * Checks the content of definitions: in steps, because their rules take up to some seconds to compile, and validation reads the errors. A
+ * stored spec is valid, so a change of the status or the metadata does not check it again.
+ */
+function createContentChecks() {
+  const checked = new WeakMap<object, { readonly name: string | undefined; readonly errors: SchemaFieldError[] }>();
+  return {
+    *inSteps(object: UnknownObject, old: UnknownObject | undefined): Steps<void> {
+      const { spec } = object;
+      if (!isObject(spec) || isSame(spec, old?.['spec'])) return;
+      const errors = yield* checkCrdInSteps(object as unknown as CustomResourceDefinition, MAX_ERRORS);
+      checked.set(spec, { name: object.metadata.name, errors });
+    },
+    errorsOf(crd: CustomResourceDefinition, old: CustomResourceDefinition | undefined): readonly SchemaFieldError[] {
+      if (isSame(crd.spec, old?.spec)) return [];
+      const known = checked.get(crd.spec);
+      checked.delete(crd.spec);
+      return known && known.name === crd.metadata.name ? known.errors : checkCrd(crd);
+    },
+  };
+}
+
+const isSame = (spec: object, old: unknown) => old !== undefined && (spec === old || equalJson(spec, old));
+
+function problemsOf(
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+  contentErrors: ReturnType<typeof createContentChecks>['errorsOf'],
+): FieldError[] {
   const crd = (isObject(object['spec']) ? object : { ...object, spec: {} }) as unknown as CustomResourceDefinition;
   const before = old as CustomResourceDefinition | undefined;
   // The name of an existing object has been checked.
-  const errors = checkCrd(crd)
+  const errors = contentErrors(crd, before)
     .filter(({ field }) => !(before && field === 'metadata.name'))
     .map(plainError);
   const { generateName = '' } = crd.metadata;

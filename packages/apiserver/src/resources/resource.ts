@@ -124,6 +124,8 @@ export interface Strategy {
   /** Why the object may not be deleted at all, or undefined. */
   readonly refuseDelete?: (object: UnknownObject) => string | undefined;
   readonly validate?: (object: UnknownObject, old: UnknownObject | undefined) => FieldError[];
+  /** Does the long part of `validate` in steps, just before it; default: there is none. */
+  readonly checkInSteps?: (object: UnknownObject, old: UnknownObject | undefined) => Steps<void>;
   /** DELETE answers with the object, where others say Success. */
   readonly returnsDeleted?: boolean;
   /** Returns warnings about values that are allowed but probably mistakes. */

@@ -81,7 +81,8 @@ export async function storeNew(
     if (!resource.custom) findNulls(drawn);
     await pause();
   }
-  const ruling = version.evaluateRules && inTurns(version.evaluateRules(drawn, undefined), core.pace(context));
+  const checkInSteps = strategy.checkInSteps ?? version.evaluateRules;
+  const ruling = checkInSteps && inTurns(checkInSteps(drawn, undefined), core.pace(context));
   if (ruling instanceof Promise) await ruling;
   let ready = checkNew(core, target, key, drawn, context);
   const waited = core.validatingAdmission?.(asked(ready)) ?? pause();

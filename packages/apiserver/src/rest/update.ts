@@ -156,8 +156,8 @@ export async function changeObject(
       await pause();
       if (mustRetry()) continue;
     }
-    const { evaluateRules } = target.version;
-    const ruling = evaluateRules && inTurns(evaluateRules(next, live), core.pace(options.context));
+    const checkInSteps = strategy.checkInSteps ?? target.version.evaluateRules;
+    const ruling = checkInSteps && inTurns(checkInSteps(next, live), core.pace(options.context));
     if (ruling instanceof Promise) {
       hasPaused = true;
       await ruling;

@@ -1,7 +1,7 @@
 // Checks a CustomResourceDefinition as an API server does. Kubernetes stores the parts that all versions share above them, and its messages
 // use these paths: the schema of a definition with one version is at spec.validation.
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '../builtin/index.ts';
-import { checkRules } from '../cel/check-rules.ts';
+import { rulesInSteps } from '../cel/check-rules.ts';
 import { createRuleEvaluator } from '../cel/evaluator.ts';
 import { equal } from '../json/equal.ts';
 import { DNS_1035_MESSAGE, isDns1035Label } from '../schema/embedded-resource.ts';
@@ -15,13 +15,22 @@ import {
 } from '../schema/field-error.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { hasRules } from '../schema/rules.ts';
+import { atOnce, type Steps } from '../schema/steps.ts';
 import { checkNames } from './check-crd-names.ts';
 import { checkColumn, checkScale, checkSelectableFields, problemsOfWarning } from './check-crd-parts.ts';
 import { goVersions } from './go-definition.ts';
-import { checkStructural, hasStructure } from './structural.ts';
+import { structuralInSteps, structureInSteps } from './structural.ts';
 
 /** Returns the errors for which an API server would refuse a CustomResourceDefinition (v1). Only the name in metadata is checked. */
 export function checkCrd(crd: CustomResourceDefinition): FieldError[] {
+  return atOnce(checkCrdInSteps(crd));
+}
+
+/**
+ * Checks a definition as `checkCrd` does, and yields between rules, defaults and walks. Rules are not compiled any more when a version has
+ * `maxErrors` errors.
+ */
+export function* checkCrdInSteps(crd: CustomResourceDefinition, maxErrors?: number): Steps<FieldError[]> {
   // Required by the type, but may be absent in a manifest.
   const { group = '', names, scope = '', versions = [] } = crd.spec as Partial<CustomResourceDefinition['spec']>;
   const { plural = '', singular = '', kind = '', listKind = '' } = (names ?? {}) as Partial<typeof crd.spec.names>;
@@ -55,7 +64,8 @@ export function checkCrd(crd: CustomResourceDefinition): FieldError[] {
     // Look up the version by its name: of versions with the same name, the first one decides.
     const named = versions.find(({ name: other }) => other === version.name) ?? version;
     const hasStatus = named.subresources?.status !== undefined;
-    errors.push(...checkVersion(version, `spec.versions[${index}]`, common, hasStatus));
+    errors.push(...(yield* checkVersion(version, `spec.versions[${index}]`, common, hasStatus, maxErrors)));
+    yield;
   }
   if (new Set(versions.map((version) => version.name)).size < versions.length) {
     errors.push(invalidStruct('spec.versions', shown(), 'must contain unique version names'));
@@ -71,7 +81,8 @@ export function checkCrd(crd: CustomResourceDefinition): FieldError[] {
   if (first) {
     if (common.has('schema')) {
       const hasStatus = versions.some(({ subresources }) => subresources?.status !== undefined);
-      errors.push(...checkSchema(first, 'spec.validation', hasStatus));
+      errors.push(...(yield* checkSchema(first, 'spec.validation', hasStatus, maxErrors)));
+      yield;
     }
     if (common.has('subresources')) errors.push(...checkSubresources(first, 'spec.subresources'));
     if (common.has('additionalPrinterColumns')) errors.push(...checkColumns(first, 'spec.additionalPrinterColumns'));
@@ -108,12 +119,13 @@ function commonOf(versions: readonly CustomResourceDefinitionVersion[]): Set<Sha
   return new Set(SHARED.filter((field) => versions.every((one) => equal(one[field], first?.[field]))));
 }
 
-function checkVersion(
+function* checkVersion(
   version: CustomResourceDefinitionVersion,
   path: string,
   common: ReadonlySet<Shared>,
   hasStatus: boolean,
-): FieldError[] {
+  maxErrors: number | undefined,
+): Steps<FieldError[]> {
   const errors: FieldError[] = [];
   const { name = '', deprecationWarning: warning } = version as Partial<CustomResourceDefinitionVersion>;
   if (!isDns1035Label(name)) errors.push(invalidField(`${path}.name`, name, DNS_1035_MESSAGE));
@@ -123,7 +135,7 @@ function checkVersion(
     }
   }
   if (!common.has('schema')) {
-    errors.push(...checkSchema(version, `${path}.schema`, hasStatus));
+    errors.push(...(yield* checkSchema(version, `${path}.schema`, hasStatus, maxErrors)));
   }
   if (!common.has('subresources')) errors.push(...checkSubresources(version, `${path}.subresources`));
   if (!common.has('additionalPrinterColumns')) {
@@ -135,15 +147,22 @@ function checkVersion(
   return errors;
 }
 
-function checkSchema(version: CustomResourceDefinitionVersion, path: string, hasStatusSubresource: boolean) {
+function* checkSchema(
+  version: CustomResourceDefinitionVersion,
+  path: string,
+  hasStatusSubresource: boolean,
+  maxErrors: number | undefined,
+): Steps<FieldError[]> {
   const root = version.schema?.openAPIV3Schema;
   if (!root) return [];
   const at = `${path}.openAPIV3Schema`;
   const evaluateRule = createRuleEvaluator();
-  const problems = checkStructural(root, { path: at, hasStatusSubresource, evaluateRule });
+  const problems = yield* structuralInSteps(root, { path: at, hasStatusSubresource, evaluateRule });
   // Rules depend on the types of the schema, so check them only if its structure is valid.
-  if (!hasRules(root as JsonSchema) || (problems.length > 0 && !hasStructure(root, evaluateRule))) return problems;
-  return [...problems, ...checkRules(root as JsonSchema, { path: at })];
+  if (!hasRules(root as JsonSchema) || (problems.length > 0 && !(yield* structureInSteps(root, evaluateRule))))
+    return problems;
+  const limit = maxErrors === undefined ? {} : { maxErrors };
+  return [...problems, ...(yield* rulesInSteps(root as JsonSchema, { path: at, ...limit }))];
 }
 
 function checkSubresources({ subresources }: CustomResourceDefinitionVersion, path: string): FieldError[] {

@@ -1,5 +1,5 @@
 export type { KindAlias, ResolvedAlias } from './aliases.ts';
-export { checkCrd } from './check-crd.ts';
+export { checkCrd, checkCrdInSteps } from './check-crd.ts';
 export { checkNames } from './check-crd-names.ts';
 export { type BreakingChange, type BreakingChangeType, compareCrds, compareSchemas } from './compare-schemas.ts';
 export { type CrdVersion, type PrinterColumn, pluralOf } from './crd.ts';

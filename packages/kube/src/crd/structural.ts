@@ -2,8 +2,9 @@ import type { JSONSchemaProps } from '../builtin/index.ts';
 import { type FieldError, forbiddenField, invalidField, invalidStruct } from '../schema/field-error.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { EvaluateRule } from '../schema/rules.ts';
+import { atOnce, type Steps } from '../schema/steps.ts';
 import { goSchema } from './go-definition.ts';
-import { checkDefaults } from './structural-defaults.ts';
+import { defaultsInSteps } from './structural-defaults.ts';
 import { checkInvariants } from './structural-invariants.ts';
 import { checkKeywords, firstUnsupportedKeyword } from './structural-keywords.ts';
 
@@ -21,6 +22,11 @@ export interface CheckStructuralOptions {
  * and defaults that would not survive pruning and validation. The list is empty for a valid JsonSchema. Rules are not compiled.
  */
 export function checkStructural(schema: JSONSchemaProps, options: CheckStructuralOptions = {}): FieldError[] {
+  return atOnce(structuralInSteps(schema, options));
+}
+
+/** Checks a schema as `checkStructural` does, and yields between its walks and defaults. */
+export function* structuralInSteps(schema: JSONSchemaProps, options: CheckStructuralOptions = {}): Steps<FieldError[]> {
   const path = options.path ?? 'spec.validation.openAPIV3Schema';
   const errors: FieldError[] = [];
   if (options.hasStatusSubresource) errors.push(...checkRootKeywords(schema, path));
@@ -29,10 +35,12 @@ export function checkStructural(schema: JSONSchemaProps, options: CheckStructura
   const unsupported = firstUnsupportedKeyword(schema);
   if (unsupported === undefined) {
     const invariants = checkInvariants(schema as JsonSchema, path);
+    yield;
     // Defaults are checked only where the structure holds, as everywhere in the server: errors in both would confuse.
-    errors.push(
-      ...(invariants.length > 0 ? invariants : checkDefaults(schema as JsonSchema, path, options.evaluateRule, true)),
-    );
+    const { evaluateRule } = options;
+    const isValid = invariants.length === 0;
+    errors.push(...(isValid ? yield* defaultsInSteps(schema as JsonSchema, path, evaluateRule, true) : invariants));
+    yield;
   }
   errors.push(...checkKeywords(schema, path));
   if (errors.length === 0 && unsupported !== undefined) errors.push(invalidField(path, '', unsupported));
@@ -40,10 +48,10 @@ export function checkStructural(schema: JSONSchemaProps, options: CheckStructura
 }
 
 /** Reports whether the structure of a schema and its defaults are valid. Other errors do not count. */
-export function hasStructure(schema: JSONSchemaProps, evaluateRule?: EvaluateRule): boolean {
+export function* structureInSteps(schema: JSONSchemaProps, evaluateRule?: EvaluateRule): Steps<boolean> {
   if (firstUnsupportedKeyword(schema) !== undefined) return false;
   const root = schema as JsonSchema;
-  return checkInvariants(root, '').length === 0 && checkDefaults(root, '', evaluateRule, true).length === 0;
+  return checkInvariants(root, '').length === 0 && (yield* defaultsInSteps(root, '', evaluateRule, true)).length === 0;
 }
 
 // In the order and spelling of the server's message, which names Go fields.

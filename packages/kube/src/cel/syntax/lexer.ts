@@ -34,7 +34,7 @@ export function tokenize(text: string, issues: Issue[]): Token[] {
     const symbol = string || ident || number ? null : take(SYMBOL);
     const found = (string ?? ident ?? number ?? symbol)?.[0];
     if (found === undefined || found === '=' || found === '&' || found === '|') {
-      const rest = Array.from(text.slice(at))[0] ?? '';
+      const rest = String.fromCodePoint(text.codePointAt(at) ?? 0);
       issues.push({ at, message: `Syntax error: token recognition error at: '${rest}'` });
       at += rest.length;
       continue;
@@ -74,7 +74,7 @@ function stringValue(token: string, at: number, issues: Issue[]): Value {
   const width = quoted.length >= 6 && /^("""|''')/.test(quoted) ? 3 : 1;
   const body = quoted.slice(width, -width).replace(/\r\n?/g, '\n');
   const isBytes = prefix.includes('b');
-  if (prefix.includes('r')) return isBytes ? Buffer.from(body) : body;
+  if (prefix.includes('r') || !body.includes('\\')) return isBytes ? Buffer.from(body) : body;
   let text = '';
   const bytes: number[] = [];
   const escapes =

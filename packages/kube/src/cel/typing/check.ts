@@ -26,7 +26,7 @@ import {
   optionalOf,
   param,
   STRING,
-  type Substitution,
+  Substitution,
   substitute,
   TIMESTAMP,
   typeOfType,
@@ -84,7 +84,7 @@ class Checker {
   readonly typeNames = new Map<Expr, string>();
   readonly names = new Set<string>();
   readonly issues: Issue[] = [];
-  readonly bound: Substitution = new Map();
+  readonly bound = new Substitution();
   readonly #environment: Environment;
   readonly #locals: Map<string, CelType>[] = [];
   #fresh = 0;
@@ -284,7 +284,7 @@ class Checker {
 
   // The parameters of a signature are bound separately in each call.
   #instantiated({ args, result }: Overload): { args: CelType[]; result: CelType } {
-    const own: Substitution = new Map();
+    const own = new Map<string, CelType>();
     const rename = (type: CelType): CelType => {
       switch (type.kind) {
         case 'param': {

@@ -79,8 +79,36 @@ export function isDyn(type: CelType): boolean {
   return type.kind === 'dyn' || type.kind === 'error';
 }
 
-/** The types to which parameters are bound. It grows while an expression is checked. */
-export type Substitution = Map<string, CelType>;
+/** The types to which parameters are bound. It grows while an expression is checked, so a failed trial must not copy it. */
+export class Substitution {
+  readonly #types = new Map<string, CelType>();
+  /** The bindings before the trial, in the order in which it replaced them. */
+  readonly #replaced: [name: string, type: CelType | undefined][] = [];
+
+  get(name: string): CelType | undefined {
+    return this.#types.get(name);
+  }
+
+  has(name: string): boolean {
+    return this.#types.has(name);
+  }
+
+  set(name: string, type: CelType): void {
+    this.#replaced.push([name, this.#types.get(name)]);
+    this.#types.set(name, type);
+  }
+
+  /** Runs a trial, and takes its bindings back if it fails. */
+  keepIf(trial: () => boolean): boolean {
+    this.#replaced.length = 0;
+    if (trial()) return true;
+    for (const [name, type] of this.#replaced.toReversed()) {
+      if (type) this.#types.set(name, type);
+      else this.#types.delete(name);
+    }
+    return false;
+  }
+}
 
 /** Replaces the parameters of a type by the types to which they are bound. Unbound parameters become dyn if `isFinal`. */
 export function substitute(bound: Substitution, type: CelType, isFinal = false): CelType {
@@ -106,11 +134,7 @@ export function substitute(bound: Substitution, type: CelType, isFinal = false):
 /** Reports whether the actual types fit the formal ones. Parameters are bound only if all types fit. */
 export function allAssignable(bound: Substitution, actual: readonly CelType[], formal: readonly CelType[]): boolean {
   if (actual.length !== formal.length) return false;
-  const before = new Map(bound);
-  if (actual.every((type, index) => assignable(bound, type, formal[index] as CelType))) return true;
-  bound.clear();
-  for (const [name, type] of before) bound.set(name, type);
-  return false;
+  return bound.keepIf(() => actual.every((type, index) => assignable(bound, type, formal[index] as CelType)));
 }
 
 /** Reports whether a value of type `from` is assignable to `to`. */
