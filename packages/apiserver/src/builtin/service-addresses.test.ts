@@ -215,4 +215,35 @@ describe('addresses of services in several clusters of a process', () => {
     const refused = await other.refused('POST', SERVICES, node('b', 30_777));
     assert.match(refused.message ?? '', /provided port is already allocated/);
   });
+
+  it('removes Endpoints with their Service, whichever client made them, and keeps their finalizers', async () => {
+    const { ok, send } = testServer({ checkNamespaces: false });
+    const [services, endpoints] = ['/api/v1/namespaces/default/services', '/api/v1/namespaces/default/endpoints'];
+    const make = async (name: string, held: { service?: string[]; endpoints?: string[] } = {}) => {
+      const metadata = (finalizers: string[] = []) => ({ name, finalizers });
+      await ok('POST', services, { metadata: metadata(held.service), spec: { ports: [{ port: 80 }] } });
+      await ok('POST', endpoints, { metadata: metadata(held.endpoints) });
+    };
+    await make('plain');
+    await ok('DELETE', `${services}/plain`, undefined, { query: { dryRun: 'All' } });
+    await ok('GET', `${endpoints}/plain`);
+    await ok('DELETE', `${services}/plain`);
+    assert.equal((await send('GET', `${endpoints}/plain`)).status, 404);
+
+    await make('held', { service: ['example.dev/held'] });
+    await ok('DELETE', `${services}/held`);
+    await ok('GET', `${endpoints}/held`);
+    await ok(
+      'PATCH',
+      `${services}/held`,
+      { metadata: { finalizers: null } },
+      { contentType: 'application/merge-patch+json' },
+    );
+    assert.equal((await send('GET', `${endpoints}/held`)).status, 404);
+
+    await make('kept', { endpoints: ['example.dev/kept'] });
+    await ok('DELETE', `${services}/kept`);
+    const { metadata } = await ok('GET', `${endpoints}/kept`);
+    assert.ok(metadata.deletionTimestamp);
+  });
 });

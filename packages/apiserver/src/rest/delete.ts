@@ -134,7 +134,7 @@ function removeOrMark(core: Core, target: Target, key: string, object: UnknownOb
     const last = resource.strategy.gracePeriod ? markDeleted(core, resource, object, [], 0) : object;
     if (!options.dryRun) {
       if (last !== object) core.store.put(resource.storageKey, key, stored(target, last));
-      core.store.remove(resource.storageKey, key);
+      removeStored(core, target, key);
     }
     if (resource.strategy.returnsDeleted !== true) return success(target, object);
     // The deletion has a revision of its own.
@@ -145,6 +145,24 @@ function removeOrMark(core: Core, target: Target, key: string, object: UnknownOb
   if (marked === object) return object;
   if (options.dryRun) return marked;
   return core.store.put(resource.storageKey, key, stored(target, marked));
+}
+
+const NO_OPTIONS: DeleteOptions = {
+  dryRun: false,
+  gracePeriodSeconds: undefined,
+  propagationPolicy: undefined,
+  uid: undefined,
+  resourceVersion: undefined,
+};
+
+/** Removes an object from the store. The Endpoints of a Service go with it, whichever client made them, so that the next one of its name gets its own. */
+export function removeStored(core: Core, { resource, namespace, name }: Target, key: string): void {
+  core.store.remove(resource.storageKey, key);
+  if (resource.storageKey !== '/services') return;
+  const endpoints = core.store.get('/endpoints', key);
+  const served = core.registry.find('', 'v1', 'endpoints');
+  if (!endpoints || !served) return;
+  removeOrMark(core, { ...served, namespace, name, subresource: '' }, key, endpoints, NO_OPTIONS);
 }
 
 /**

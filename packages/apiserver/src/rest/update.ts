@@ -21,6 +21,7 @@ import { findNulls } from '../validation/builtin-validation.ts';
 import { admissionRequest } from './admission-request.ts';
 import { storeAbsent, stored, type Track, warn } from './create.ts';
 import { checkKind, decodeInTurns, type Warnings } from './decode.ts';
+import { removeStored } from './delete.ts';
 import type { WriteOptions } from './options.ts';
 import { reportedErrors } from './reported-errors.ts';
 import { keyFor, type Target } from './target.ts';
@@ -264,7 +265,7 @@ function* outcomeOf(core: Core, target: Target, { next, live, written }: Change,
 function commit(core: Core, target: Target, key: string, outcome: Outcome, dryRun: boolean): UnknownObject {
   const { resource } = target;
   if (outcome.is !== 'changed') {
-    if (outcome.is === 'gone' && !dryRun) core.store.remove(resource.storageKey, key);
+    if (outcome.is === 'gone' && !dryRun) removeStored(core, target, key);
     return outcome.object;
   }
   // Whatever has to be asked for is asked for before anything is stored.
