@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Secret, systemClock } from '@capstan/kube';
 import { askReport, askReportAfter, type Runtime, withReports } from '@capstan/reconcile';
-import { createKroxylicious, KafkaProxyIngress, KafkaService } from '../src/index.ts';
+import { createKroxylicious, KafkaProxyIngress, KafkaService, VirtualKafkaCluster } from '../src/index.ts';
 import type { KafkaReport } from '../src/reports/kafka-report.ts';
 import { checksum, cluster, filter, get, minimal, object, opaque, patch, staged } from './fixtures.ts';
 
@@ -61,7 +61,9 @@ describe('the page of a Kafka proxy', () => {
       assert.deepEqual(hashesOf(await reportOf(program.runtime)), before);
       await patch(client, Secret, 'vault', { stringData: { token: 'another' } });
       await settle();
-      const after = hashesOf(await reportOf(program.runtime));
+      const changedReport = await reportOf(program.runtime);
+      const after = hashesOf(changedReport);
+      const served = changedReport.clusters.find(({ name }) => name === 'orders')?.bootstrap;
       const changed = [...after].filter(([id, hash]) => before.get(id) !== hash).map(([id]) => id.split(' ')[1] ?? '');
       assert.deepEqual(changed.toSorted(), [
         'default/encryption',
@@ -74,7 +76,17 @@ describe('the page of a Kafka proxy', () => {
       const broken = await reportOf(program.runtime);
       const node = broken.nodes.find(({ id }) => id === 'Secret default/vault');
       assert.deepEqual([node?.hash, node?.problems], ['', ['Secret default/vault does not exist']]);
-      assert.equal(broken.clusters.find(({ name }) => name === 'orders')?.isServed, false);
+      // Its last good configuration stays in force, at the same address.
+      const orders = broken.clusters.find(({ name }) => name === 'orders');
+      assert.equal(orders?.isServed, true);
+      assert.equal(orders?.lastGood, after.get('VirtualKafkaCluster.kroxylicious.io default/orders'));
+      assert.deepEqual(orders?.bootstrap, served);
+      assert.ok(orders.problems.length > 0);
+      await client.delete(VirtualKafkaCluster, { namespace: 'default', name: 'orders' });
+      await client.create(VirtualKafkaCluster, cluster('late', { filterRefs: [{ name: 'encryption' }] }));
+      await settle();
+      const late = (await reportOf(program.runtime)).clusters.find(({ name }) => name === 'late');
+      assert.deepEqual([late?.isServed, late?.lastGood, late?.bootstrap], [false, undefined, []]);
     }));
 
   test('shows what a change would do to the hashes, and annotations of Services change none', () =>

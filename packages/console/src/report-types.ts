@@ -1,6 +1,6 @@
 // The bodies of the pages that operators declare: ingress, cables, Kafka, discovery and packages. Operators do not import this file; the
 // program checks that their reports have these types.
-import type { ConditionAnswer, Place } from './api-types.ts';
+import type { CauseAnswer, ConditionAnswer, Place } from './api-types.ts';
 
 /**
  * `/api/reports`: the pages that operators declare. `path` is the address of the body: `/api/ingress/default/edge`, `/api/cables`,
@@ -202,6 +202,8 @@ export interface KafkaAnswer extends Partial<StepsAnswer<KafkaAnswer>> {
     readonly filters: readonly string[];
     readonly service: string;
     readonly isServed: boolean;
+    /** The hash of the last good configuration, where that is served in place of the present one. */
+    readonly lastGood?: string;
     readonly problems: readonly string[];
   }[];
   /** The condition Ready. */
@@ -215,6 +217,8 @@ export interface KafkaNode extends Place {
   readonly covers: string;
   /** Short; a keyed digest for content of Secrets. Empty while it cannot be computed. */
   readonly hash: string;
+  /** The hash of the last good configuration, while the present one cannot be computed. */
+  readonly lastGood?: string;
   readonly problems: readonly string[];
 }
 
@@ -231,6 +235,9 @@ export interface DiscoveryAnswer {
     readonly endpoints: number;
     readonly lastSync?: string;
     readonly credentialsExpire?: string;
+    /** The times at which credentials may change, as they are written. */
+    readonly rotation?: string;
+    /** The next scheduled maintenance. */
     readonly window?: string;
     readonly errors: readonly string[];
   }[];
@@ -243,6 +250,22 @@ export interface BackendAnswer {
   readonly drained: number;
   readonly blocked: number;
   readonly routes: readonly BackendRoute[];
+  /** The newest change of weights, with its cause and the routes that it changed. */
+  readonly why?: { readonly cause: CauseAnswer; readonly routes: readonly string[] };
+  /** The credentials in force: names and times alone. */
+  readonly credentials?: {
+    readonly source: string;
+    /** The Secret that the discoverer mounts. */
+    readonly copy: string;
+    /** RFC 3339. */
+    readonly since: string;
+    readonly expires?: string;
+    readonly rotations: number;
+    readonly refused: number;
+    readonly window?: string;
+    readonly timeZone?: string;
+    readonly problem?: string;
+  };
 }
 export interface BackendRoute extends Place {
   readonly id: string;
@@ -283,6 +306,13 @@ export interface PackageAnswer {
   /** Packages that use the same runtime config, as `Provider storage`. */
   readonly users: readonly string[];
   readonly warnings: readonly string[];
+  /** From the package to the account that its pods run with. */
+  readonly steps: readonly (Place & {
+    readonly detail: string;
+    readonly state: 'ready' | 'progress' | 'broken' | 'absent';
+  })[];
+  /** The Secrets with the certificates of its runtime. */
+  readonly certificates: readonly { readonly usage: 'server' | 'client'; readonly secret: string }[];
 }
 export interface PackageField {
   /** `Deployment`, `Service` or `ServiceAccount`. */

@@ -1,9 +1,16 @@
 // The pages of packages: the installed packages, and for one package each field of its runtime with the layer that set it: a default, the
 // template of the runtime config, or a setting that the package requires.
+import { findCondition, type KubeObject, kindId, ServiceAccount } from '@capstan/kube';
 import { derivation, type Reader, type Report, report } from '@capstan/reconcile';
-import { PACKAGE_KINDS, type PackageKind, type PackageObject, packageKindOf } from '../packages/package-kind.ts';
+import {
+  PACKAGE_KINDS,
+  type PackageKind,
+  type PackageObject,
+  packageKindOf,
+  type RevisionObject,
+} from '../packages/package-kind.ts';
 import { deploymentRuntime } from '../runtime/index.ts';
-import type { RuntimeObjects } from '../runtime/runtime.ts';
+import type { BuiltInRuntime, RuntimeObjects } from '../runtime/runtime.ts';
 import type { RuntimeConfig } from '../runtime/runtime-config.ts';
 import type { RevisionRuntimes } from '../workload/runtime-of-revision.ts';
 
@@ -24,6 +31,18 @@ export interface PackageReport extends PackageSummary {
   /** Packages that use the same runtime config. */
   readonly users: readonly string[];
   readonly warnings: readonly string[];
+  /** From the package to the account that its pods run with. */
+  readonly steps: readonly PackageStep[];
+  /** The Secrets with the certificates of its runtime. */
+  readonly certificates: readonly { readonly usage: 'server' | 'client'; readonly secret: string }[];
+}
+
+export interface PackageStep {
+  readonly world: string;
+  readonly kind: string;
+  readonly key: string;
+  readonly detail: string;
+  readonly state: 'ready' | 'progress' | 'broken' | 'absent';
 }
 
 type Layer = 'default' | 'template' | 'package';
@@ -85,9 +104,10 @@ function packageReport(
   if (installed === undefined) return undefined;
   const summary = summaryOf(kind, installed, read, runtimes);
   const prepared = runtimes.prepare(read, `${kind.kind} ${installed.revision}`);
+  const steps = stepsTo(kind, installed, read);
   if (prepared.state === 'failed') {
     const warnings = kind.runtime === undefined ? [] : [prepared.message];
-    return { ...summary, fields: [], users: [], warnings };
+    return { ...summary, fields: [], users: [], warnings, steps, certificates: [] };
   }
   const { runtime, input, warnings } = prepared;
   const rendered = runtime.render(input);
@@ -102,7 +122,92 @@ function packageReport(
     fields: fieldsOf(rendered, plain, template),
     users: users.map((one) => `${one.kind} ${one.name}`),
     warnings: [...warnings, ...rendered.notes.map(({ message }) => message)],
+    steps: [...steps, ...runtimeSteps(runtime, rendered, read)],
+    certificates: certificatesOf(input.revision),
   };
+}
+
+function stepsTo(kind: PackageKind, { name, revision }: ReturnType<typeof installedOf>, read: Reader): PackageStep[] {
+  const own = read.get(kind.package, { name }, standingOf);
+  const first = { world: '', kind: kindId(kind.package), key: name, ...(own ?? ABSENT) };
+  if (revision === '') return [first];
+  const found = read.get(kind.revision, { name: revision }, revisionStandingOf);
+  return [first, { world: '', kind: kindId(kind.revision), key: revision, ...(found ?? ABSENT) }];
+}
+
+type Standing = Pick<PackageStep, 'detail' | 'state'>;
+
+const ABSENT: Standing = { detail: 'does not exist', state: 'absent' };
+
+/** The first condition that is not true decides. */
+function standingOf({ status }: Pick<PackageObject, 'status'>): Standing {
+  const conditions = [findCondition(status?.conditions, 'Installed'), findCondition(status?.conditions, 'Healthy')];
+  const bad = conditions.find((one) => one?.status === 'False');
+  if (bad !== undefined)
+    return { detail: [bad.reason, bad.message].filter((text) => text !== '').join(': '), state: 'broken' };
+  const known = conditions.flatMap((one) => (one?.status === 'True' ? [one.type] : []));
+  return known.length === 0
+    ? { detail: 'no condition yet', state: 'progress' }
+    : { detail: known.join(', '), state: 'ready' };
+}
+
+function revisionStandingOf({ spec, status }: RevisionObject): Standing {
+  const healthy = findCondition(status?.conditions, 'Healthy');
+  const objects = status?.objectRefs?.length ?? 0;
+  const installed = `${spec.desiredState}, ${objects} ${objects === 1 ? 'object' : 'objects'} installed`;
+  if (healthy?.status === 'False')
+    return { detail: `${installed}; ${healthy.reason}: ${healthy.message}`, state: 'broken' };
+  return { detail: installed, state: healthy === undefined ? 'progress' : 'ready' };
+}
+
+function runtimeSteps(runtime: BuiltInRuntime, rendered: RuntimeObjects, read: Reader): PackageStep[] {
+  const { workload, serviceAccount } = rendered;
+  const { namespace = '', name = '' } = workload.metadata;
+  const { kind } = runtime.workload;
+  const pods = read.get(kind, { namespace, name }, podsOf);
+  // Packages with the same account have none of their own.
+  const account =
+    serviceAccount?.metadata.name ?? (workload as Workload).spec?.template?.spec?.serviceAccountName ?? '';
+  return [
+    { world: '', kind: kindId(kind), key: `${namespace}/${name}`, ...(pods ?? ABSENT) },
+    {
+      world: '',
+      kind: kindId(ServiceAccount),
+      key: `${namespace}/${account}`,
+      detail: 'its pods run with the rights of this account',
+      state: read.get(ServiceAccount, { namespace, name: account }, isThere) === true ? 'ready' : 'absent',
+    },
+  ];
+}
+
+const isThere = () => true;
+
+interface Workload {
+  readonly spec?: { readonly template?: { readonly spec?: { readonly serviceAccountName?: string } } };
+}
+
+interface Scaled {
+  readonly spec?: { readonly replicas?: number };
+  readonly status?: { readonly readyReplicas?: number };
+}
+
+function podsOf(workload: KubeObject): Standing {
+  const { spec, status } = workload as KubeObject & Scaled;
+  const wanted = spec?.replicas ?? 1;
+  const ready = status?.readyReplicas ?? 0;
+  return { detail: `${ready} of ${wanted} pods are ready`, state: ready >= wanted ? 'ready' : 'progress' };
+}
+
+interface TlsNames {
+  readonly tlsServerSecretName?: string | undefined;
+  readonly tlsClientSecretName?: string | undefined;
+}
+
+function certificatesOf({ tlsServerSecretName: server, tlsClientSecretName: client }: TlsNames) {
+  return [
+    ...(server === undefined ? [] : [{ usage: 'server' as const, secret: server }]),
+    ...(client === undefined ? [] : [{ usage: 'client' as const, secret: client }]),
+  ];
 }
 
 /** Fields that have a value without a template, and that a template may set. */

@@ -53,6 +53,26 @@ test('the page of a package shows the winner of each field, the layers below it,
     assert.equal(body.state, 'value', JSON.stringify(body));
     const page = body.value as PackageReport;
     assert.deepEqual([page.revision, page.users], [revision, ['Provider other']]);
+    const other = await askReport(runtime, 'crossplane', 'packages', 'Provider/other');
+    assert.equal(other.state, 'value');
+    const pages = [page, other.value as PackageReport];
+    assert.deepEqual(
+      pages.map(({ steps }) => steps.map(({ kind, key }) => `${kind.split('.')[0]} ${key}`)),
+      pages.map(({ name, revision: its }) => [
+        `Provider ${name}`,
+        `ProviderRevision ${its}`,
+        `Deployment crossplane-system/${its}`,
+        `ServiceAccount crossplane-system/${its}`,
+      ]),
+    );
+    // Both have the same definition, which only one of them may control.
+    const details = pages.map(({ steps }) => steps[1]?.detail ?? '');
+    assert.ok(details.every((text) => text.startsWith('Active, 1 object installed')));
+    assert.ok(details.some((text) => text.includes('is already controlled by ProviderRevision')));
+    assert.deepEqual(page.certificates, [
+      { usage: 'server', secret: 'example-tls-server' },
+      { usage: 'client', secret: 'example-tls-client' },
+    ]);
     const field = (path: string) => page.fields.find((one) => one.object === 'Deployment' && one.path === path);
     const at = 'spec.template.spec.containers[package-runtime]';
     assert.deepEqual(field('spec.replicas')?.layers, { default: 1, template: 3 });

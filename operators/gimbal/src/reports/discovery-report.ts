@@ -1,6 +1,14 @@
 // The pages of discovery: the backends, and for one of them each route with its weights before maintenance, now, and after a return.
-import { type KubeObject, keyOfObject, kindId, refOfKey, Service } from '@capstan/kube';
-import { derivation, type Reader, type Report, report } from '@capstan/reconcile';
+import { findCondition, type KubeObject, keyOfObject, kindId, refOfKey, Service } from '@capstan/kube';
+import {
+  CAUSE_ANNOTATION,
+  type CauseRecord,
+  derivation,
+  parseCause,
+  type Reader,
+  type Report,
+  report,
+} from '@capstan/reconcile';
 import { backendNamed } from '../backend/backend.ts';
 import { DiscoveryBackend } from '../kinds/index.ts';
 import { type RouteEntry, type RouteRule, weightOf } from '../maintenance/model.ts';
@@ -29,6 +37,9 @@ interface BackendSummary {
   readonly endpoints: number;
   readonly lastSync?: string;
   readonly credentialsExpire?: string;
+  /** The times at which credentials may change, as they are written. */
+  readonly rotation?: string;
+  /** The next scheduled maintenance. */
   readonly window?: string;
   readonly errors: readonly string[];
 }
@@ -40,6 +51,26 @@ export interface BackendReport {
   readonly drained: number;
   readonly blocked: number;
   readonly routes: readonly RouteOfBackend[];
+  /** The newest change of weights, with its cause and the routes that it changed. */
+  readonly why?: { readonly cause: CauseRecord; readonly routes: readonly string[] };
+  /** The credentials in force: names and times alone. */
+  readonly credentials?: BackendCredentials;
+}
+
+export interface BackendCredentials {
+  /** The Secret that they were copied from. */
+  readonly source: string;
+  /** The Secret that the discoverer mounts. */
+  readonly copy: string;
+  readonly since: string;
+  readonly expires?: string;
+  readonly rotations: number;
+  readonly refused: number;
+  /** The times at which a rotation may happen, as they are written. */
+  readonly window?: string;
+  readonly timeZone?: string;
+  /** The condition CredentialsValid, where it is not true. */
+  readonly problem?: string;
 }
 
 export interface RouteOfBackend {
@@ -80,8 +111,9 @@ export function createDiscoveryReport(routes: readonly CountedRoutes[]): Report 
 function summaryOf({ metadata, status }: DiscoveryBackend): BackendSummary {
   const { effective, maintenance, counts, discovery, credentials, phase = 'Unknown', errors = [] } = status ?? {};
   const window = effective?.maintenance.schedule[0];
+  const rotation = effective?.rotation?.window;
   const lastSync = discovery?.lastSync;
-  const expires = (credentials as { readonly expires?: unknown } | undefined)?.expires;
+  const expires = credentials?.expires;
   return {
     name: metadata.name ?? '',
     namespace: metadata.namespace ?? '',
@@ -91,7 +123,8 @@ function summaryOf({ metadata, status }: DiscoveryBackend): BackendSummary {
     services: counts?.replicatedServices ?? 0,
     endpoints: counts?.replicatedEndpoints ?? 0,
     ...(lastSync !== undefined && { lastSync }),
-    ...(typeof expires === 'string' && { credentialsExpire: expires }),
+    ...(expires !== undefined && { credentialsExpire: expires }),
+    ...(rotation !== undefined && { rotation }),
     ...(window !== undefined && { window: `${window.start} to ${window.end}` }),
     errors: errors.map(({ type, message }) => `${type}: ${message}`),
   };
@@ -110,6 +143,46 @@ function backendReport(name: string, read: Reader, routes: readonly CountedRoute
     drained: found.filter((one) => one.state === 'drained').length,
     blocked: found.filter((one) => one.state === 'blocked').length,
     routes: found.toSorted((a, b) => rank[a.state] - rank[b.state]),
+    ...whyOf(found, read, routes),
+    ...read.get(DiscoveryBackend, backend.ref, credentialsOf),
+  };
+}
+
+/** The cause of the newest write of weights. Routes that were written for the same change have causes with the same source. */
+function whyOf(found: readonly RouteOfBackend[], read: Reader, routes: readonly CountedRoutes[]) {
+  const kinds = new Map(routes.map(({ routes: { kind } }) => [kindId(kind), kind]));
+  const causes = [...new Map(found.map((one) => [one.id, one])).values()].flatMap(({ id, kind: kindName, key }) => {
+    const kind = kinds.get(kindName);
+    const cause = kind && read.get(kind, refOfKey(key), causeOf);
+    return cause === undefined ? [] : [{ id, cause }];
+  });
+  const newest = causes.toSorted((a, b) => (a.cause.at < b.cause.at ? 1 : -1))[0];
+  if (newest === undefined) return {};
+  const sourceOf = ({ by, changes: [first] }: CauseRecord) => `${by} ${first?.object ?? ''} ${first?.to ?? ''}`;
+  const same = causes.filter(({ cause }) => sourceOf(cause) === sourceOf(newest.cause));
+  return { why: { cause: newest.cause, routes: same.map(({ id }) => id) } };
+}
+
+const causeOf = ({ metadata }: KubeObject) => parseCause(metadata.annotations?.[CAUSE_ANNOTATION]);
+
+function credentialsOf({ status }: DiscoveryBackend): Pick<BackendReport, 'credentials'> {
+  const { credentials, effective, conditions } = status ?? {};
+  if (credentials === undefined) return {};
+  const { source, copy, since, expires, rotations = 0, failures = 0 } = credentials;
+  const { window, timeZone } = effective?.rotation ?? {};
+  const valid = findCondition(conditions, 'CredentialsValid');
+  return {
+    credentials: {
+      source,
+      copy,
+      since,
+      ...(expires !== undefined && { expires }),
+      rotations,
+      refused: failures,
+      ...(window !== undefined && { window }),
+      ...(timeZone !== undefined && { timeZone }),
+      ...(valid?.status === 'False' && { problem: `${valid.reason}: ${valid.message}` }),
+    },
   };
 }
 

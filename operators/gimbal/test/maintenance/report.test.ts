@@ -38,6 +38,9 @@ describe('the page of a backend', () => {
         ['default/shared routes[0] drained', 'default/x-a 80 0 80', 'default/y-a 20 20 20'],
       ]);
       assert.deepEqual([during.wanted, during.drained, during.blocked], ['Maintenance', 1, 1]);
+      const [source] = during.why?.cause.changes ?? [];
+      assert.match(source?.object ?? '', /^DiscoveryBackend\.\S+ \S+\/x$/);
+      assert.deepEqual(during.why?.routes.map((id) => id.split('/').at(-1)).toSorted(), ['alone', 'shared']);
       await stage.setStatus('x', 'Enabled');
       assert.deepEqual(shown(await pageOf(stage)), before);
     }));

@@ -16,6 +16,7 @@ import type { MountSource } from '../resolution/mounts.ts';
 import type { Problem } from '../resolution/problem.ts';
 import { rolloutOf } from '../resolution/rollout.ts';
 import { keysOf } from '../tls/resolve-tls.ts';
+import type { ClusterFragment, ServedFragment } from '../tree/cluster-fragment.ts';
 import type { ClusterNodes } from '../tree/cluster-node.ts';
 import { filterNode } from '../tree/filter-node.ts';
 import { ingressNode } from '../tree/ingress-node.ts';
@@ -44,6 +45,8 @@ export interface KafkaReport {
     readonly filters: readonly string[];
     readonly service: string;
     readonly isServed: boolean;
+    /** The short hash of the last good configuration, where that is served in place of the present one. */
+    readonly lastGood?: string;
     readonly problems: readonly string[];
   }[];
   readonly rollout?: {
@@ -63,6 +66,8 @@ interface TreeNode {
   readonly column: 0 | 1 | 2 | 3;
   readonly covers: string;
   readonly hash: string;
+  /** The short hash of the last good configuration, while the present one cannot be computed. */
+  readonly lastGood?: string;
   readonly problems: readonly string[];
 }
 
@@ -113,11 +118,15 @@ function proxiesOf(read: Reader, clusterNode: ClusterNodes) {
 
 const partOf = ({ spec }: KafkaProxy) => ({ network: spec?.network, micrometer: spec?.micrometer });
 
+function servedOf(key: string, read: Reader, clusterNode: ClusterNodes): readonly ServedFragment[] {
+  const rollout = read.get(Deployment, refOfKey(key), rolloutOf);
+  return servedClusters(read, clusterNode, key, rollout?.clusters).served;
+}
+
 /** The hash that the present inputs give; empty while no cluster can be served. */
 function hashOf(key: string, read: Reader, clusterNode: ClusterNodes): string {
   const part = read.get(KafkaProxy, refOfKey(key), partOf);
-  const rollout = read.get(Deployment, refOfKey(key), rolloutOf);
-  const { served } = servedClusters(read, clusterNode, key, rollout?.clusters);
+  const served = servedOf(key, read, clusterNode);
   return served.length === 0 ? '' : reportedHash(compose(definedOf(part), served).hash);
 }
 
@@ -135,9 +144,14 @@ function proxyReport(key: string, read: Reader, digest: Digest, clusterNode: Clu
   const tree = createTree(ref.namespace);
   const hash = hashOf(key, read, clusterNode);
   const top = tree.add(KafkaProxy, ref.name, 3, 'spec.network, spec.micrometer and its virtual clusters', hash, []);
+  const stale = new Map(
+    servedOf(key, read, clusterNode).flatMap(({ fragment, isStale }) =>
+      isStale ? [[fragment.config.name, fragment] as const] : [],
+    ),
+  );
   const clusters = read.by(clustersOfProxy, key, keyOfAny).map((cluster) => {
     const { name } = refOfKey(cluster);
-    return addCluster(name, top, tree, { read, digest, clusterNode, namespace: ref.namespace });
+    return addCluster(name, top, tree, { read, digest, clusterNode, namespace: ref.namespace, stale });
   });
   const running = read.get(Deployment, ref, rolloutOf)?.hash;
   const pods = read.list(Pod, { namespace: ref.namespace, labels: proxySelector(ref.name) }, podOf);
@@ -184,6 +198,7 @@ interface Tree {
     covers: string,
     hash: string,
     problems: readonly Problem[],
+    lastGood?: string,
   ): string;
   addSource(
     source: MountSource,
@@ -200,15 +215,21 @@ interface Tree {
 function createTree(namespace: string): Tree {
   const nodes = new Map<string, TreeNode>();
   const edges = new Map<string, { readonly from: string; readonly to: string }>();
-  const put = (kind: string, name: string, node: Pick<TreeNode, 'column' | 'covers' | 'hash' | 'problems'>) => {
+  const put = (kind: string, name: string, node: Omit<TreeNode, 'id' | 'world' | 'kind' | 'key'>) => {
     const key = keyIn({ namespace }, name);
     const id = `${kind} ${key}`;
     if (!nodes.has(id)) nodes.set(id, { id, world: '', kind, key, ...node });
     return id;
   };
   return {
-    add: (kind, name, column, covers, hash, problems) =>
-      put(kindId(kind), name, { column, covers, hash, problems: textsOf(problems) }),
+    add: (kind, name, column, covers, hash, problems, lastGood) =>
+      put(kindId(kind), name, {
+        column,
+        covers,
+        hash,
+        ...(lastGood !== undefined && { lastGood }),
+        problems: textsOf(problems),
+      }),
     addSource: (source, name, keys, hash, problems) =>
       put(source, name, {
         column: 0,
@@ -227,17 +248,22 @@ interface Place {
   readonly digest: Digest;
   readonly clusterNode: ClusterNodes;
   readonly namespace: string;
+  /** The last good configurations that are served in place of present ones, by the name of their cluster. */
+  readonly stale: ReadonlyMap<string, ClusterFragment>;
 }
 
 function addCluster(name: string, top: string, tree: Tree, place: Place): KafkaReport['clusters'][number] {
-  const { read, clusterNode, namespace } = place;
+  const { read, clusterNode, namespace, stale } = place;
   const ref = { namespace, name };
   const spec = specOf(read, VirtualKafkaCluster, ref);
   const node = read.derived(clusterNode, keyIn(ref, name));
   const fragment = node?.served?.fragment;
   const problems = node?.problems ?? [];
   const hash = fragment === undefined ? '' : reportedHash(fragment.hash);
-  const id = tree.add(VirtualKafkaCluster, name, 2, 'spec, its filters, service and ingresses', hash, problems);
+  const good = stale.get(name);
+  const lastGood = good && reportedHash(good.hash);
+  const covers = 'spec, its filters, service and ingresses';
+  const id = tree.add(VirtualKafkaCluster, name, 2, covers, hash, problems, lastGood);
   tree.link(id, top);
   const filters = (spec?.filterRefs ?? []).map((one) => one.name);
   for (const filter of filters) tree.link(addFilter(filter, tree, place), id);
@@ -261,10 +287,11 @@ function addCluster(name: string, top: string, tree: Tree, place: Place): KafkaR
     if (!known.has(`${source} ${keyIn(ref, from)}`)) tree.link(addSource(source, from, keys, tree, place), id);
   return {
     name,
-    bootstrap: fragment?.ways.flatMap(({ bootstrapServer }) => bootstrapServer ?? []) ?? [],
+    bootstrap: (fragment ?? good)?.ways.flatMap(({ bootstrapServer }) => bootstrapServer ?? []) ?? [],
     filters,
     service,
-    isServed: fragment !== undefined,
+    isServed: fragment !== undefined || good !== undefined,
+    ...(lastGood !== undefined && { lastGood }),
     problems: textsOf(problems),
   };
 }

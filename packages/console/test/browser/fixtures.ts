@@ -422,6 +422,16 @@ function operatorAnswers(name: string, id: string): Answers {
         services: [{ service: name, backend: 'east', before: 100, now: 0, after: null }],
       },
     ],
+    why: {
+      cause: {
+        by: name,
+        for: name,
+        at: AT,
+        changes: [{ object: id, paths: [name], from: name, to: name, via: [name] }],
+      },
+      routes: [`HTTPProxy.projectcontour.io shop/${name}`],
+    },
+    credentials: { source: name, copy: name, since: AT, rotations: 1, refused: 1, window: name, problem: name },
   };
   const packages: PackagesAnswer = {
     packages: [{ kind: 'Provider', name: 'storage', package: name, revision: name, config: name }],
@@ -443,6 +453,8 @@ function operatorAnswers(name: string, id: string): Answers {
     ],
     users: [name],
     warnings: [],
+    steps: [{ world: '', kind: 'Provider.pkg.crossplane.io', key: 'storage', detail: name, state: 'ready' }],
+    certificates: [{ usage: 'server', secret: name }],
   };
   return {
     '/api/ingress/': ingress,

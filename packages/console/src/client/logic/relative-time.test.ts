@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { age, clockTime, count, groupDigits } from './relative-time.ts';
+import { age, clockTime, count, expiry, groupDigits } from './relative-time.ts';
 
 const now = Date.parse('2026-01-02T10:00:00Z');
 
@@ -17,6 +17,18 @@ describe('times', () => {
       [undefined, ''],
     ] as const)
       assert.equal(age(at, now), text);
+  });
+
+  it('an expiry counts days, then hours, and is in the past afterwards', () => {
+    for (const [at, text] of [
+      ['2027-01-01T10:00:00Z', 'expire in 364 days'],
+      ['2026-01-03T11:00:00Z', 'expire in 25 h'],
+      ['2026-01-02T10:00:01Z', 'expire in 1 h'],
+      ['2026-01-02T09:59:58Z', 'expired 2 s ago'],
+      ['2026-01-01T09:00:00Z', 'expired 1 d ago'],
+      ['no time', ''],
+    ] as const)
+      assert.equal(expiry(at, now), text);
   });
 
   it('a time of another day has its date', () => {

@@ -19,6 +19,19 @@ export function clockTime(at: string | undefined, now: number): string {
   return `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())} ${time}`;
 }
 
+/** The time until credentials or a certificate expire: `expire in 364 days`, `expire in 5 h`, `expired 2 d ago`. */
+export function expiry(at: string, now: number): string {
+  const left = Date.parse(at) - now;
+  if (Number.isNaN(left)) return '';
+  if (left < 0) return `expired ${age(at, now)} ago`;
+  const days = Math.floor(left / DAY_MS);
+  if (days > 1) return `expire in ${days} days`;
+  return `expire in ${Math.ceil(left / HOUR_MS)} h`;
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
 function twoDigits(value: number): string {
   return String(value).padStart(2, '0');
 }

@@ -1,15 +1,17 @@
 import type { BackendAnswer, BackendRoute, DiscoveryAnswer } from '../../api-types.ts';
-import { age, count } from '../logic/relative-time.ts';
+import { age, count, expiry } from '../logic/relative-time.ts';
 import { describe, linkToObject, pathOfPlace } from '../logic/routes.ts';
 import { Glyph, stateWord } from '../parts/glyph.tsx';
-import { Nothing, PageHead, Panel } from '../parts/panel.tsx';
+import { CopyButton, Nothing, PageHead, Panel } from '../parts/panel.tsx';
 import { WithoutData } from '../parts/report-state.tsx';
 import { route } from '../state/location.ts';
 import { useReport } from '../state/report.ts';
 import { now } from '../state/world.ts';
+import { BackendCredentials as Credentials, LastWeights as Why } from './backend-panels.tsx';
 
 type Backend = DiscoveryAnswer['backends'][number];
 const MAINTENANCE = 'Maintenance';
+const KIND = 'DiscoveryBackend.gimbal.heptio.com';
 
 export function Discovery() {
   const report = useReport<DiscoveryAnswer>('/api/discovery');
@@ -30,7 +32,15 @@ export function Discovery() {
           data &&
           `${count(data.backends.length, 'backend')}, ${count(services, 'Service')}, ${count(endpoints, 'endpoint')}${draining > 0 ? ` · ${count(draining, 'backend')} ${draining === 1 ? 'drains' : 'drain'}` : ''}`
         }
-      />
+      >
+        <a
+          class="button"
+          href={`/plan?create=${encodeURIComponent(`-/${KIND}/${data?.backends[0]?.namespace ?? 'default'}/new`)}`}
+        >
+          Plan a backend
+        </a>
+        <CopyButton text="gimbal backends" title="Copy as gimbal backends" />
+      </PageHead>
       <WithoutData report={report} />
       {data !== undefined && (
         <div class="stack">
@@ -47,8 +57,10 @@ export function Discovery() {
 }
 
 function idOf({ namespace, name }: Backend): string {
-  return `DiscoveryBackend.gimbal.heptio.com ${namespace}/${name}`;
+  return `${KIND} ${namespace}/${name}`;
 }
+
+const COLUMNS = ['Backend', 'State', 'Type', 'Services', 'Endpoints', 'Last sync', 'Credentials', 'Rotation'];
 
 function Backends({ backends, chosen }: { backends: readonly Backend[]; chosen: string | undefined }) {
   return (
@@ -67,7 +79,7 @@ function Backends({ backends, chosen }: { backends: readonly Backend[]; chosen: 
         <table>
           <thead>
             <tr>
-              {['Backend', 'State', 'Services', 'Endpoints', 'Last sync', 'Credentials', 'Window'].map((title, at) => (
+              {COLUMNS.map((title, at) => (
                 <th key={title} scope="col" class={at > 1 ? 'wide' : ''}>
                   {title}
                 </th>
@@ -79,9 +91,12 @@ function Backends({ backends, chosen }: { backends: readonly Backend[]; chosen: 
           </thead>
           <tbody>
             {backends.map((backend) => {
-              const { name, namespace, type, wanted, state, errors, lastSync, credentialsExpire, window } = backend;
+              const { name, namespace, type, wanted, state, errors, lastSync, credentialsExpire } = backend;
               const isDraining = wanted === MAINTENANCE;
-              const glyph = errors.length > 0 ? 'broken' : isDraining ? 'warning' : 'ready';
+              // A drain that a route blocks is explained below, with plans that unblock it.
+              const others = isDraining ? errors.filter((error) => !BLOCKING.test(error)) : errors;
+              const isBlocked = others.length < errors.length;
+              const glyph = others.length > 0 ? 'broken' : isDraining ? 'warning' : 'ready';
               return (
                 <tr key={`${namespace}/${name}`} class={name === chosen ? 'current' : ''}>
                   <td>
@@ -94,27 +109,28 @@ function Backends({ backends, chosen }: { backends: readonly Backend[]; chosen: 
                     >
                       {name}
                     </a>{' '}
-                    <span class="faint">
-                      {namespace} · {type}
-                    </span>
+                    <span class="faint">{namespace}</span>
                   </td>
                   <td>
-                    <span class={`tag ${errors.length > 0 ? 'bad' : isDraining ? 'warn' : 'ready'}`}>{state}</span>
-                    {errors.map((error) => (
+                    <span class={`tag ${others.length > 0 ? 'bad' : isDraining ? 'warn' : 'ready'}`}>
+                      {isBlocked ? `${state}, blocked` : state}
+                    </span>
+                    {(isDraining && name === chosen ? others : errors).map((error) => (
                       <div key={error} class="bad">
                         {error}
                       </div>
                     ))}
                   </td>
+                  <td class="wide soft">{type}</td>
                   <td class="wide">{backend.services}</td>
                   <td class="wide">{backend.endpoints}</td>
                   <td class="wide soft nowrap">
                     {lastSync === undefined ? 'never' : `${age(lastSync, now.value)} ago`}
                   </td>
                   <td class="wide soft">
-                    {credentialsExpire === undefined ? 'do not expire' : `until ${credentialsExpire.slice(0, 10)}`}
+                    {credentialsExpire === undefined ? 'do not expire' : expiry(credentialsExpire, now.value)}
                   </td>
-                  <td class="wide soft">{window ?? 'none'}</td>
+                  <td class="wide soft">{backend.rotation ?? 'at once'}</td>
                   <td class="right">
                     <a
                       class="button small"
@@ -132,6 +148,9 @@ function Backends({ backends, chosen }: { backends: readonly Backend[]; chosen: 
     </Panel>
   );
 }
+
+/** Types of errors that name a route of a drain. */
+const BLOCKING = /^(?:NoCapacity|NoWeights|ConflictingManager|Holding|Paused|AmbiguousWeight):/;
 
 function Drain({ data, backend }: { data: BackendAnswer; backend: Backend | undefined }) {
   const { name, wanted, drained, blocked, routes } = data;
@@ -205,6 +224,10 @@ function Drain({ data, backend }: { data: BackendAnswer; backend: Backend | unde
         )}
       </Panel>
       <Unblock routes={routes} backend={backend} />
+      {data.why !== undefined && <Why why={data.why} />}
+      {data.credentials !== undefined && (
+        <Credentials credentials={data.credentials} namespace={backend?.namespace ?? ''} />
+      )}
     </>
   );
 }
@@ -294,7 +317,7 @@ function Unblock({ routes, backend }: { routes: readonly BackendRoute[]; backend
             </a>
             <a
               class="button small"
-              href={`/plan?object=${encodeURIComponent(pathOfPlace({ world: '', kind: 'DiscoveryBackend.gimbal.heptio.com', key: `${backend.namespace}/${backend.name}` }))}`}
+              href={`/plan?object=${encodeURIComponent(pathOfPlace({ world: '', kind: KIND, key: `${backend.namespace}/${backend.name}` }))}`}
             >
               Plan maintenance.onNoCapacity
             </a>

@@ -13,6 +13,7 @@ import { chosenReport, encodePath, isUnknown, useReport } from '../state/report.
 import { now } from '../state/world.ts';
 
 const TITLES = ['Secrets, ConfigMaps', 'Referenced resources', 'Virtual clusters', 'Proxy', 'Pods'];
+const PROXY = 3;
 const PODS = 4;
 
 export function Kafka() {
@@ -80,10 +81,15 @@ export function Kafka() {
   );
 }
 
+/** A rollout of pods is in progress; any other reason needs the user. */
 function stateOf({ rollout, clusters }: KafkaAnswer): string {
-  if (rollout?.status === 'True') return clusters.every(({ isServed }) => isServed) ? 'ready' : 'broken';
-  return rollout === undefined ? 'unknown' : 'progress';
+  if (rollout === undefined) return 'unknown';
+  if (rollout.status !== 'True') return rollout.reason === ROLLING ? 'progress' : 'broken';
+  if (!clusters.every(({ isServed }) => isServed)) return 'broken';
+  return clusters.some(({ problems }) => problems.length > 0) ? 'warning' : 'ready';
 }
+
+const ROLLING = 'RollingOut';
 
 function Proxy({ data, name }: { data: KafkaAnswer; name: string }) {
   const after = useSignal<KafkaAnswer | undefined>(undefined);
@@ -218,10 +224,14 @@ const NOTHING: Lit = { hashes: new Map() };
 function litBy(before: KafkaAnswer, after: KafkaAnswer): Lit {
   const earlier = new Map(before.nodes.map(({ id, hash }) => [id, hash]));
   const changes = hashChanges(before.nodes, after.nodes);
-  const short = (hash: string) => hash.slice(0, SHORT) || 'none';
-  return {
-    hashes: new Map([...changes].map(([id, next]) => [id, `${short(earlier.get(id) ?? '')} → ${short(next)}`])),
+  const good = new Map(after.nodes.map(({ id, lastGood }) => [id, lastGood]));
+  const short = (hash: string) => hash.slice(0, SHORT);
+  const text = (id: string, next: string) => {
+    const from = short(earlier.get(id) ?? '') || 'none';
+    if (next !== '') return `${from} → ${short(next)}`;
+    return good.get(id) === undefined ? `${from} → none` : `${from}, last good`;
   };
+  return { hashes: new Map([...changes].map(([id, next]) => [id, text(id, next)])) };
 }
 
 const SHORT = 8;
@@ -262,18 +272,26 @@ function Name({ id }: { id: string }) {
   );
 }
 
-function boxesOf({ nodes, pods }: KafkaAnswer, { hashes }: Lit): DrawnNode[] {
+function boxesOf(data: KafkaAnswer, { hashes }: Lit): DrawnNode[] {
+  const { nodes, pods } = data;
   return [
-    ...nodes.map(({ id, kind, key, world, column, covers, hash, problems }): DrawnNode => {
+    ...nodes.map(({ id, kind, key, world, column, covers, hash, lastGood, problems }): DrawnNode => {
       const change = hashes.get(id);
       return {
         id,
         layer: column,
         over: [kind.split('.')[0] ?? kind, covers].filter((part) => part !== '').join(' · '),
         name: nameOf(key),
-        under: change ?? (hash === '' ? 'no hash' : hash),
-        state: problems.length > 0 ? (column === 0 && hash === '' ? 'absent' : 'broken') : 'ready',
-        tone: change !== undefined ? 'lit' : column === 3 ? 'me' : '',
+        under: change ?? (hash !== '' ? hash : lastGood === undefined ? 'no hash' : `${lastGood}, last good`),
+        state:
+          column === PROXY
+            ? stateOf(data)
+            : problems.length === 0
+              ? 'ready'
+              : hash === '' && column === 0
+                ? 'absent'
+                : 'broken',
+        tone: change !== undefined ? 'lit' : column === PROXY ? 'me' : '',
         link: linkToObject({ kind, key, world }),
       };
     }),

@@ -1,9 +1,11 @@
 import { useSignal } from '@preact/signals';
+import { Fragment } from 'preact';
 import type { PackageAnswer, PackageField, PackagesAnswer } from '../../api-types.ts';
 import { shortValue } from '../logic/plan-effects.ts';
 import { count } from '../logic/relative-time.ts';
-import { linkToObject } from '../logic/routes.ts';
-import { Choice, Nothing, PageHead, Panel } from '../parts/panel.tsx';
+import { describe, linkToObject } from '../logic/routes.ts';
+import { Glyph } from '../parts/glyph.tsx';
+import { Choice, CopyButton, Nothing, PageHead, Panel } from '../parts/panel.tsx';
 import { WithoutData } from '../parts/report-state.tsx';
 import { route } from '../state/location.ts';
 import { useReport } from '../state/report.ts';
@@ -35,6 +37,12 @@ export function Packages() {
           <a class="button" href={linkToObject({ world: '', kind: `${kind}.pkg.crossplane.io`, key: name })}>
             Open the object
           </a>
+        )}
+        {kind !== undefined && name !== undefined && (
+          <CopyButton
+            text={`crossplane beta trace ${kind.toLowerCase()}/${name} -o wide`}
+            title="Copy as crossplane beta trace"
+          />
         )}
       </PageHead>
       <WithoutData report={report} />
@@ -100,7 +108,8 @@ function List({ packages, chosen }: { packages: PackagesAnswer['packages']; chos
   );
 }
 
-function Detail({ data: { config, fields, users, warnings, name } }: { data: PackageAnswer }) {
+function Detail({ data }: { data: PackageAnswer }) {
+  const { config, fields, users, warnings, name, steps, certificates } = data;
   const view = useSignal<'yours' | 'all'>('yours');
   const contested = fields.filter(({ layers, winner }) => Object.keys(layers).length > 1 || winner === 'template');
   const shown = view.value === 'all' || contested.length === 0 ? fields : contested;
@@ -149,6 +158,19 @@ function Detail({ data: { config, fields, users, warnings, name } }: { data: Pac
           </div>
         )}
       </Panel>
+      <Panel title="From the package to its pods">
+        <ol class="steps body">
+          {steps.map((step) => (
+            <li key={`${step.kind} ${step.key}`}>
+              <Glyph state={step.state} isNamed />{' '}
+              <a class="name" href={linkToObject(step)} data-row>
+                {describe(step)}
+              </a>
+              <div class="soft">{step.detail}</div>
+            </li>
+          ))}
+        </ol>
+      </Panel>
       <Panel title={`Also use ${config === '' ? 'this runtime config' : config}`} count={users.length}>
         <p class="body">
           {users.length === 0
@@ -156,8 +178,32 @@ function Detail({ data: { config, fields, users, warnings, name } }: { data: Pac
             : `A change of the runtime config concerns ${users.join(', ')} too.`}
         </p>
       </Panel>
+      {certificates.length > 0 && (
+        <Panel title="Certificates" count={certificates.length}>
+          <dl class="body pairs">
+            {certificates.map(({ usage, secret }) => (
+              <Fragment key={usage}>
+                <dt>{usage}</dt>
+                <dd>
+                  <a
+                    class="name"
+                    href={linkToObject({ world: '', kind: 'Secret', key: `${namespaceOf(steps)}/${secret}` })}
+                  >
+                    {secret}
+                  </a>
+                </dd>
+              </Fragment>
+            ))}
+          </dl>
+        </Panel>
+      )}
     </>
   );
+}
+
+/** The namespace of the runtime. */
+function namespaceOf(steps: PackageAnswer['steps']): string {
+  return steps.findLast(({ key }) => key.includes('/'))?.key.split('/')[0] ?? '';
 }
 
 function Field({ field: { object, path, layers, winner, value } }: { field: PackageField }) {
