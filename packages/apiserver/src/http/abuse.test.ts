@@ -119,11 +119,12 @@ test('a client without credentials that reads none of its answers is cut, and it
 });
 
 test('a session that asks for nothing is ended, unless its client has shown who it is', async (t) => {
-  const { session, plain, admin } = await serve(t, { anonymousIdleMs: 100 });
-  // A busy machine may end the first before the second is open.
+  const { session, plain, admin } = await serve(t, { anonymousIdleMs: 500 });
   const ended = [session, plain].map(async (connect) => {
-    const connection = await connect();
-    if (!connection.destroyed) await once(connection, 'close');
+    // A busy machine may end a connection before its client has seen it open: it is reset then.
+    const connection = await connect().catch((reset: NodeJS.ErrnoException) => assert.equal(reset.code, 'ECONNRESET'));
+    if (connection !== undefined && !connection.destroyed)
+      await new Promise((resolve) => connection.once('close', resolve));
   });
   await Promise.all(ended);
   assert.equal(admin.closed, false);
