@@ -37,6 +37,8 @@ const MAX_ENTRIES = 40;
 const MAX_BYTES = 4_000;
 const MAX_MESSAGE = 500;
 const WRITE_AFTER_MS = 500;
+/** Between writes: a client that refuses and accepts in turns must not make Sesame write all the time. */
+const WRITE_EVERY_MS = 10_000;
 const LOAD_MS = 3_000;
 
 /** Types that a client removes when a response does not have them: only of these the last version is kept. They hold no secrets. */
@@ -66,6 +68,7 @@ export function createRefusalMemory({
   const written = new Set<string>();
   let pending: Record<string, string | null> = {};
   let timer: Timer | undefined;
+  let lastWrite = Number.NEGATIVE_INFINITY;
   let writing: Promise<void> = Promise.resolve();
   let loaded: Promise<Refused> | undefined;
 
@@ -75,6 +78,7 @@ export function createRefusalMemory({
     const annotations = pending;
     pending = {};
     if (Object.keys(annotations).length === 0) return;
+    lastWrite = clock.now();
     const body = { metadata: { annotations } };
     try {
       await client.patch(Lease, { namespace, name }, 'merge', body, { fieldManager: FIELD_MANAGER });
@@ -107,7 +111,7 @@ export function createRefusalMemory({
       written.add(annotation);
       pending[annotation] = JSON.stringify(entry);
     }
-    timer ??= clock.after(WRITE_AFTER_MS, () => void flush());
+    timer ??= clock.after(Math.max(WRITE_AFTER_MS, lastWrite + WRITE_EVERY_MS - clock.now()), () => void flush());
   };
   const read = async (): Promise<Refused> => {
     const known: RefusedResource[] = [];

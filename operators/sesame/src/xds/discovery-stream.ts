@@ -38,8 +38,8 @@ export interface StreamCalls {
   addNames(http: ServerHttp2Stream, characters: number): number;
   /** Closes a stream that was ended, after a moment: its client need not end its side. */
   closeLater(http: ServerHttp2Stream): void;
-  /** The node that the first request names. */
-  nodeOf(identity: NodeIdentity, http: ServerHttp2Stream): XdsNode;
+  /** The client that the first request names. */
+  nodeOf(identity: NodeIdentity, http: ServerHttp2Stream, method: DiscoveryMethod): XdsNode;
   /** Runs at once, or when the first complete set of resources is there. */
   whenComplete(call: () => void): void;
   onSent(type: ResourceType, bytes: number): void;
@@ -205,7 +205,7 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers, AwaitedStream
   #handle(request: Request): void {
     if (!this.#grpc?.isOpen) return;
     const { logger } = this.#calls;
-    this.#node ??= this.#calls.nodeOf(identityOf(request), this.#http);
+    this.#node ??= this.#calls.nodeOf(identityOf(request), this.#http, this.#method);
     const type = this.#method.type ?? typeOfUrl(request.type_url ?? '');
     if (type === undefined) {
       logger.debug('a client asks for a type that is not served', { node: this.#node.id, type: request.type_url });

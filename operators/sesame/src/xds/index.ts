@@ -4,6 +4,7 @@ export type { CertificateFiles } from './grpc/server-certificates.ts';
 export { REFUSAL_REASONS, XDS_LIMITS, type XdsLimits } from './limits.ts';
 export { BIND_VARIABLE, boundAddress, placeMetadata } from './listener-place.ts';
 export type { Refused, Rejection } from './refusals/client-refusals.ts';
+export { PART_MARKER, PART_MARKER_CONFIG } from './refusals/isolation.ts';
 export { type RefusedResource, RefusedResources } from './refusals/refused-resources.ts';
 export {
   createResource,

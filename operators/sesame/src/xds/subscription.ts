@@ -170,7 +170,8 @@ export abstract class Subscription {
 
   /**
    * The names that the next response may have; undefined: all that are to be sent. Resources that some client refuses follow the others,
-   * each in a response of its own.
+   * each in a response of its own. If there are many, they are sent in one response, and divided when that is refused: a client that refuses
+   * everything must not cost others a response for each resource.
    */
   protected nextPart(): ReadonlySet<string> | undefined {
     for (let part = this.#parts.shift(); part; part = this.#parts.shift())
@@ -183,7 +184,8 @@ export abstract class Subscription {
     if (suspects.length === 0) return undefined;
     const alone = new Set(suspects);
     const others = [...this.dirty.keys()].filter((name) => !alone.has(name));
-    this.#parts.push(...(others.length > 0 ? [new Set(others)] : []), ...suspects.map((name) => new Set([name])));
+    const parts = suspects.length > MOST_ALONE ? [alone] : suspects.map((name) => new Set([name]));
+    this.#parts.push(...(others.length > 0 ? [new Set(others)] : []), ...parts);
     return this.#parts.shift();
   }
 
@@ -261,7 +263,18 @@ export abstract class Subscription {
   }
 }
 
+/** Resources that some client refuses, and that others are sent one by one. */
+const MOST_ALONE = 4;
+
 const NAMES_REFUSED = /^Error adding\/updating (listener|cluster)\(s\) /;
+
+/** Returns the listeners that a client reports as refused: it accepts all others of the same response. */
+export function refusedListeners(names: readonly string[], message: string): string[] {
+  const [prefix] = /^Error adding\/updating listener\(s\) /.exec(message) ?? [];
+  if (prefix === undefined) return [];
+  const lines = message.slice(prefix.length).split('\n');
+  return names.filter((name) => lines.some((line) => line.startsWith(`${name}: `)));
+}
 
 /** As a whole: `ingress_http` is not named by a message about `ingress_https`. */
 export function isNamed(name: string, message: string): boolean {

@@ -2,7 +2,8 @@
 import { encode, type ResourceType, typeUrl } from '../envoy/index.ts';
 import { type Resource, resourceKey } from './resource.ts';
 import { combinedVersion, join, lengthPrefix, resourceBuffers } from './resource-store.ts';
-import { isNamed, type SentChange, Subscription, WILDCARD } from './subscription.ts';
+import { MarkerSearch } from './refusals/marker-search.ts';
+import { isNamed, refusedListeners, type SentChange, Subscription, WILDCARD } from './subscription.ts';
 import { VersionSum } from './version-sum.ts';
 
 export interface DiscoveryRequest {
@@ -19,14 +20,6 @@ const COMPLETE: ReadonlySet<ResourceType> = new Set(['lds', 'cds']);
 type Previous = ReadonlyMap<string, Resource | undefined>;
 
 const NOTHING: Previous = new Map();
-
-interface Search {
-  /** Those that are not refused. */
-  readonly clean: ReadonlySet<string>;
-  readonly candidates: readonly string[];
-  /** Candidates that stand before the marker. */
-  readonly tested: readonly string[];
-}
 
 /** A type that is none of the discovery services': its URL is in the message of a client that refuses it. */
 const MARKER = 'google.protobuf.Empty';
@@ -45,7 +38,8 @@ export class WorldSubscription extends Subscription {
   #mustRespond = false;
   /** The state of the client is known: it had nothing, or has accepted a response. */
   #isKnown = true;
-  #search: Search | undefined;
+  /** The state of the client is not known, and one of its resources is refused. */
+  #search: MarkerSearch | undefined;
   /** Nothing was sent yet. */
   #isInitial = false;
   #lastNonce = '';
@@ -166,37 +160,35 @@ export class WorldSubscription extends Subscription {
     if (!this.isWildcard) this.#record(name, previous);
   }
 
-  /**
-   * A client that comes back has versions that are not known. A response with less would take resources from it, so every response of
-   * the search has all of them and is refused: a marker that no client accepts stands between the resources to be tested and the rest. A
-   * client reads in order. If its message is not about the marker, the resource that it refuses is before it.
-   */
+  /** A client that comes back has versions that are not known: a response with less would take resources from it. */
   protected override search(changes: ReadonlyMap<string, SentChange>, message: string): boolean {
     if (this.#isKnown) return false;
     const names = [...changes.keys()];
-    let { clean, candidates, tested }: Search = this.#search ?? {
-      clean: new Set(),
-      candidates: names.filter((name) => isNamed(name, message)),
-      tested: [],
-    };
-    if (this.#search && message.includes(MARKER)) {
-      clean = new Set([...clean, ...tested]);
-    } else if (this.#search) {
-      const change = changes.get(tested[0] ?? '');
-      if (tested.length === 1 && change) {
-        this.#search = undefined;
-        if (this.refuse(change, message)) this.#sendAgain(changes, change);
-        return true;
-      }
-      candidates = [...tested];
+    const [listener, ...more] = this.type === 'lds' && !this.#search ? refusedListeners(names, message) : [];
+    if (listener !== undefined && more.length === 0) {
+      this.#refuseOnly(changes, listener, message);
+      return true;
     }
-    candidates = candidates.filter((name) => !clean.has(name));
-    // The message names others than the one that is refused, or none.
-    if (candidates.length === 0) candidates = names.filter((name) => !clean.has(name));
-    tested = candidates.slice(0, Math.ceil(candidates.length / 2));
-    this.#search = tested.length > 0 ? { clean, candidates, tested } : undefined;
-    if (this.#search) this.#sendAgain(changes, undefined);
+    if (!this.#search) {
+      const suspects = names.filter((name) => isNamed(name, message));
+      this.#search = new MarkerSearch({ all: names, suspects, marker: MARKER, isOrderKnown: true });
+      this.#sendAgain(changes, undefined);
+      return true;
+    }
+    const result = this.#search.refused(message);
+    if (result === 'again') {
+      this.#sendAgain(changes, undefined);
+      return true;
+    }
+    this.#search = undefined;
+    if (result !== 'none') this.#refuseOnly(changes, result.found, message);
     return true;
+  }
+
+  /** All other changes are sent again. */
+  #refuseOnly(changes: ReadonlyMap<string, SentChange>, name: string, message: string): void {
+    const change = changes.get(name);
+    if (change && this.refuse(change, message)) this.#sendAgain(changes, change);
   }
 
   #sendAgain(changes: ReadonlyMap<string, SentChange>, except: SentChange | undefined): void {

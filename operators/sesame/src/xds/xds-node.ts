@@ -54,7 +54,7 @@ export class XdsNode {
   readonly refused: RefusedResources;
   readonly #names: Names;
   readonly #place: ListenerPlace | undefined;
-  readonly #onReport: (report: NodeReport) => void;
+  readonly #onReport: () => void;
   /** The resources that this client sees in place of those in the store: the last value, while a change is held or after a refusal. */
   readonly #instead = new Map<ResourceKey, Resource | undefined>();
   readonly #subscriptions = new SubscriptionIndex();
@@ -70,7 +70,7 @@ export class XdsNode {
     { id, place }: NodeIdentity,
     store: ResourceStore,
     clock: Clock,
-    onReport: (report: NodeReport) => void,
+    onReport: () => void,
     refused: Refused,
     { contain, onOverdue }: NodeCalls,
     names: Names = new Map(),
@@ -305,7 +305,7 @@ export class XdsNode {
   }
 
   report(): void {
-    this.#onReport(this.current());
+    this.#onReport();
   }
 
   current(): NodeReport {

@@ -9,6 +9,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import { type Clock, type Logger, silentLogger, systemClock } from '@capstan/kube';
 import type { ResourceType } from '../envoy/index.ts';
+import { XdsClients } from './clients.ts';
 import { type DiscoveryMethod, openDiscoveryStream, type StreamCalls } from './discovery-stream.ts';
 import { Deadlines } from './grpc/deadlines.ts';
 import { SocketErrors } from './grpc/errors.ts';
@@ -18,7 +19,7 @@ import { type RefusalReason, XDS_LIMITS, type XdsLimits } from './limits.ts';
 import type { Refused } from './refusals/client-refusals.ts';
 import { RefusedResources } from './refusals/refused-resources.ts';
 import type { ResourceStore } from './resource-store.ts';
-import { type Names, type NodeIdentity, type NodeReport, XdsNode } from './xds-node.ts';
+import { type Names, type NodeReport, XdsNode } from './xds-node.ts';
 
 export interface XdsServerOptions {
   readonly store: ResourceStore;
@@ -67,7 +68,6 @@ const TYPES: readonly ResourceType[] = ['lds', 'rds', 'vhds', 'cds', 'eds', 'sds
 
 export async function startXdsServer(options: XdsServerOptions): Promise<XdsServer> {
   const { store, clock = systemClock, logger = silentLogger } = options;
-  const nodes = new Map<string, XdsNode>();
   const refusals: Refused = options.refused ?? { parts: new Map(), resources: new RefusedResources() };
   const names: Names = new Map();
   const sessions = new Set<ServerHttp2Session>();
@@ -83,7 +83,6 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   let sessionCount = 0;
   let waiting: (() => void)[] = [];
 
-  const report = (each: NodeReport) => options.onReport?.(each);
   const onRefused = (reason: RefusalReason) => {
     refused[reason] = (refused[reason] ?? 0) + 1;
   };
@@ -108,17 +107,14 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
       resources: count,
     });
   };
-  const nodeOf = (identity: NodeIdentity): XdsNode => {
-    let node = nodes.get(identity.id);
-    if (!node) {
-      node = new XdsNode(identity, store, clock, report, refusals, { contain, onOverdue }, names);
-      nodes.set(identity.id, node);
-    }
+  const clients: XdsClients = new XdsClients((identity) => {
+    const node: XdsNode = new XdsNode(identity, store, clock, () => report(node), refusals, { contain, onOverdue }, names);
     return node;
-  };
+  });
+  const report = (node: XdsNode) => options.onReport?.(clients.report(node));
   const unsubscribe = store.subscribe((changes) => {
     for (const { key, after } of changes) if (!after) refusals.resources.forget(key);
-    for (const node of nodes.values()) contain(node, () => node.changed(changes));
+    for (const node of clients.nodes()) contain(node, () => node.changed(changes));
     // To clients that waited for the first complete set nothing in it is a change.
     const now = waiting;
     waiting = [];
@@ -143,9 +139,10 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     },
     onRefused,
     closeLater,
-    nodeOf: ({ id, place }, http) => {
+    nodeOf: ({ id, place }, http, method) => {
       const session = http.session;
-      return nodeOf({ id: id === '' ? `session-${session ? (sessionIds.get(session) ?? 0) : 0}` : id, place });
+      const name = id === '' ? `session-${session ? (sessionIds.get(session) ?? 0) : 0}` : id;
+      return clients.nodeOf({ id: name, place }, http, method);
     },
     whenComplete: (call) => (store.isComplete ? call() : waiting.push(call)),
     onSent(type, size) {
@@ -155,10 +152,9 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     },
     onClose(node) {
       streams -= 1;
-      if (!node?.isIdle || nodes.get(node.id) !== node) return;
+      if (!node?.isIdle || !clients.drop(node)) return;
       node.close();
-      nodes.delete(node.id);
-      node.report();
+      report(node);
     },
   };
   const server = createHttp2(options, limits);
@@ -204,7 +200,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
   return {
     port: (server.address() as AddressInfo).port,
     // A client that reconnects with the present versions has nothing to answer, and counts all the same.
-    reports: () => [...nodes.values()].map((node) => node.current()),
+    reports: () => clients.reports(),
     get responseCount() {
       return responseCount;
     },
@@ -212,7 +208,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
       resources: Object.fromEntries(TYPES.map((type) => [type, store.ofType(type).size])),
       sessions: sessions.size,
       streams,
-      nodes: nodes.size,
+      nodes: clients.size,
       responses: { ...responses },
       bytes: { ...bytes },
       refused: { ...refused },

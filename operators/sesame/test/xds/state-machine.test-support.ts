@@ -14,6 +14,7 @@ import {
   type ResourceType,
 } from '../../src/envoy/index.ts';
 import { DeltaSubscription } from '../../src/xds/delta-subscription.ts';
+import { PART_MARKER } from '../../src/xds/refusals/isolation.ts';
 import { RefusedResources } from '../../src/xds/refusals/refused-resources.ts';
 import { createResource, type Resource, resourceKey, type Shape } from '../../src/xds/resource.ts';
 import { createResourceStore } from '../../src/xds/resource-store.ts';
@@ -72,6 +73,8 @@ class PlayedStream implements SubscriptionStream {
   readonly shape: Shape;
   isBlocked = false;
   isClosed = false;
+  /** The client had accepted resources before it opened the stream. */
+  isBack = false;
   readonly queue: Response[] = [];
   readonly subscriptions = new Map<ResourceType, DeltaSubscription | WorldSubscription>();
   /** The resources that the client has, by type. */
@@ -190,6 +193,8 @@ function resourceOf(type: ResourceType, name: string, turn: number): Resource {
   }
 }
 
+const HOST_MARKER = new Fragment(VIRTUAL_HOST, { name: PART_MARKER, domains: [PART_MARKER] }, true);
+
 type HostChunk = FragmentChunk<typeof VIRTUAL_HOST>;
 
 /** Routes that are composed of a part for each host, each with its number. */
@@ -213,6 +218,7 @@ function composed(chunks: readonly HostChunk[], content: string, requires: reado
       chunks,
       of: (others: readonly HostChunk[], next) => composed(others, next, requires, rest),
       nameOf: ({ value }: Fragment<typeof VIRTUAL_HOST>) => value.domains?.[0] ?? '',
+      marker: HOST_MARKER,
     },
     value: () => ({ name: SHARED, virtual_hosts: chunks }),
     splitValue: { name: SHARED, internal_only_headers: [`${rest}`] },
@@ -234,14 +240,22 @@ const MESSAGES = [
 /** `any`: answers at random; `polite`: accepts everything; `strict`: refuses bad contents, as Envoy does. */
 type Temper = 'any' | 'polite' | 'strict';
 
-export function playClient(seed: number, steps: number): void {
-  const game = new Game(seed);
+export interface Play {
+  readonly seed: number;
+  readonly steps: number;
+  /** The client comes back to new servers with what it has. */
+  readonly hasRestarts?: boolean;
+}
+
+export function playClient({ seed, steps, hasRestarts = false }: Play): void {
+  const game = new Game(seed, hasRestarts);
   for (let step = 0; step < steps; step += 1) game.step();
   game.end();
 }
 
 class Game {
   readonly #random: () => number;
+  readonly #hasRestarts: boolean;
   readonly #clock = new ManualClock();
   readonly #store = createResourceStore();
   readonly #mode: Mode;
@@ -253,8 +267,9 @@ class Game {
   #hosts = new Map<string, number>();
   #turn = 0;
 
-  constructor(seed: number) {
+  constructor(seed: number, hasRestarts: boolean) {
     this.#random = createRandom(seed);
+    this.#hasRestarts = hasRestarts;
     this.#mode = { isDelta: this.#random() < 0.5, isAggregated: this.#random() < 0.6 };
     this.#temper = this.#pick(['any', 'polite', 'strict']);
     // Virtual hosts of their own are part of the split form only.
@@ -278,6 +293,7 @@ class Game {
     else if (choice < 0.55) this.#answer(stream);
     else if (choice < 0.8) this.#change();
     else if (choice < 0.86) stream.isBlocked = !stream.isBlocked;
+    else if (choice < 0.88 && this.#hasRestarts) this.#comeBack(stream);
     else if (choice < 0.9) this.#close(stream);
     else if (choice < 0.93) this.#clock.advance(this.#pick([100, 5_000, 35_000, 61_000]));
     else this.#node.flush();
@@ -354,6 +370,16 @@ class Game {
     return stream;
   }
 
+  /** The client comes back to a server that knows nothing of it, with what it has accepted before. */
+  #comeBack(stream: PlayedStream): void {
+    if (!this.#mode.isAggregated || this.#streams.length > 1) return;
+    this.#close(stream);
+    const next = this.#open();
+    next.isBack = true;
+    for (const [type, has] of stream.has) next.has.set(type, new Map(has));
+    for (const type of stream.subscriptions.keys()) this.#subscribe(next, type, true);
+  }
+
   #close(stream: PlayedStream): void {
     stream.isClosed = true;
     for (const subscription of stream.subscriptions.values()) subscription.close();
@@ -392,6 +418,7 @@ class Game {
         resource_names_subscribe: isWildcard ? [WILDCARD] : some.filter((name) => !dropped.includes(name)),
         resource_names_unsubscribe: dropped,
         response_nonce: this.#chance(0.1) ? this.#pick(['99', 'x']) : '',
+        ...(!isKnown && stream.isBack && { initial_resource_versions: versionsOf(stream.has.get(type)) }),
       });
       for (const name of stream.has.get(type)?.keys() ?? [])
         if (!covers(type, subscription.names, name)) stream.has.get(type)?.delete(name);
@@ -403,7 +430,7 @@ class Game {
       if (isKnown && !stream.lastNonces.has(type)) return;
       subscription.request({
         resource_names: [...new Set(names)],
-        version_info: isKnown ? 'x' : '',
+        version_info: isKnown || (stream.isBack && stream.has.has(type)) ? 'x' : '',
         response_nonce: isKnown ? (stream.lastNonces.get(type) ?? '') : '',
       });
     }
@@ -443,7 +470,10 @@ class Game {
     if (this.#temper === 'any' && !this.#isEnding && this.#chance(0.3)) return this.#pick(MESSAGES);
     for (const [name, text] of resources) {
       if (name === '') return MARKED;
-      if (this.#temper !== 'strict' || !HAS_BAD.test(text)) continue;
+      const [marker, bad] = [text.indexOf(PART_MARKER), text.search(HAS_BAD)];
+      // A client reads in order.
+      if (marker >= 0 && (bad < 0 || marker < bad || this.#temper !== 'strict')) return `no implementation of ${PART_MARKER}`;
+      if (this.#temper !== 'strict' || bad < 0) continue;
       const isNamed = this.#chance(0.5) && (type === 'lds' || type === 'cds');
       return isNamed ? `Error adding/updating ${type === 'lds' ? 'listener' : 'cluster'}(s) ${name}: bad` : 'it is bad';
     }
@@ -503,6 +533,10 @@ function assertInnocent(expected: string, found: string, where: string): void {
   const served = hostsOf(found);
   for (const host of hostsOf(expected))
     assert.equal(served.includes(host), !HAS_BAD.test(host), `${host} in ${found} ${where}`);
+}
+
+function versionsOf(has: ReadonlyMap<string, string> = new Map()): Record<string, string> {
+  return Object.fromEntries([...has.keys()].map((name) => [name, 'of the server before']));
 }
 
 function wantedNames(type: ResourceType): string[] {

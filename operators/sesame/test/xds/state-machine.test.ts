@@ -18,13 +18,13 @@ const KEPT: Readonly<Record<number, string>> = {
   4223: 'a client that began again with nothing was not sent what it had before',
 };
 
-for (const [seed, title] of Object.entries(KEPT)) test(`kept: ${title}`, () => playClient(Number(seed), STEPS));
+for (const [seed, title] of Object.entries(KEPT)) test(`kept: ${title}`, () => playClient({ seed: Number(seed), steps: STEPS }));
 
 test('a client that answers anything, or nothing, ends with what the store has', () => {
   const first = runs(1, 1, 'CAPSTAN_FUZZ_SEED');
   for (let seed = first; seed < first + runs(10_000, 1_000_000, 'CAPSTAN_FUZZ_INPUTS') / STEPS; seed += 1) {
     try {
-      playClient(seed, STEPS);
+      playClient({ seed, steps: STEPS, hasRestarts: seed % 2 === 0 });
     } catch (error) {
       throw new Error(`CAPSTAN_FUZZ_SEED=${seed} CAPSTAN_FUZZ_INPUTS=${STEPS}: ${String(error)}`, { cause: error });
     }

@@ -2,7 +2,7 @@
 import {
   type Choice,
   type Envoy,
-  type Fragment,
+  Fragment,
   type FragmentChunk,
   hasFields,
   RenamedFragment,
@@ -27,7 +27,7 @@ import type {
   Route,
 } from '../../model/route.ts';
 import type { VirtualHost } from '../../model/virtual-host.ts';
-import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
+import { createResource, PART_MARKER, PART_MARKER_CONFIG, type Resource, type ResourceKey } from '../../xds/index.ts';
 import { inOrder } from '../conditions.ts';
 import { clusterKey, hashName, originTexts } from './cluster-message.ts';
 import { headerMatcher, headersMessage, policiesMessage, rateLimitsMessage, textMatcher } from './policy-message.ts';
@@ -319,6 +319,7 @@ export function sharedRoutes(
       of: (chunks: readonly FragmentChunk<typeof VIRTUAL_HOST>[], hash) =>
         sharedRoutes(name, chunks, hash, requires, more),
       nameOf: ({ value }: HostFragment) => value.domains?.[0] ?? '',
+      marker: HOST_MARKER,
     },
     value: () => ({ name, virtual_hosts: [...hosts, ...more], ...COMMON }),
     splitValue: {
@@ -331,6 +332,12 @@ export function sharedRoutes(
     requires,
   });
 }
+
+const HOST_MARKER = new Fragment(
+  VIRTUAL_HOST,
+  { name: PART_MARKER, domains: [`${PART_MARKER}.invalid`], typed_per_filter_config: { [PART_MARKER]: PART_MARKER_CONFIG } },
+  true,
+);
 
 const ADS_SOURCE: Envoy.ConfigSource = { ads: {}, resource_api_version: 'V3' };
 

@@ -1,10 +1,10 @@
 // Listeners: the two for traffic, and those for Envoy's own statistics, readiness and admin pages.
-import type { FragmentChunk, Struct } from '../../envoy/index.ts';
+import { Fragment, type FragmentChunk, type Struct } from '../../envoy/index.ts';
 import type { NamedSecret } from '../../model/certificate.ts';
 import type { AuthorizationService, DownstreamTls, FilterChain, Listener, Page } from '../../model/listener.ts';
 import type { Origin } from '../../model/origin.ts';
-import { createResource, type Resource, type ResourceKey } from '../../xds/index.ts';
-import { chainMessage, type FILTER_CHAIN, listenerMessage } from '../envoy/listener-message.ts';
+import { createResource, PART_MARKER, PART_MARKER_CONFIG, type Resource, type ResourceKey } from '../../xds/index.ts';
+import { chainMessage, FILTER_CHAIN, listenerMessage } from '../envoy/listener-message.ts';
 import { HTTP_ROUTES } from '../envoy/route-message.ts';
 import { secretResource } from '../envoy/secret-message.ts';
 import type { RoutingSettings, TlsFileSettings } from '../settings.ts';
@@ -70,11 +70,22 @@ export function secureListener(
       of: (others: readonly FragmentChunk<typeof FILTER_CHAIN>[], hash) =>
         secureListener(name, settings, others, hash, requires),
       nameOf: ({ value }: ChainFragment) => value.name ?? '',
+      marker: CHAIN_MARKER,
     },
     value: () => listenerMessage(listener, chains),
     model: { ...listener, chains: [] },
   });
 }
+
+const CHAIN_MARKER = new Fragment(
+  FILTER_CHAIN,
+  {
+    name: PART_MARKER,
+    filter_chain_match: { server_names: [`${PART_MARKER}.invalid`] },
+    transport_socket: { name: PART_MARKER, typed_config: PART_MARKER_CONFIG },
+  },
+  true,
+);
 
 /** Over UDP, at the address and port of the listener for HTTPS. */
 function http3Listener({ envoy }: RoutingSettings): Listener {

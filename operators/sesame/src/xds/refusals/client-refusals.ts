@@ -119,11 +119,12 @@ export class ClientRefusals {
     const { key } = sent;
     const wanted = this.#client.store.get(key);
     const accepted = this.#isolations.accepted(key);
-    // The resources of a client that reconnects are not known: with fewer parts it might lose hosts that it serves.
-    if (!wanted || (!accepted && !subscription.isFresh)) return false;
-    if (!this.#isolations.refused(sent, wanted, message)) return false;
-    this.#show(key, accepted);
-    return true;
+    if (!wanted) return false;
+    const isFound = this.#isolations.refused(sent, wanted, message, subscription.isFresh);
+    if (isFound) this.#show(key, accepted);
+    // The version of a search is not the one to go on with.
+    else this.#client.release(key);
+    return isFound;
   }
 
   /** Lets the client see its next version of a resource with a refused part, and sends that if the client has another one. */

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Fragment, FragmentChunk, hexHash } from '../../envoy/index.ts';
 import { sharedRoutes, VIRTUAL_HOST } from '../../routing/envoy/route-message.ts';
 import type { Resource } from '../resource.ts';
-import { Isolation, type RefusedParts } from './isolation.ts';
+import { Isolation, PART_MARKER, type RefusedParts } from './isolation.ts';
 
 const parts = new Map<string, Fragment<typeof VIRTUAL_HOST>>();
 /** The same host in the same version is the same part. */
@@ -24,6 +24,16 @@ function hostsOf(resource: Resource | undefined): Record<string, string> {
   const all = resource?.composition?.chunks.flatMap(({ fragments }) => fragments.map(({ value }) => value)) ?? [];
   const found = all as unknown as readonly { readonly name: string; readonly domains: readonly string[] }[];
   return Object.fromEntries(found.map(({ name, domains }): [string, string] => [domains[0] ?? '', name]));
+}
+
+/** Reads the hosts in order, as Envoy does, and returns the message about the first bad one. */
+function refusalOf(resource: Resource): string | undefined {
+  for (const { fragments } of resource.composition?.chunks ?? [])
+    for (const { value } of fragments as readonly Fragment<typeof VIRTUAL_HOST>[]) {
+      if (value.name === PART_MARKER) return `Didn't find a registered implementation for '${PART_MARKER}'`;
+      if (value.name === 'bad') return 'it is bad';
+    }
+  return undefined;
 }
 
 /** A client that refuses everything with a host in a bad version. */
@@ -73,11 +83,49 @@ describe('a composed resource of which a part is refused', () => {
     assert.ok(refusals < 40, `${refusals} refusals`);
   });
 
-  test('is not tried on the next client', () => {
-    const known: RefusedParts = new Map();
-    const wanted = routes({ a: '1', b: 'bad' });
-    deliver(new Isolation(wanted, undefined, known), undefined);
-    assert.equal(deliver(new Isolation(wanted, undefined, known), undefined).refusals, 0);
+  test('is sent last and alone to another client, which keeps it when it accepts it', () => {
+    const suspects: RefusedParts = new Map();
+    const [before, wanted] = [routes({ a: '1', b: '1' }), routes({ a: '2', b: 'bad', c: '1' })];
+    deliver(new Isolation(wanted, before, suspects), before);
+    assert.equal(suspects.size, 1);
+    const other = new Isolation(wanted, before, suspects);
+    const innocent = other.next();
+    assert.deepEqual(hostsOf(innocent), { a: '2', b: '1', c: '1' });
+    other.accepted(innocent);
+    assert.deepEqual(hostsOf(other.next()), { a: '2', b: 'bad', c: '1' });
+    other.accepted(other.next());
+    assert.deepEqual([other.isOver, other.kept, suspects.size], [true, [], 0]);
+  });
+
+  test('a client that came back loses nothing while its bad parts are looked for, and then those alone', () => {
+    const hosts = fc.dictionary(fc.stringMatching(/^[a-z]$/), fc.constantFrom('1', '2', 'bad'), { minKeys: 1 });
+    fc.assert(
+      fc.property(hosts, hosts, (had, wanted) => {
+        const isolation = new Isolation(routes(wanted), undefined, new Map(), false);
+        let has: Record<string, string> = had;
+        for (let sent = isolation.next(), attempts = 0; ; sent = isolation.next(), attempts += 1) {
+          assert.ok(attempts < 300, 'the search ends');
+          const message = refusalOf(sent);
+          if (message === undefined) {
+            has = hostsOf(sent);
+            isolation.accepted(sent);
+            break;
+          }
+          assert.deepEqual(has, had, 'it keeps all that it has');
+          assert.ok(isolation.refused(sent, message));
+        }
+        const good = Object.entries(wanted).filter(([, version]) => version !== 'bad');
+        assert.deepEqual(has, Object.fromEntries(good));
+        assert.deepEqual(isolation.kept.map(({ name }) => name).toSorted(), Object.keys(wanted).filter((name) => wanted[name] === 'bad').toSorted());
+      }),
+    );
+  });
+
+  test('no part is blamed for what a client that came back refuses as a whole', () => {
+    const isolation = new Isolation(routes({ a: '1', b: '1' }), undefined, new Map(), false);
+    assert.ok(isolation.refused(isolation.next(), 'there is no memory'), 'a version with the marker follows');
+    assert.equal(isolation.refused(isolation.next(), 'there is no memory'), false);
+    assert.deepEqual(isolation.kept, []);
   });
 
   test('whatever changes: a client ends with every good part, and with no bad one', () => {

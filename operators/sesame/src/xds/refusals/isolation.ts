@@ -1,8 +1,11 @@
 // A resource that is composed of the parts of many hosts is refused as a whole when one part is bad. The part is found by sending fewer
 // changes at a time: the client's accepted version, with some of the changes. A part that is refused by itself is kept back, in its last
-// accepted version, and all others are served.
-import { type Fragment, FragmentChunk, hexHash } from '../../envoy/index.ts';
+// accepted version, and all others are served. The accepted version of a client that comes back is not known: there the part is found with
+// a marker, and left out.
+import { type Fragment, FragmentChunk, hexHash, type PerFilter, TYPE_URL_PREFIX } from '../../envoy/index.ts';
 import type { Resource, ResourceKey } from '../resource.ts';
+import { isNamed } from '../subscription.ts';
+import { MarkerSearch } from './marker-search.ts';
 
 /** The parts of a composed resource, and a way to compose the same resource of other parts. */
 export interface Composition {
@@ -11,11 +14,18 @@ export interface Composition {
   of(chunks: readonly FragmentChunk[], contentHash: string): Resource;
   /** The host that a part belongs to. */
   nameOf(part: Fragment): string;
+  /** A part with an extension of the name PART_MARKER, which no client has. */
+  readonly marker: Fragment;
 }
 
+/** The name of an extension that no client has: the message of a client that refuses it has the name. */
+export const PART_MARKER = 'sesame.marker.part';
+/** Its configuration, of a type that no extension has. */
+export const PART_MARKER_CONFIG = { '@type': `${TYPE_URL_PREFIX}google.protobuf.Empty` } as unknown as PerFilter[string];
+
 /**
- * A part that clients refuse, by the hash of its content. Shared by all clients of a server: the finding of one saves the others the
- * search.
+ * Parts that some client refuses, by the hash of their content, with its message. Shared by all clients of a server, so each is only a
+ * suspect to the others: they get it after everything else, and keep it when they accept it.
  */
 export type RefusedParts = Map<string, string>;
 
@@ -64,9 +74,11 @@ export class Isolations {
   }
 
   /** False when the part that is refused cannot be found. */
-  refused(sent: Resource, wanted: Resource, message: string): boolean {
+  refused(sent: Resource, wanted: Resource, message: string, isFresh: boolean): boolean {
     const { key } = sent;
-    const isolation = this.#isolations.get(key) ?? new Isolation(wanted, this.#accepted.get(key), this.#known);
+    const accepted = this.#accepted.get(key);
+    const isKnown = accepted !== undefined || isFresh;
+    const isolation = this.#isolations.get(key) ?? new Isolation(wanted, accepted, this.#known, isKnown);
     if (!isolation.refused(sent, message)) return false;
     this.#isolations.set(key, isolation);
     return true;
@@ -88,8 +100,10 @@ export class Isolations {
       this.#accepted.delete(key);
       return wanted;
     }
-    if (!found && this.#known.size === 0) return wanted;
-    const isolation = found ?? new Isolation(wanted, this.#accepted.get(key), this.#known);
+    const accepted = this.#accepted.get(key);
+    // Nothing is left out of the first version for a client because of another one.
+    if (!found && (this.#known.size === 0 || !accepted)) return wanted;
+    const isolation = found ?? new Isolation(wanted, accepted, this.#known);
     isolation.want(wanted);
     const next = isolation.next();
     if (isolation.isOver) this.#isolations.delete(key);
@@ -104,19 +118,25 @@ export class Isolations {
 }
 
 export class Isolation {
-  /** The version that the client has accepted; undefined: it has none. */
+  /** The version that the client has accepted; undefined: it has none, or one that is not known. */
   #accepted: Resource | undefined;
   #wanted: Resource;
-  /** By the hash of the part that is refused. */
+  /** By the hash of the part that this client refuses. */
   readonly #kept = new Map<string, Kept>();
-  readonly #known: RefusedParts;
+  readonly #suspects: RefusedParts;
   /** How many parts the next attempt changes at most. */
   #step = Number.POSITIVE_INFINITY;
+  /** False: the client came back, and its version is not known. */
+  #isKnown: boolean;
+  #search: MarkerSearch | undefined;
+  /** Changes wait for others to be accepted. */
+  #isPartial = false;
 
-  constructor(wanted: Resource, accepted: Resource | undefined, known: RefusedParts) {
+  constructor(wanted: Resource, accepted: Resource | undefined, suspects: RefusedParts, isKnown = true) {
     this.#wanted = wanted;
     this.#accepted = accepted;
-    this.#known = known;
+    this.#suspects = suspects;
+    this.#isKnown = isKnown;
   }
 
   get kept(): readonly KeptPart[] {
@@ -125,7 +145,7 @@ export class Isolation {
 
   /** Nothing is kept back, and nothing is being tried. */
   get isOver(): boolean {
-    return this.#kept.size === 0 && this.#step === Number.POSITIVE_INFINITY;
+    return this.#kept.size === 0 && this.#step === Number.POSITIVE_INFINITY && !this.#search && !this.#isPartial;
   }
 
   want(wanted: Resource): void {
@@ -135,20 +155,30 @@ export class Isolation {
   /** Returns the version to send to the client. */
   next(): Resource {
     const target = this.#target();
-    if (this.#step === Number.POSITIVE_INFINITY) return target;
+    this.#isPartial = false;
+    if (this.#search) return withMarker(target, this.#search.tested);
+    if (!this.#isKnown || (this.#step === Number.POSITIVE_INFINITY && this.#suspects.size === 0)) return target;
     const changes = changesBetween(this.#accepted, target);
-    if (changes.length <= this.#step) return target;
-    return withChanges(target, this.#accepted, changes.slice(0, this.#step));
+    const isSuspect = ({ after }: PartChange) => after !== undefined && this.#suspects.has(after.hash());
+    const innocent = this.#suspects.size > 0 ? changes.filter((each) => !isSuspect(each)) : changes;
+    const chosen = (innocent.length > 0 ? innocent : changes).slice(0, this.#step);
+    if (chosen.length === changes.length) return target;
+    this.#isPartial = true;
+    return withChanges(target, this.#accepted, chosen);
   }
 
   accepted(resource: Resource): void {
+    if (this.#suspects.size > 0) for (const part of partsOf(resource)) this.#suspects.delete(part.hash());
     this.#accepted = resource;
+    this.#isKnown = true;
+    this.#search = undefined;
     const isDone = resource.version('whole') === this.#target().version('whole');
     this.#step = isDone ? Number.POSITIVE_INFINITY : this.#step * 2;
   }
 
   /** False when it is not a part that is refused. */
   refused(resource: Resource, message: string): boolean {
+    if (!this.#isKnown) return this.#refusedByReturning(message);
     const changes = changesBetween(this.#accepted, resource);
     const [only, ...more] = changes;
     if (!only) return false;
@@ -157,46 +187,69 @@ export class Isolation {
       return true;
     }
     if (!only.after) return false;
-    this.#kept.set(only.after.hash(), { name: only.name, instead: only.before, message });
-    this.#known.set(only.after.hash(), message);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+    this.#keep(only.after.hash(), { name: only.name, instead: only.before, message });
     this.#step = Number.POSITIVE_INFINITY;
     return true;
   }
 
-  /** Returns the wanted version, without the refused parts. */
-  #target(): Resource {
-    const composition = this.#wanted.composition;
-    if (!composition) return this.#wanted;
-    const parts = composition.chunks.flatMap(({ fragments }) => fragments);
-    const there = new Set<string>();
-    for (const part of parts) {
-      const hash = part.hash();
-      const message = this.#known.get(hash);
-      if (message === undefined) continue;
-      there.add(hash);
-      if (!this.#kept.has(hash)) {
-        const name = composition.nameOf(part);
-        this.#kept.set(hash, { name, instead: partNamed(this.#accepted, name), message });
-      }
+  #refusedByReturning(message: string): boolean {
+    const { composition } = this.#wanted;
+    const parts = new Map(partsOf(this.#target()).map((part) => [part.hash(), part]));
+    const nameOf = (hash: string) => composition?.nameOf(parts.get(hash) as Fragment) ?? '';
+    if (!this.#search) {
+      const all = [...parts.keys()];
+      const known = all.filter((hash) => this.#suspects.has(hash));
+      const suspects = known.length > 0 ? known : all.filter((hash) => isNamed(nameOf(hash), message));
+      this.#search = new MarkerSearch({ all, suspects, marker: PART_MARKER, isOrderKnown: false });
+      return all.length > 0;
     }
-    // A part that was changed or removed since is tried again.
-    for (const hash of this.#kept.keys()) if (!there.has(hash)) this.#kept.delete(hash);
-    if (this.#kept.size === 0) return this.#wanted;
-    const changes = parts.flatMap((after): PartChange[] => {
-      const kept = this.#kept.get(after.hash());
-      return kept ? [{ name: kept.name, before: after, after: kept.instead }] : [];
+    const result = this.#search.refused(message);
+    if (result === 'again') return true;
+    this.#search = undefined;
+    if (result === 'none') return false;
+    this.#keep(result.found, { name: nameOf(result.found), instead: undefined, message });
+    return true;
+  }
+
+  #keep(hash: string, kept: Kept): void {
+    this.#kept.set(hash, kept);
+    this.#suspects.set(hash, kept.message);
+    const [oldest] = this.#suspects.keys();
+    if (this.#suspects.size > MAX_KNOWN && oldest !== undefined) this.#suspects.delete(oldest);
+  }
+
+  /** Returns the wanted version, without the parts that this client refuses. */
+  #target(): Resource {
+    const { composition } = this.#wanted;
+    if (!composition || this.#kept.size === 0) return this.#wanted;
+    const changes = partsOf(this.#wanted).flatMap((before): PartChange[] => {
+      const kept = this.#kept.get(before.hash());
+      return kept ? [{ name: kept.name, before, after: kept.instead }] : [];
     });
-    return withChanges(this.#wanted, this.#wanted, changes);
+    // A part that was changed or removed since is tried again.
+    const there = new Set(changes.map(({ before }) => before?.hash()));
+    for (const hash of this.#kept.keys()) if (!there.has(hash)) this.#kept.delete(hash);
+    return changes.length === 0 ? this.#wanted : withChanges(this.#wanted, this.#wanted, changes);
   }
 }
 
-function partNamed(resource: Resource | undefined, name: string): Fragment | undefined {
-  const { composition } = resource ?? {};
-  for (const { fragments } of composition?.chunks ?? [])
-    for (const part of fragments) if (composition?.nameOf(part) === name) return part;
-  return undefined;
+function partsOf({ composition }: Resource): Fragment[] {
+  return composition?.chunks.flatMap(({ fragments }) => fragments) ?? [];
+}
+
+/** The resource with the tested parts first, and the marker after them. */
+function withMarker(resource: Resource, tested: readonly string[]): Resource {
+  const { composition } = resource;
+  if (!composition) return resource;
+  const isTested = new Set(tested);
+  const parts = partsOf(resource);
+  const ordered = [
+    ...parts.filter((part) => isTested.has(part.hash())),
+    composition.marker,
+    ...parts.filter((part) => !isTested.has(part.hash())),
+  ];
+  const version = hexHash(`${resource.version('whole')} ${tested.join(' ')} marker`, 8);
+  return composition.of([new FragmentChunk(ordered)], version);
 }
 
 /** Returns the parts that differ, by name; shared ones are skipped. */

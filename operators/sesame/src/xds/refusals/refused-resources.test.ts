@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type ResourceType, typeUrl } from '../../envoy/index.ts';
 import type { Resource } from '../resource.ts';
 import { cluster, createXdsStage, endpoints, put, remove } from '../xds.test-support.ts';
-import type { XdsResponse, XdsStream } from '../xds-client.ts';
+import { connectXds, type XdsResponse, type XdsStream } from '../xds-client.ts';
 import type { Refused } from './client-refusals.ts';
 import { RefusedResources } from './refused-resources.ts';
 
@@ -132,6 +132,34 @@ suite('a resource that is refused without being named', () => {
       );
     });
   }
+
+  for (const mode of MODES)
+    test(`${mode}: a client that refuses everything costs another one response, and keeps nothing from it`, async (context) => {
+      const { store, server, client, report } = await createXdsStage(context);
+      put(store, ...names(300).map((name) => good(name)));
+      const method = { type: 'cds', isDelta: mode === 'delta' } as const;
+      const hostile = client.open(method);
+      hostile.request({});
+      let isOver = false;
+      const refusing = (async () => {
+        for (let response = await hostile.next(); !isOver; response = await hostile.next()) hostile.nack(response, 'no');
+      })().catch(() => undefined);
+      await report(({ rejections }) => rejections.length === 300);
+      const other = connectXds({ host: '127.0.0.1', port: server.port, nodeId: 'envoy-2' });
+      context.after(() => other.close());
+      const stream = other.open(method);
+      stream.request({});
+      let responses = 0;
+      for (const has = new Set<string>(); has.size < 300; responses += 1) {
+        const response = await stream.next();
+        for (const name of response.resources.keys()) has.add(name);
+        stream.ack(response);
+      }
+      assert.ok(responses <= 2, `${responses} responses`);
+      isOver = true;
+      await client.close();
+      await refusing;
+    });
 
   test('whatever changes: a client ends with every good version, and keeps the last of a bad one', async (context) => {
     const step = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.constantFrom(1, 2, 3, BAD));

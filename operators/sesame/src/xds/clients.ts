@@ -1,0 +1,125 @@
+// The clients of a server. An Envoy may have several connections: recent versions open one for each 1,024 streams. So connections that name
+// one node from one address are one client. An Envoy asks for all clusters and for all listeners on one stream each, or has one aggregated
+// stream. Two connections that do so at the same time are two clients with one name, and neither sees the refusals of the other.
+import type { Http2Session, ServerHttp2Stream } from 'node:http2';
+import type { DiscoveryMethod } from './discovery-stream.ts';
+import type { NodeIdentity, NodeReport, XdsNode } from './xds-node.ts';
+
+interface KnownClient {
+  readonly node: XdsNode;
+  readonly sessions: Set<Http2Session>;
+  /** The address that its connections come from, and the place of its listeners. */
+  readonly place: string;
+  /** The streams of which an Envoy has one, by what they are for. */
+  readonly single: Map<string, ServerHttp2Stream>;
+}
+
+export class XdsClients {
+  readonly #create: (identity: NodeIdentity) => XdsNode;
+  /** The clients that name themselves so; nearly always one. */
+  readonly #byName = new Map<string, readonly KnownClient[]>();
+  /** The client of a connection, by what its streams name. */
+  readonly #bySession = new WeakMap<Http2Session, Map<string, KnownClient>>();
+  #size = 0;
+
+  constructor(create: (identity: NodeIdentity) => XdsNode) {
+    this.#create = create;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  *nodes(): Generator<XdsNode> {
+    for (const clients of this.#byName.values()) for (const { node } of clients) yield node;
+  }
+
+  /** Returns the client that a stream belongs to, by its first request. */
+  nodeOf(identity: NodeIdentity, stream: ServerHttp2Stream, method: DiscoveryMethod): XdsNode {
+    const { session } = stream;
+    const place = JSON.stringify([session?.socket?.remoteAddress, identity.place]);
+    const single = singleOf(method);
+    const bound = session && this.#bySession.get(session)?.get(nameOf(identity.id, place));
+    const client = bound ?? this.#free(identity.id, place, single, session) ?? this.#add(identity, place);
+    if (single !== undefined) client.single.set(single, stream);
+    if (session && !bound) {
+      client.sessions.add(session);
+      const own = this.#bySession.get(session) ?? new Map<string, KnownClient>();
+      this.#bySession.set(session, own.set(nameOf(identity.id, place), client));
+    }
+    return client.node;
+  }
+
+  /** Drops a client whose last stream has ended; false for one that is not known. */
+  drop(node: XdsNode): boolean {
+    const named = this.#byName.get(node.id) ?? [];
+    const gone = named.find((each) => each.node === node);
+    if (!gone) return false;
+    for (const session of gone.sessions) this.#bySession.get(session)?.delete(nameOf(node.id, gone.place));
+    const left = named.filter((each) => each !== gone);
+    if (left.length > 0) this.#byName.set(node.id, left);
+    else this.#byName.delete(node.id);
+    this.#size -= 1;
+    return true;
+  }
+
+  /** Returns one report for all clients with the name of this one. */
+  report(node: XdsNode): NodeReport {
+    const others = this.#byName.get(node.id)?.filter((each) => each.node !== node) ?? [];
+    const own = node.current();
+    if (others.length === 0) return own;
+    return own.streams === 0
+      ? united(others.map((each) => each.node.current()))
+      : united([...others.map((each) => each.node.current()), own]);
+  }
+
+  reports(): NodeReport[] {
+    return [...this.#byName.values()].map((clients) => united(clients.map(({ node }) => node.current())));
+  }
+
+  /** The newest client with this name and address that a stream of this connection may belong to. */
+  #free(
+    id: string,
+    place: string,
+    single: string | undefined,
+    session: Http2Session | undefined,
+  ): KnownClient | undefined {
+    return this.#byName.get(id)?.findLast((client) => {
+      if (client.place !== place || client.node.isIdle) return false;
+      const other = single === undefined ? undefined : client.single.get(single);
+      return other === undefined || other.closed || other.destroyed || other.session === session;
+    });
+  }
+
+  #add(identity: NodeIdentity, place: string): KnownClient {
+    const node = this.#create(identity);
+    const client: KnownClient = { node, place, sessions: new Set(), single: new Map() };
+    this.#byName.set(identity.id, [...(this.#byName.get(identity.id) ?? []), client]);
+    this.#size += 1;
+    return client;
+  }
+}
+
+function nameOf(id: string, place: string): string {
+  return `${id}\n${place}`;
+}
+
+/** Names the streams of which an Envoy has one: what they are for, whichever protocol it speaks. */
+function singleOf({ type }: DiscoveryMethod): string | undefined {
+  if (type === undefined) return 'ads';
+  return type === 'cds' || type === 'lds' ? type : undefined;
+}
+
+function united(reports: readonly NodeReport[]): NodeReport {
+  const [first, ...others] = reports;
+  if (!first) throw new Error('a client without a report');
+  if (others.length === 0) return first;
+  const rejections = new Map(reports.flatMap((each) => each.rejections.map((rejection) => [rejection.key, rejection])));
+  return {
+    node: first.node,
+    streams: reports.reduce((sum, { streams }) => sum + streams, 0),
+    acknowledged: Object.assign({}, ...reports.map(({ acknowledged }) => acknowledged)) as NodeReport['acknowledged'],
+    sent: Object.assign({}, ...reports.map(({ sent }) => sent)) as NodeReport['sent'],
+    rejections: [...rejections.values()],
+  };
+}
