@@ -66,7 +66,10 @@ suite('two clients that name the same node', () => {
     const open = (each: XdsClient) => {
       const stream = each.open({ type: undefined, isDelta: true });
       for (const type_url of urls)
-        stream.request({ type_url, resource_names_subscribe: /Cluster$|Listener$/.test(type_url) ? ['*'] : Object.keys(names) });
+        stream.request({
+          type_url,
+          resource_names_subscribe: /Cluster$|Listener$/.test(type_url) ? ['*'] : Object.keys(names),
+        });
       return stream;
     };
     const refusing = open(client);

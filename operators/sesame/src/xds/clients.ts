@@ -10,7 +10,7 @@ interface KnownClient {
   readonly sessions: Set<Http2Session>;
   /** The address that its connections come from, and the place of its listeners. */
   readonly place: string;
-  /** The streams of which an Envoy has one, by what they are for. */
+  /** The streams of which an Envoy has one, by their kind. */
   readonly single: Map<string, ServerHttp2Stream>;
 }
 
@@ -18,7 +18,7 @@ export class XdsClients {
   readonly #create: (identity: NodeIdentity) => XdsNode;
   /** The clients that name themselves so; nearly always one. */
   readonly #byName = new Map<string, readonly KnownClient[]>();
-  /** The client of a connection, by what its streams name. */
+  /** The clients of a connection, by node id and place: its streams nearly always name one. */
   readonly #bySession = new WeakMap<Http2Session, Map<string, KnownClient>>();
   #size = 0;
 
@@ -104,7 +104,7 @@ function nameOf(id: string, place: string): string {
   return `${id}\n${place}`;
 }
 
-/** Names the streams of which an Envoy has one: what they are for, whichever protocol it speaks. */
+/** Returns the kind of a stream of which an Envoy has one, whichever protocol it speaks. */
 function singleOf({ type }: DiscoveryMethod): string | undefined {
   if (type === undefined) return 'ads';
   return type === 'cds' || type === 'lds' ? type : undefined;

@@ -1,8 +1,8 @@
 // State of the world: each response has all resources of the type (listeners, clusters) or those that changed (the others).
 import { encode, type ResourceType, typeUrl } from '../envoy/index.ts';
+import { MarkerSearch } from './refusals/marker-search.ts';
 import { type Resource, resourceKey } from './resource.ts';
 import { combinedVersion, join, lengthPrefix, resourceBuffers } from './resource-store.ts';
-import { MarkerSearch } from './refusals/marker-search.ts';
 import { isNamed, refusedListeners, type SentChange, Subscription, WILDCARD } from './subscription.ts';
 import { VersionSum } from './version-sum.ts';
 

@@ -108,7 +108,15 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     });
   };
   const clients: XdsClients = new XdsClients((identity) => {
-    const node: XdsNode = new XdsNode(identity, store, clock, () => report(node), refusals, { contain, onOverdue }, names);
+    const node: XdsNode = new XdsNode(
+      identity,
+      store,
+      clock,
+      () => report(node),
+      refusals,
+      { contain, onOverdue },
+      names,
+    );
     return node;
   });
   const report = (node: XdsNode) => options.onReport?.(clients.report(node));

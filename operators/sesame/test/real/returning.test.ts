@@ -5,11 +5,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
 import { type Envoy, Fragment, FragmentChunk, hexHash, typed } from '../../src/envoy/index.ts';
+import { testSettings } from '../../src/routing/default-settings.ts';
 import { FILTER_CHAIN } from '../../src/routing/envoy/listener-message.ts';
 import { sharedRoutes, VIRTUAL_HOST } from '../../src/routing/envoy/route-message.ts';
 import { HTTPS_LISTENER } from '../../src/routing/listener/filter-chain.ts';
 import { secureListener } from '../../src/routing/listener/listeners.ts';
-import { testSettings } from '../../src/routing/default-settings.ts';
 import {
   createResource,
   createResourceStore,
@@ -52,10 +52,7 @@ suite('a host that became bad while no Sesame ran', { skip: missingEnvoy() }, ()
       isOver = true;
       await traffic;
       assert.equal(failures, 0);
-      assert.deepEqual(
-        refused().toSorted(),
-        BAD.map((name) => `rds/ingress_http#${name}.test`).toSorted(),
-      );
+      assert.deepEqual(refused().toSorted(), BAD.map((name) => `rds/ingress_http#${name}.test`).toSorted());
       put(store, hosts([...HOSTS, 'new'], []));
       await waitFor(() => answers('host-7'), 'the corrected host');
       await waitFor(() => refused().length === 0, 'no report');

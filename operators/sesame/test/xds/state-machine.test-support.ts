@@ -1,231 +1,28 @@
 // Plays one client with random requests, answers and silences against random changes of the store, in memory and on a clock of its own. In
 // the end the client answers everything, and must have the resources of the store, except for those that it refuses.
 import assert from 'node:assert/strict';
-import { hash } from 'node:crypto';
-import type { Clock } from '@capstan/kube';
 import { createRandom } from '@capstan/testing';
-import {
-  CONFIG_SOURCE,
-  type Delivery,
-  decode,
-  Fragment,
-  FragmentChunk,
-  RESOURCE_TYPES,
-  type ResourceType,
-} from '../../src/envoy/index.ts';
+import { decode, RESOURCE_TYPES, type ResourceType } from '../../src/envoy/index.ts';
 import { DeltaSubscription } from '../../src/xds/delta-subscription.ts';
 import { PART_MARKER } from '../../src/xds/refusals/isolation.ts';
 import { RefusedResources } from '../../src/xds/refusals/refused-resources.ts';
-import { createResource, type Resource, resourceKey, type Shape } from '../../src/xds/resource.ts';
+import { resourceKey } from '../../src/xds/resource.ts';
 import { createResourceStore } from '../../src/xds/resource-store.ts';
-import { type SubscriptionStream, WILDCARD } from '../../src/xds/subscription.ts';
+import { WILDCARD } from '../../src/xds/subscription.ts';
 import { WorldSubscription } from '../../src/xds/world-subscription.ts';
 import { XdsNode } from '../../src/xds/xds-node.ts';
+import {
+  BAD,
+  HAS_BAD,
+  NAMES,
+  resourceOf,
+  SHARED,
+  sharedRoutes,
+  versionsOf,
+  wantedNames,
+} from './played-resources.test-support.ts';
+import { covers, ManualClock, type Mode, PlayedStream, type Response } from './played-stream.test-support.ts';
 
-/** A clock that the test moves; calls are made when their time has come. */
-class ManualClock implements Clock {
-  #now = 1_000_000;
-  #timers: { readonly at: number; readonly call: () => void }[] = [];
-
-  now(): number {
-    return this.#now;
-  }
-
-  after(ms: number, call: () => void) {
-    const timer = { at: this.#now + ms, call };
-    this.#timers.push(timer);
-    return { cancel: () => void (this.#timers = this.#timers.filter((each) => each !== timer)) };
-  }
-
-  yield(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  advance(ms: number): void {
-    const end = this.#now + ms;
-    for (;;) {
-      const [next] = this.#timers.filter(({ at }) => at <= end).sort((left, right) => left.at - right.at);
-      if (!next) break;
-      this.#timers = this.#timers.filter((each) => each !== next);
-      this.#now = next.at;
-      next.call();
-    }
-    this.#now = end;
-  }
-}
-
-interface Response {
-  readonly type: ResourceType;
-  readonly nonce: string;
-  readonly resources: ReadonlyMap<string, string>;
-  readonly removed: readonly string[];
-}
-
-interface Mode {
-  readonly isDelta: boolean;
-  readonly isAggregated: boolean;
-}
-
-/** A stream of a client, with the resources that the client has accepted. */
-class PlayedStream implements SubscriptionStream {
-  readonly mode: Mode;
-  readonly delivery: Delivery;
-  readonly shape: Shape;
-  isBlocked = false;
-  isClosed = false;
-  /** The client had accepted resources before it opened the stream. */
-  isBack = false;
-  readonly queue: Response[] = [];
-  readonly subscriptions = new Map<ResourceType, DeltaSubscription | WorldSubscription>();
-  /** The resources that the client has, by type. */
-  readonly has = new Map<ResourceType, Map<string, string>>();
-  /** The nonces that were answered last; in state of the world only. */
-  readonly lastNonces = new Map<ResourceType, string>();
-  /** The names that the client asks for, in state of the world; none: all. */
-  readonly names = new Map<ResourceType, Set<string>>();
-  #nonce = 0;
-
-  constructor(mode: Mode) {
-    this.mode = mode;
-    this.delivery = mode.isAggregated ? 'ads' : mode.isDelta ? 'delta' : 'grpc';
-    this.shape = mode.isAggregated && mode.isDelta ? 'split' : 'whole';
-  }
-
-  nextNonce(): string {
-    this.#nonce += 1;
-    return String(this.#nonce);
-  }
-
-  fail(): void {
-    assert.fail('no stream fails');
-  }
-
-  send(type: ResourceType, buffers: readonly Uint8Array[]): void {
-    assert.ok(!this.isClosed, 'nothing is sent on a stream that ended');
-    assert.ok(!this.isBlocked, 'nothing is sent to a client that is slow');
-    const bytes = Buffer.concat(buffers);
-    if (this.mode.isDelta) {
-      const { resources = [], removed_resources: removed = [], nonce = '' } = decode(DELTA_RESPONSE, bytes) as Decoded;
-      const found = resources.map(({ name = '', resource }) => [name, JSON.stringify(resource)] as const);
-      const names = this.subscriptions.get(type)?.names ?? new Set<string>();
-      for (const name of [...new Map(found).keys(), ...removed])
-        assert.ok(covers(type, names, name), `${type}/${name} was asked for`);
-      this.queue.push({ type, nonce, resources: new Map(found), removed });
-    } else {
-      const { resources = [], nonce = '' } = decode(WORLD_RESPONSE, bytes) as Decoded;
-      const found = resources.map((each) => [nameOf(each), JSON.stringify(each)] as const);
-      this.queue.push({ type, nonce, resources: new Map(found), removed: [] });
-    }
-  }
-
-  accept({ type, resources, removed }: Response): void {
-    const before = this.has.get(type) ?? new Map<string, string>();
-    const isComplete = !this.mode.isDelta && (type === 'lds' || type === 'cds');
-    const next = new Map(isComplete ? [] : before);
-    for (const [name, text] of resources) if (name !== '') next.set(name, text);
-    for (const name of removed) next.delete(name);
-    this.has.set(type, next);
-  }
-}
-
-function covers(type: ResourceType, names: Pick<ReadonlySet<string>, 'has'>, name: string): boolean {
-  const prefix = name.slice(0, name.lastIndexOf('/'));
-  return names.has(WILDCARD) || names.has(name) || (type === 'vhds' && names.has(prefix));
-}
-
-const DELTA_RESPONSE = 'envoy.service.discovery.v3.DeltaDiscoveryResponse';
-const WORLD_RESPONSE = 'envoy.service.discovery.v3.DiscoveryResponse';
-
-interface Decoded {
-  readonly nonce?: string;
-  readonly resources?: readonly {
-    readonly name?: string;
-    readonly resource?: object;
-    readonly cluster_name?: string;
-  }[];
-  readonly removed_resources?: readonly string[];
-}
-
-function nameOf(resource: object): string {
-  const { name, cluster_name: cluster = '' } = resource as { readonly name?: string; readonly cluster_name?: string };
-  return name ?? cluster;
-}
-
-const NAMES = ['a', 'b', 'c', 'd'];
-const VIRTUAL_HOST = 'envoy.config.route.v3.VirtualHost';
-
-/** Contents with such a number are refused by a client that is strict. */
-const BAD = 10_000;
-const HAS_BAD = /(?<!\d)1\d{4}(?!\d)/;
-
-/** A resource with a content that the number decides. */
-function resourceOf(type: ResourceType, name: string, turn: number): Resource {
-  switch (type) {
-    case 'cds': {
-      const eds = { service_name: name, eds_config: CONFIG_SOURCE };
-      const value = { name, type: 'EDS' as const, connect_timeout: `${1 + turn}s`, eds_cluster_config: eds };
-      return createResource({ type, name, value, requires: [resourceKey('eds', name)] });
-    }
-    case 'eds': {
-      const endpoint = { address: { socket_address: { address: '10.0.0.1', port_value: 1 + turn } } };
-      return createResource({
-        type,
-        name,
-        value: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint }] }] },
-      });
-    }
-    case 'lds':
-      return createResource({ type, name, value: { name, per_connection_buffer_limit_bytes: 1 + turn } });
-    case 'sds':
-      return createResource({ type, name, value: { name, generic_secret: { secret: { inline_string: `${turn}` } } } });
-    case 'rtds':
-      return createResource({ type, name, value: { name, layer: { turn } } });
-    case 'vhds': {
-      const route = { match: { prefix: `/${turn}` }, route: { cluster: name } };
-      const value = { name: `shared/${name}`, domains: [name], routes: [route] };
-      return createResource({ type, name: `shared/${name}`, value, requires: [resourceKey('cds', name)] });
-    }
-    case 'rds': {
-      const route = { match: { prefix: `/${turn}` }, route: { cluster: name } };
-      const value = { name, virtual_hosts: [{ name, domains: ['*'], routes: [route] }] };
-      return createResource({ type, name, value, requires: [resourceKey('cds', name)] });
-    }
-  }
-}
-
-const HOST_MARKER = new Fragment(VIRTUAL_HOST, { name: PART_MARKER, domains: [PART_MARKER] }, true);
-
-type HostChunk = FragmentChunk<typeof VIRTUAL_HOST>;
-
-/** Routes that are composed of a part for each host, each with its number. */
-function sharedRoutes(hosts: ReadonlyMap<string, number>, turn: number): Resource {
-  const parts = [...hosts].map(([name, each]) => {
-    const route = { match: { prefix: `/${each}` }, route: { cluster: name } };
-    return new Fragment(VIRTUAL_HOST, { name, domains: [name], routes: [route] }, true);
-  });
-  const requires = [...hosts.keys()].map((name) => resourceKey('cds', name));
-  // Some changes of hosts leave the rest as it is.
-  return composed([new FragmentChunk(parts)], JSON.stringify([...hosts]), requires, turn >> 2);
-}
-
-function composed(chunks: readonly HostChunk[], content: string, requires: readonly string[], rest: number): Resource {
-  return createResource({
-    type: 'rds',
-    name: SHARED,
-    contentHash: hash('sha256', content, 'hex').slice(0, 16),
-    requires,
-    composition: {
-      chunks,
-      of: (others: readonly HostChunk[], next) => composed(others, next, requires, rest),
-      nameOf: ({ value }: Fragment<typeof VIRTUAL_HOST>) => value.domains?.[0] ?? '',
-      marker: HOST_MARKER,
-    },
-    value: () => ({ name: SHARED, virtual_hosts: chunks }),
-    splitValue: { name: SHARED, internal_only_headers: [`${rest}`] },
-  });
-}
-
-const SHARED = 'shared';
 const MARKED = 'google.protobuf.Empty does not match the message-wide type URL';
 const MESSAGES = [
   '',
@@ -243,7 +40,7 @@ type Temper = 'any' | 'polite' | 'strict';
 export interface Play {
   readonly seed: number;
   readonly steps: number;
-  /** The client comes back to new servers with what it has. */
+  /** The client comes back to new servers with the resources that it has. */
   readonly hasRestarts?: boolean;
 }
 
@@ -370,7 +167,7 @@ class Game {
     return stream;
   }
 
-  /** The client comes back to a server that knows nothing of it, with what it has accepted before. */
+  /** The client comes back with its resources to a server that knows nothing of it. */
   #comeBack(stream: PlayedStream): void {
     if (!this.#mode.isAggregated || this.#streams.length > 1) return;
     this.#close(stream);
@@ -472,7 +269,8 @@ class Game {
       if (name === '') return MARKED;
       const [marker, bad] = [text.indexOf(PART_MARKER), text.search(HAS_BAD)];
       // A client reads in order.
-      if (marker >= 0 && (bad < 0 || marker < bad || this.#temper !== 'strict')) return `no implementation of ${PART_MARKER}`;
+      if (marker >= 0 && (bad < 0 || marker < bad || this.#temper !== 'strict'))
+        return `no implementation of ${PART_MARKER}`;
       if (this.#temper !== 'strict' || bad < 0) continue;
       const isNamed = this.#chance(0.5) && (type === 'lds' || type === 'cds');
       return isNamed ? `Error adding/updating ${type === 'lds' ? 'listener' : 'cluster'}(s) ${name}: bad` : 'it is bad';
@@ -533,13 +331,4 @@ function assertInnocent(expected: string, found: string, where: string): void {
   const served = hostsOf(found);
   for (const host of hostsOf(expected))
     assert.equal(served.includes(host), !HAS_BAD.test(host), `${host} in ${found} ${where}`);
-}
-
-function versionsOf(has: ReadonlyMap<string, string> = new Map()): Record<string, string> {
-  return Object.fromEntries([...has.keys()].map((name) => [name, 'of the server before']));
-}
-
-function wantedNames(type: ResourceType): string[] {
-  if (type === 'vhds') return [SHARED, ...NAMES.map((name) => `${SHARED}/${name}`)];
-  return type === 'rds' ? [...NAMES, SHARED] : NAMES;
 }

@@ -18,7 +18,8 @@ const KEPT: Readonly<Record<number, string>> = {
   4223: 'a client that began again with nothing was not sent what it had before',
 };
 
-for (const [seed, title] of Object.entries(KEPT)) test(`kept: ${title}`, () => playClient({ seed: Number(seed), steps: STEPS }));
+for (const [seed, title] of Object.entries(KEPT))
+  test(`kept: ${title}`, () => playClient({ seed: Number(seed), steps: STEPS }));
 
 test('a client that answers anything, or nothing, ends with what the store has', () => {
   const first = runs(1, 1, 'CAPSTAN_FUZZ_SEED');

@@ -335,7 +335,11 @@ export function sharedRoutes(
 
 const HOST_MARKER = new Fragment(
   VIRTUAL_HOST,
-  { name: PART_MARKER, domains: [`${PART_MARKER}.invalid`], typed_per_filter_config: { [PART_MARKER]: PART_MARKER_CONFIG } },
+  {
+    name: PART_MARKER,
+    domains: [`${PART_MARKER}.invalid`],
+    typed_per_filter_config: { [PART_MARKER]: PART_MARKER_CONFIG },
+  },
   true,
 );
 

@@ -116,7 +116,12 @@ describe('a composed resource of which a part is refused', () => {
         }
         const good = Object.entries(wanted).filter(([, version]) => version !== 'bad');
         assert.deepEqual(has, Object.fromEntries(good));
-        assert.deepEqual(isolation.kept.map(({ name }) => name).toSorted(), Object.keys(wanted).filter((name) => wanted[name] === 'bad').toSorted());
+        assert.deepEqual(
+          isolation.kept.map(({ name }) => name).toSorted(),
+          Object.keys(wanted)
+            .filter((name) => wanted[name] === 'bad')
+            .toSorted(),
+        );
       }),
     );
   });

@@ -21,7 +21,9 @@ export interface Composition {
 /** The name of an extension that no client has: the message of a client that refuses it has the name. */
 export const PART_MARKER = 'sesame.marker.part';
 /** Its configuration, of a type that no extension has. */
-export const PART_MARKER_CONFIG = { '@type': `${TYPE_URL_PREFIX}google.protobuf.Empty` } as unknown as PerFilter[string];
+export const PART_MARKER_CONFIG = {
+  '@type': `${TYPE_URL_PREFIX}google.protobuf.Empty`,
+} as unknown as PerFilter[string];
 
 /**
  * Parts that some client refuses, by the hash of their content, with its message. Shared by all clients of a server, so each is only a

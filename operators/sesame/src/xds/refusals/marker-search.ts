@@ -1,7 +1,6 @@
-// A search for what a client refuses, which the client loses nothing by. A client that comes back has content that the server does not know:
-// a version with less might take from it what it serves. So every version of the search has all of it, and is refused: a marker that no
-// client accepts stands between the parts to be tested and the rest. A client reads in order. If its message is not about the marker, the
-// part that it refuses is before the marker.
+// A search for the part that a client refuses. A client that comes back has content that the server does not know: a version with less might
+// take hosts from it. So every version of the search has all parts, and is refused: a marker that no client accepts stands between the parts
+// to be tested and the rest. A client reads in order. If its message is not about the marker, the part that it refuses is before the marker.
 
 export interface MarkerSearchOptions {
   /** Everything that the client is sent. */

@@ -142,7 +142,8 @@ suite('a resource that is refused without being named', () => {
       hostile.request({});
       let isOver = false;
       const refusing = (async () => {
-        for (let response = await hostile.next(); !isOver; response = await hostile.next()) hostile.nack(response, 'no');
+        for (let response = await hostile.next(); !isOver; response = await hostile.next())
+          hostile.nack(response, 'no');
       })().catch(() => undefined);
       await report(({ rejections }) => rejections.length === 300);
       const other = connectXds({ host: '127.0.0.1', port: server.port, nodeId: 'envoy-2' });
