@@ -10,6 +10,10 @@ export function formatReplay({ header }: OpenedRecording, report: ReplayReport, 
   ];
   for (const one of header.unseen) lines.push(`the recording does not have ${one}`);
   if (unknownTables.length > 0) lines.push(`these operators do not read ${unknownTables.join(', ')}`);
+  if (report.unrestored.length > 0)
+    lines.push(
+      `the recording begins with a snapshot, which does not hold the previous results of ${report.unrestored.join(', ')}: what follows from them may differ`,
+    );
   if (notRun > 0)
     lines.push(
       `${count(notRun, 'result')} of functions that read Secrets were taken from the recording (record with --with-secrets to run them)`,

@@ -41,6 +41,14 @@ export interface HistoryResult {
   readonly reads?: readonly RecordedRead[];
 }
 
+/** The result at a snapshot of a function that looks at its previous one. `lost`: it cannot be recorded, because it holds functions. */
+export interface HistoryPrevious {
+  readonly node: number;
+  readonly key: string;
+  readonly value?: unknown;
+  readonly lost?: true;
+}
+
 export interface HistoryWave {
   readonly wave: number;
   /** Milliseconds since the epoch: the one time that the wave sees. */
@@ -76,5 +84,6 @@ export type HistoryLine =
     }
   | { readonly cell: SnapshotCell }
   | { readonly result: HistoryResult }
+  | { readonly previous: HistoryPrevious }
   /** Digests of the results of nodes in a wave: `[derivation, key, digest]`; an empty digest: the node is gone. */
   | { readonly digests: readonly (readonly [number, string, string])[]; readonly of: number };

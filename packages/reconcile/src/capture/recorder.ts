@@ -235,9 +235,15 @@ export function createRecorder(options: RecorderOptions): Recorder {
     const values = checked
       .filter(({ state }) => state !== 0)
       .map((node) => ({ node, state: node.state, value: shownValue(node) }));
+    const remembered = (graph?.derivations ?? [])
+      .filter(({ remembers }) => remembers)
+      .flatMap((derivation) => [...derivation.nodes.values()])
+      .filter((node) => node.state === HAS_VALUE && secret?.of(node) === undefined)
+      .map((node) => ({ node, value: node.value }));
     const named = new Set([
       ...results.map(({ node }) => node.derivation),
       ...values.map(({ node }) => node.derivation),
+      ...remembered.map(({ node }) => node.derivation),
     ]);
     for (const derivation of named) {
       const id = derivations.size;
@@ -269,6 +275,11 @@ export function createRecorder(options: RecorderOptions): Recorder {
       }
     for (const { node, result } of results)
       yield { result: { ...result, node: ids.derivations.get(node.derivation) as number } };
+    for (const { node, value } of remembered) {
+      const packed = pack(value, { hasKinds: true });
+      const at = { node: ids.derivations.get(node.derivation) as number, key: node.key };
+      yield { previous: packed.isWhole ? { ...at, value: packed.value } : { ...at, lost: true } };
+    }
     yield { snapshot: 'end', ...moment, synced: [] };
     for (const { node, state, value } of values)
       yield {

@@ -10,33 +10,16 @@ import {
   type Logger,
   silentLogger,
 } from '@capstan/kube/cluster';
-import {
-  DISPOSED,
-  FRESH,
-  type Graph,
-  HAS_VALUE,
-  MARK_UNKNOWN,
-  type Node,
-  type TableState,
-} from '../engine/graph/model.ts';
-import { cellFor } from '../engine/graph/table.ts';
+import { DISPOSED, FRESH, type Graph, HAS_VALUE, type Node, type TableState } from '../engine/graph/model.ts';
 import type { EngineReplay, RecordedOutcome, RecordedRead } from '../engine/index.ts';
 import { enqueue } from '../engine/wave/schedule.ts';
 import type { Operator } from '../operator.ts';
 import { createRuntime, type Runtime } from '../runtime/runtime.ts';
-import { applyDelta, type Delta } from './delta.ts';
-import type {
-  HistoryHeader,
-  HistoryInput,
-  HistoryLine,
-  HistoryResult,
-  HistoryWave,
-  SnapshotCell,
-  WrittenAs,
-} from './history.ts';
+import type { HistoryHeader, HistoryLine, HistoryPrevious, HistoryResult, HistoryWave, WrittenAs } from './history.ts';
 import type { RecordedWorld, ReplayDriver, RuntimeReplay } from './hooks.ts';
 import { movedReads, readName } from './moved-reads.ts';
 import { outcomeDigest } from './recorder.ts';
+import { createReplayTables } from './replay-tables.ts';
 import { noServer, SILENT, worldOfHistory } from './replay-world.ts';
 import { unpack } from './text.ts';
 
@@ -68,6 +51,8 @@ export interface Session extends Replay {
   take(line: HistoryLine): ReadonlyMap<string, Changed> | undefined;
   current(id: string): Changed | undefined;
   readonly notRun: number;
+  /** Functions whose previous results are not in the snapshot. */
+  unrestored(): readonly string[];
   unknownTables(): readonly string[];
 }
 
@@ -95,16 +80,12 @@ export function createSession({ header }: History, options: SessionOptions): Ses
   let wave = 0;
   let newcomers: (number | undefined)[] = [];
   const plans = new Set<string>();
-  const names = new Map<number, { name: string; nth: number }>();
+  const tables = createReplayTables();
   const derivations = new Map<number, { name: string; owner: string | undefined }>();
-  /** Live tables by name, in the order in which they were created. */
-  const order = new Map<string, TableState[]>();
-  /** The first content of tables that do not exist yet. */
-  const fills = new Map<string, Fill>();
-  /** The values to which deltas apply. A delta shares the parts that it leaves as they are, so that a change costs its size. */
-  const baseline = new Map<number, Map<string, unknown>>();
-  const origins = new Map<string, WrittenAs>();
   const results = new Map<string, { outcome: RecordedOutcome; reads: readonly RecordedRead[] }>();
+  /** Results at the snapshot of functions that look at their previous one, and the names of those that it does not have. */
+  const previous = new Map<string, unknown>();
+  const lost = new Set<string>();
   const worlds = new Map<string, RecordedWorld>();
   let notRun = 0;
   let isInSnapshot = false;
@@ -112,8 +93,7 @@ export function createSession({ header }: History, options: SessionOptions): Ses
   let hasBegun = false;
   let ran = new Set<Node>();
   let gone = new Set<Node>();
-  /** The last wave of each input, as `table/key`, and of each table; and that in which a node ran. */
-  const enteredAt = new Map<string, number>();
+  /** The last wave in which a node ran. */
   const ranAt = new WeakMap<Node, number>();
   /** The last wave in which a result was equal, by node. */
   const shown = new WeakMap<Node, unknown>();
@@ -136,21 +116,14 @@ export function createSession({ header }: History, options: SessionOptions): Ses
         disposed: (node) => void gone.add(node),
       };
     },
-    tableCreated(table) {
-      const named = order.get(table.name) ?? [];
-      const id = fillId(table.name, named.length);
-      order.set(table.name, [...named, table]);
-      const fill = fills.get(id);
-      if (fill === undefined) return;
-      fills.delete(id);
-      fillTable(table, fill);
-    },
+    tableCreated: (table) => tables.created(table),
     newcomers: () => (newcomers.length > 0 ? newcomers.shift() : undefined),
     outcome(node) {
       const recorded = results.get(idOfNode(node));
       if (recorded !== undefined) notRun++;
       return recorded;
     },
+    previous: (node) => (previous.size === 0 ? undefined : previous.get(idOfNode(node))),
   };
 
   const replay: RuntimeReplay = {
@@ -175,52 +148,7 @@ export function createSession({ header }: History, options: SessionOptions): Ses
   });
 
   function originOf(world: string, kind: Kind, view: KubeObject): WrittenAs | undefined {
-    const table = world === '' ? kindId(kind) : `${world}/${kindId(kind)}`;
-    return origins.get(`${table} ${keyOfObject(view)}`);
-  }
-
-  function setOrigin(table: string, key: string, as: WrittenAs | undefined): void {
-    if (as === undefined) origins.delete(`${table} ${key}`);
-    else origins.set(`${table} ${key}`, as);
-  }
-
-  function known(id: number, key: string, value: unknown): unknown {
-    const values = baseline.get(id) ?? new Map<string, unknown>();
-    baseline.set(id, values.set(key, freezeDeep(value)));
-    return value;
-  }
-
-  function tableOf(id: number): { table: TableState | undefined; name: string; nth: number } {
-    const named = names.get(id) ?? { name: `table ${id}`, nth: 0 };
-    return { table: order.get(named.name)?.[named.nth], ...named };
-  }
-
-  function fillOf(name: string, nth: number): Fill {
-    const id = fillId(name, nth);
-    const fill = fills.get(id) ?? { name, cells: new Map(), isSynced: false };
-    fills.set(id, fill);
-    return fill;
-  }
-
-  function enter(input: HistoryInput): void {
-    const { table, name, nth } = tableOf(input[0]);
-    if (input.length === 2) {
-      if (table === undefined) fillOf(name, nth).isSynced = input[1] === 1;
-      else {
-        table.incomingSynced = input[1] === 1;
-      }
-      return;
-    }
-    const [id, key, how, given, as] = input;
-    let value: unknown;
-    if (how === 0) baseline.get(id)?.delete(key);
-    else if (how === 1) value = known(id, key, unpack(given));
-    else value = known(id, key, applyDelta(baseline.get(id)?.get(key), unpack(given) as Delta));
-    setOrigin(name, key, as);
-    enteredAt.set(`${name}/${key}`, wave).set(name, wave);
-    const incoming = { value, mark: how === 0 ? given : 0 };
-    if (table === undefined) fillOf(name, nth).cells.set(key, incoming);
-    else table.incoming.set(key, incoming);
+    return tables.originOf(world === '' ? kindId(kind) : `${world}/${kindId(kind)}`, keyOfObject(view));
   }
 
   function result({ node, key, outcome, reads = [] }: HistoryResult): void {
@@ -239,11 +167,10 @@ export function createSession({ header }: History, options: SessionOptions): Ses
     });
   }
 
-  function cell({ table: id, key, mark, value, as }: SnapshotCell): void {
-    const { name, nth } = tableOf(id);
-    const restored = value === undefined ? undefined : known(id, key, unpack(value));
-    setOrigin(name, key, as);
-    if (!hasBegun) fillOf(name, nth).cells.set(key, { value: restored, mark });
+  function remember({ node, key, value, lost: isLost }: HistoryPrevious): void {
+    const { name, owner } = derivations.get(node) ?? { name: '', owner: undefined };
+    if (isLost) lost.add(idName(owner, name));
+    else previous.set(`${idName(owner, name)}\u0000${key}`, freezeDeep(unpack(value)));
   }
 
   function addWorld(world: RecordedWorld): void {
@@ -281,7 +208,7 @@ export function createSession({ header }: History, options: SessionOptions): Ses
       value,
       digest: () => (digest ??= outcomeDigest(state, value)),
       reads: () => node.deps.map(readName),
-      movedSince: (since) => movedReads(node, { ranAt, enteredAt, since }),
+      movedSince: (since) => movedReads(node, { ranAt, enteredAt: tables.enteredAt, since }),
     };
   }
 
@@ -298,12 +225,14 @@ export function createSession({ header }: History, options: SessionOptions): Ses
   }
 
   function take(line: HistoryLine): ReadonlyMap<string, Changed> | undefined {
-    if ('table' in line) names.set(line.table, { name: line.name, nth: line.nth });
+    if ('table' in line) tables.define(line.table, line.name, line.nth);
     else if ('derivation' in line) derivations.set(line.derivation, { name: line.name, owner: line.owner });
     else if ('snapshot' in line) return snapshot(line);
-    else if ('cell' in line) cell(line.cell);
+    else if ('cell' in line) tables.cell(line.cell, hasBegun);
     else if ('result' in line) {
       if (!hasBegun) result(line.result);
+    } else if ('previous' in line) {
+      if (!hasBegun) remember(line.previous);
     } else if ('world' in line) {
       if (!isInSnapshot) addWorld(line.world);
       else if (!hasBegun) atStart.push(() => addWorld(line.world));
@@ -321,9 +250,9 @@ export function createSession({ header }: History, options: SessionOptions): Ses
   function snapshot(line: Extract<HistoryLine, { snapshot: string }>): ReadonlyMap<string, Changed> | undefined {
     isInSnapshot = line.snapshot === 'begin';
     if (line.snapshot === 'begin') {
-      baseline.clear();
-      if (hasBegun) reorder();
-      else for (const id of line.synced) fillOf(tableOf(id).name, tableOf(id).nth).isSynced = true;
+      tables.forget();
+      if (hasBegun) tables.reorder(graph);
+      else for (const id of line.synced) tables.synced(id);
       at = hasBegun ? at : line.at;
       wave = hasBegun ? wave : line.wave;
       return undefined;
@@ -331,20 +260,12 @@ export function createSession({ header }: History, options: SessionOptions): Ses
     if (hasBegun) return undefined;
     hasBegun = true;
     // Tables of clusters are filled as they are created, so these come when all of the snapshot is known. Others are there already.
-    for (const [name, tables] of order)
-      for (const [nth, table] of tables.entries()) {
-        const fill = fills.get(fillId(name, nth));
-        if (fill !== undefined) fillTable(table, fill);
-        fills.delete(fillId(name, nth));
-      }
+    tables.fill();
     for (const step of atStart) step();
-    return beginAtSnapshot();
-  }
-
-  /** From a snapshot on, the count of tables restarts. */
-  function reorder(): void {
-    order.clear();
-    for (const table of graph?.tables ?? []) order.set(table.name, [...(order.get(table.name) ?? []), table]);
+    const changed = beginAtSnapshot();
+    // From here on a function has the previous result of the replay, or none.
+    previous.clear();
+    return changed;
   }
 
   function invalidate(id: number, key: string): void {
@@ -362,7 +283,7 @@ export function createSession({ header }: History, options: SessionOptions): Ses
     wave = line.wave;
     at = line.at;
     for (const one of line.results ?? []) result(one);
-    for (const input of line.inputs ?? []) enter(input);
+    for (const input of line.inputs ?? []) tables.enter(input, wave);
     newcomers = [...(line.newcomers ?? [])];
     runWave();
     return changedOf();
@@ -399,29 +320,7 @@ export function createSession({ header }: History, options: SessionOptions): Ses
       }
       return undefined;
     },
-    unknownTables: () => [...new Set([...fills.values()].map(({ name }) => name))].toSorted(),
+    unrestored: () => [...lost].toSorted(),
+    unknownTables: () => tables.unknown(),
   };
-}
-
-interface Fill {
-  readonly name: string;
-  readonly cells: Map<string, { value: unknown; mark: number }>;
-  isSynced: boolean;
-}
-
-/** Before anything has read it. */
-function fillTable(table: TableState, fill: Fill): void {
-  for (const [key, { value, mark }] of fill.cells) {
-    const cell = cellFor(table, key);
-    cell.value = freezeDeep(value);
-    cell.mark = mark;
-    if (value !== undefined) table.values++;
-    if (mark === MARK_UNKNOWN) table.unknown.add(key);
-  }
-  table.synced = fill.isSynced;
-  table.incomingSynced = fill.isSynced;
-}
-
-function fillId(name: string, nth: number): string {
-  return `${nth} ${name}`;
 }

@@ -58,6 +58,8 @@ export interface ReplayReport {
   readonly differences: readonly ReplayDifference[];
   /** Inputs that concern kinds or tables which these operators do not have. */
   readonly unknownTables: readonly string[];
+  /** Functions whose previous results the snapshot at the beginning could not hold: results that follow from them may differ. */
+  readonly unrestored: readonly string[];
 }
 
 /** Replays a history up to its end or to a moment. */
@@ -140,6 +142,7 @@ export function replayHistory(history: History, options: ReplayOptions): ReplayR
     notRun: session.notRun,
     differences,
     unknownTables: session.unknownTables(),
+    unrestored: session.unrestored(),
     replay: session,
   };
 }

@@ -111,6 +111,8 @@ export interface Tracker {
   state<V>(table: Table<V>, key: string): Presence;
   /** Whether something that was read lacks a value on which a function of an author failed. */
   readonly incomplete: boolean;
+  /** Notes that the function looks at its previous result: a recording that begins later has to hold it. */
+  remembers(): void;
 }
 
 /** Functions of authors that failed on one value; none once they no longer do. */

@@ -141,6 +141,7 @@ function newDerivation<R>(
     disposeDelay: declaration.disposeDelay ?? 0,
     fold: undefined,
     part: undefined,
+    remembers: false,
   };
   graph.derivations.push(derivation);
   return derivation;

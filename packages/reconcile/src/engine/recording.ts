@@ -31,6 +31,8 @@ export interface EngineReplay {
   newcomers(): number | undefined;
   /** A result that was recorded instead of its inputs; undefined: it is computed. */
   outcome(node: Node): { readonly outcome: RecordedOutcome; readonly reads: readonly RecordedRead[] } | undefined;
+  /** The result before the first run of a node, where the history begins with a snapshot. */
+  previous(node: Node): unknown;
 }
 
 /** A read of a function whose result was recorded. */

@@ -385,8 +385,15 @@ function bindDerivation<R>({ sources, world, operator }: BindingPlace, definitio
       const compute = () => {
         const sensitive = isMarked(before) ? new Set(before.$sensitive) : undefined;
         const run: Run = { tracker, sources, sensitive, declared: undefined, name: definition.name, operator, key };
-        const previous = unmarked(before);
-        const value = definition.compute({ key, read: new WorldReader(run, world), digest: digestOf(run), previous });
+        const value = definition.compute({
+          key,
+          read: new WorldReader(run, world),
+          digest: digestOf(run),
+          get previous() {
+            tracker.remembers();
+            return unmarked(before);
+          },
+        });
         if (isPromise(value)) refusePromise(`the derivation ${definition.name}`, value);
         // From the second result on, the comparison finds circular values.
         if (before === undefined) checkPlain(`the result of ${definition.name}`, value);

@@ -129,6 +129,9 @@ class ForkRun implements Tracker {
     return this.shadow.incomplete;
   }
 
+  /** A preview is not recorded. */
+  remembers(): void {}
+
   state<V>(table: Table<V>, key: string): Presence {
     this.check();
     return presenceName(viewPresence(this.evaluation.view, tableState(table), key));

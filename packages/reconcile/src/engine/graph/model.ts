@@ -215,6 +215,8 @@ export interface DerivationState {
   fold: FoldOptions<unknown, unknown, unknown> | undefined;
   /** The derivation that this one is built from, if it is a chunked join. */
   part: DerivationState | undefined;
+  /** One of its runs looked at the previous result. */
+  remembers: boolean;
 }
 
 /** The state of a fold between its runs. */

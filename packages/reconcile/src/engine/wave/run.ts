@@ -60,6 +60,8 @@ export function attemptRun(graph: Graph, node: Node, compute = node.derivation.c
 /** The value before this wave, however often the node has run in it. */
 function previousOf(graph: Graph, node: Node): unknown {
   const before = graph.wave.changed.get(node) ?? node;
+  // A replay that begins with a snapshot goes on from the results of that moment.
+  if (before.state === FRESH) return graph.replay?.previous(node);
   return before.state === HAS_VALUE ? before.value : undefined;
 }
 
@@ -135,6 +137,10 @@ class Run implements Tracker, RunFrame {
 
   settled<R>(derivation: Derivation<R>, key: string): Settled<R> {
     return settledOf(this.meet(derivation, key, undefined, SETTLED)) as Settled<R>;
+  }
+
+  remembers(): void {
+    this.node.derivation.remembers = true;
   }
 
   state<V>(table: Table<V>, key: string): Presence {
