@@ -1,9 +1,14 @@
-// The difference of two versions of plain JSON: most changes of an object concern a few of its fields.
+// The difference of two versions of plain JSON: most changes of an object concern a few of its fields. The order of names is part of a value,
+// because functions iterate over it.
+import { setField } from './text.ts';
 
-/** `[0, value]`: another value. `[1, changed, removed]`: an object. `[2, changed, length]`: a list. */
+/**
+ * `[0, value]`: another value. `[1, changed, removed, order]`: an object; `order` has all names where those that are new do not simply
+ * follow the others. `[2, changed, length]`: a list.
+ */
 export type Delta =
   | readonly [0, unknown]
-  | readonly [1, Readonly<Record<string, Delta>>, readonly string[]]
+  | readonly [1, Readonly<Record<string, Delta>>, readonly string[], (readonly string[])?]
   | readonly [2, Readonly<Record<number, Delta>>, number];
 
 /** Undefined where the two are equal. */
@@ -22,9 +27,14 @@ export function deltaOf(before: unknown, after: unknown): Delta | undefined {
   const changed: Record<string, Delta> = {};
   for (const [name, value] of Object.entries(after)) {
     const delta = Object.hasOwn(before, name) ? deltaOf(before[name], value) : ([0, value] as const);
-    if (delta !== undefined) Object.defineProperty(changed, name, { value: delta, enumerable: true });
+    if (delta !== undefined) setField(changed, name, delta);
   }
+  const names = Object.keys(after);
   const removed = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
+  const kept =
+    removed.length === 0 ? Object.keys(before) : Object.keys(before).filter((name) => Object.hasOwn(after, name));
+  // New names come after the others in `names` if the others are its beginning.
+  if (kept.some((name, at) => names[at] !== name)) return [1, changed, removed, names];
   return removed.length === 0 && Object.keys(changed).length === 0 ? undefined : [1, changed, removed];
 }
 
@@ -38,15 +48,18 @@ export function applyDelta(before: unknown, delta: Delta): unknown {
     return items;
   }
   if (!isObject(before)) throw new TypeError('the change of an object meets something else');
+  const [, changed, removed, order] = delta;
+  if (order !== undefined) {
+    const ordered: Record<string, unknown> = {};
+    for (const name of order) {
+      const part = Object.hasOwn(changed, name) ? changed[name] : undefined;
+      setField(ordered, name, part === undefined ? before[name] : applyDelta(before[name], part));
+    }
+    return ordered;
+  }
   const result: Record<string, unknown> = { ...before };
-  for (const name of delta[2]) delete result[name];
-  for (const [name, part] of Object.entries(delta[1]))
-    Object.defineProperty(result, name, {
-      value: applyDelta(before[name], part),
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    });
+  for (const name of removed) delete result[name];
+  for (const [name, part] of Object.entries(changed)) setField(result, name, applyDelta(before[name], part));
   return result;
 }
 

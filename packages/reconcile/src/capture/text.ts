@@ -64,8 +64,15 @@ function packed(value: unknown, state: Packing): unknown {
   if (prototype !== Object.prototype && prototype !== null) state.isWhole = false;
   const result: Record<string, unknown> = {};
   for (const [name, part] of Object.entries(value))
-    if (part !== undefined) result[state.name(name)] = packed(part, state);
+    if (part !== undefined) setField(result, state.name(name), packed(part, state));
   return TAG in result ? { [TAG]: 'object', is: Object.entries(result) } : result;
+}
+
+/** Sets a field, also one whose assignment would set the prototype. */
+export function setField(object: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === '__proto__')
+    Object.defineProperty(object, name, { value, enumerable: true, writable: true, configurable: true });
+  else object[name] = value;
 }
 
 /** Returns the value of a packed one. Kinds and functions stay representations. */
