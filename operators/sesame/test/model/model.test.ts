@@ -4,12 +4,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { createCa, issueCertificate } from '@capstan/kube';
 import { stringify } from 'yaml';
-import { encode } from '../../src/envoy/index.ts';
 import { FILTER_TYPES } from '../../src/gateway/routes/filters.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
-import { routeMessage } from '../../src/routing/envoy/route-message.ts';
 import { type Case, readCases, translateIngressCase, translateProxyCase, translateRuleCase } from './cases.ts';
-import { difference, hostView, isFields, messageOf, plainValue, routesView, type View } from './views.ts';
+import { difference, hostView, isFields, routesView, type View } from './views.ts';
 
 const validity = { notBefore: Date.now() - 60_000, notAfter: Date.now() + 3_600_000 };
 const ca = await createCa({ commonName: 'test', ...validity });
@@ -45,12 +43,6 @@ function plainCase({ settings = {}, virtualhost = {}, tls }: Case): Case {
   };
 }
 
-/** Fields whose absence means the other value of two: the compiler demands one of them. */
-const CHOICES = new Set(['kind', 'source', 'action', 'of']);
-
-/** Fields that explain reads and Envoy does not get. */
-const NOT_SENT = new Set(['origin', 'permitInsecure', 'service', 'isPlain', 'caName']);
-
 for (const [file, view] of Object.entries(files)) {
   const cases = readCases(file);
   const changes = (each: Case) => {
@@ -72,36 +64,8 @@ for (const [file, view] of Object.entries(files)) {
         assert.deepEqual({ model, message }, { model: each.model, message: each.message });
         assert.notDeepEqual(message, {}, 'the policy changes nothing that Envoy gets');
       });
-
-    for (const each of cases)
-      test(`${each.policy} needs each field of the model and of the message`, () => {
-        const { routes, host } = view(each);
-        const expected = JSON.stringify(messageOf(routes, host));
-        for (const path of fieldsOf((each.model as { routes?: unknown }).routes, ['routes'])) {
-          if (CHOICES.has(String(path.at(-1)))) continue;
-          for (const change of [drop, misspell])
-            assert.notEqual(
-              outcome(() => JSON.stringify(messageOf(change({ routes }, path).routes, host))),
-              expected,
-              `${change.name} ${path.join('.')}`,
-            );
-        }
-        for (const route of routes) {
-          const value = plainValue(routeMessage(route));
-          const bytes = outcome(() => Buffer.from(encode(ROUTE, value)).toString('hex'));
-          for (const path of fieldsOf(value, []))
-            for (const change of [drop, misspell])
-              assert.notEqual(
-                outcome(() => Buffer.from(encode(ROUTE, change(value, path))).toString('hex')),
-                bytes,
-                `${change.name} ${path.join('.')}`,
-              );
-        }
-      });
   });
 }
-
-const ROUTE = 'envoy.config.route.v3.Route';
 
 suite('a fixture exists', () => {
   const names = (file: string) => readCases(file).map(({ policy }) => policy.split(', ')[0] ?? '');
@@ -134,57 +98,6 @@ suite('a fixture exists', () => {
     );
   });
 });
-
-/** The result, or the error that a change leads to. */
-function outcome(run: () => string): string {
-  try {
-    return run();
-  } catch (error) {
-    return String(error);
-  }
-}
-
-type Path = readonly (string | number)[];
-
-/** Paths of all fields of a value, in lists too. */
-function fieldsOf(value: unknown, path: Path): Path[] {
-  if (Array.isArray(value)) return value.flatMap((each, index) => fieldsOf(each, [...path, index]));
-  if (!isFields(value)) return [];
-  return Object.entries(value).flatMap(([name, each]) =>
-    // A value without effect is the default: false, 0 and the empty text are not sent.
-    NOT_SENT.has(name) || each === null || each === false || each === 0 || each === '' || isEmpty(each)
-      ? []
-      : [[...path, name], ...fieldsOf(each, [...path, name])],
-  );
-}
-
-function isEmpty(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
-}
-
-function drop<Value extends object>(value: Value, path: Path): Value {
-  return changed(value, path, (fields, name) => {
-    delete fields[name];
-  });
-}
-
-function misspell<Value extends object>(value: Value, path: Path): Value {
-  return changed(value, path, (fields, name) => {
-    fields[`${name}s`] = fields[name];
-    delete fields[name];
-  });
-}
-
-function changed<Value extends object>(
-  value: Value,
-  path: Path,
-  change: (fields: Record<string, unknown>, name: string) => void,
-): Value {
-  const copy = structuredClone(value);
-  const parent = path.slice(0, -1).reduce<unknown>((at, name) => (at as Record<string | number, unknown>)[name], copy);
-  if (isFields(parent)) change(parent, String(path.at(-1)));
-  return copy;
-}
 
 function update(file: string, cases: Case[], changes: (each: Case) => { model: object; message: object }): void {
   const place = new URL(file, import.meta.url);
