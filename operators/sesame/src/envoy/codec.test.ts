@@ -3,21 +3,12 @@ import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import type { Type } from 'protobufjs';
 import { readDescriptors } from '../../test/envoy/descriptors.ts';
+import { encodeAnyBuffers, plainItems } from './composed.ts';
 import { decode } from './decode.ts';
-import {
-  CONFIG_SOURCE,
-  encode,
-  encodeAny,
-  encodeAnyBuffers,
-  Fragment,
-  FragmentChunk,
-  plainItems,
-  RenamedFragment,
-  typed,
-  withoutDelivery,
-} from './encode.ts';
+import { CONFIG_SOURCE, withoutDelivery } from './delivery.ts';
+import { encode, encodeAny, Fragment, FragmentChunk, RenamedFragment } from './encode.ts';
 import type { Listener, RouteConfiguration, VirtualHost } from './gen/types.ts';
-import { TYPE_URL_PREFIX } from './tables.ts';
+import { TYPE_URL_PREFIX, typed } from './tables.ts';
 
 const ROUTES = 'envoy.config.route.v3.RouteConfiguration';
 const VIRTUAL_HOST = 'envoy.config.route.v3.VirtualHost';

@@ -1,24 +1,22 @@
 // Values as proto3 JSON has them, with the field names of the .proto files, become protobuf: durations are "1.5s", wrappers are
 // the bare value, enums are names, an Any is an object with "@type", bytes are a Uint8Array or base64.
 import { hash } from 'node:crypto';
-import { type WireWriter, withWriter, withWritten } from '@capstan/kube/protobuf';
+import {
+  type WireWriter,
+  withWriter,
+  withWritten,
+  writeJson,
+  writeJsonList,
+  writeStruct,
+} from '@capstan/kube/protobuf';
 import { decode } from './decode.ts';
-import type { ApiConfigSource, ConfigSource, ExtensionName, Messages } from './gen/types.ts';
-import type { AllMessages, Composed, MessageName, Typed } from './message-types.ts';
+import { CONFIG_SOURCE, type Delivery, XDS_CLUSTER } from './delivery.ts';
+import { EncodeError } from './errors.ts';
+import type { ApiConfigSource, ConfigSource, Messages } from './gen/types.ts';
+import type { AllMessages, MessageName } from './message-types.ts';
 import { enumTable, type Field, type MessageTable, messageTable, TYPE_URL_PREFIX } from './tables.ts';
 
-/** A message of any type, as the codec goes through it. */
 type Fields = { readonly [field: string]: unknown };
-
-/**
- * The way in which a client fetches the references of a resource (routes, endpoints, secrets): over streams of their own, state of the
- * world or delta, or over the aggregated stream. The same resource is encoded differently for each.
- */
-export type Delivery = 'grpc' | 'delta' | 'ads';
-
-/** Stands for the ConfigSource of the delivery that a resource is encoded for. */
-// Its only field is not one of the message: the encoder compares by identity.
-export const CONFIG_SOURCE = Object.freeze({ '@source': true }) as ConfigSource;
 
 /** A part of a composed resource. A part that is the same for every delivery is encoded once. */
 export class Fragment<Name extends MessageName = MessageName> {
@@ -155,11 +153,6 @@ export function hexHash(bytes: Uint8Array | string, length = 16): string {
 /** The bytes of a resource's version. */
 export const VERSION_BYTES = 8;
 
-/** A value that is no message of its type: a bug in the code that built it. */
-export class EncodeError extends Error {
-  override readonly name = 'EncodeError';
-}
-
 export function encode<Name extends keyof AllMessages>(
   type: Name,
   value: AllMessages[Name],
@@ -177,67 +170,10 @@ export function encodeAny<Name extends MessageName>(
   return withWriter((writer) => writeAnyOf(writer, type, value, delivery));
 }
 
-/**
- * The same in the buffers that it consists of, without a copy of the chunks in it. They are the first elements of one list of the
- * message.
- */
-export function encodeAnyBuffers<Name extends MessageName>(
-  type: Name,
-  message: Messages[Name],
-  delivery: Delivery,
-): readonly Uint8Array[] {
-  const value: Fields = message as Fields;
-  const names = Object.keys(value);
-  const at = names.findIndex((name) => chunksOf(value[name]).length > 0);
-  const name = names[at];
-  const field = name === undefined ? undefined : messageTable(type)?.byName.get(name);
-  if (name === undefined || field === undefined) return [encodeAny(type, message, delivery)];
-  const chunks = chunksOf(value[name]);
-  const part = (from: number, to: number) =>
-    Object.fromEntries(names.slice(from, to).map((each) => [each, value[each]]));
-  const more = { [name]: (value[name] as readonly unknown[]).slice(chunks.length) };
-  const encodePart = (fields: Fields) => withWriter((writer) => writeMessage(writer, type, fields, delivery));
-  const before = encodePart(part(0, at));
-  const buffers = chunks.map((chunk) => chunk.entries(field.number, delivery));
-  const after = encodePart({ ...more, ...part(at + 1, names.length) });
-  const size = [before, ...buffers, after].reduce((sum, { length }) => sum + length, 0);
-  const head = withWriter((writer) => {
-    writer.bytes(before);
-    writer.varint(size);
-    writer.varint(0x12);
-    writer.text(TYPE_URL_PREFIX + type, 1);
-  });
-  return [head, ...buffers, after];
-}
-
-function chunksOf(list: unknown): FragmentChunk[] {
-  if (!Array.isArray(list)) return [];
-  const end = list.findIndex((item) => !(item instanceof FragmentChunk));
-  return (end < 0 ? list : list.slice(0, end)) as FragmentChunk[];
-}
-
-/** The messages of a list, also where it holds them encoded. */
-export function plainItems<Name extends MessageName>(items: Composed<Name> | undefined): readonly Messages[Name][] {
-  return (items ?? []).flatMap((item) => {
-    if (item instanceof FragmentChunk) return item.fragments.map((fragment) => fragment.value);
-    return item instanceof Fragment ? [item.value] : [item];
-  });
-}
-
 /** Returns true where a message has a field that is set. */
 export function hasFields(message: object): boolean {
   return Object.values(message).some((content) => content !== undefined);
 }
-
-/** An extension's configuration: `typed('envoy.extensions.….Router', {})`. */
-export function typed<Name extends ExtensionName>(type: Name, value?: Messages[Name]): Typed<Name> {
-  let url = typeUrls.get(type);
-  if (url === undefined) typeUrls.set(type, (url = TYPE_URL_PREFIX + type));
-  return { '@type': url, ...(value as object | undefined) } as Typed<Name>;
-}
-
-// Thousands of messages have the same few types: one text for each.
-const typeUrls = new Map<string, string>();
 
 function writeAnyOf(writer: WireWriter, type: string, value: object, delivery: Delivery): void {
   const before = writer.length;
@@ -298,8 +234,7 @@ function writeField(writer: WireWriter, field: Field, value: unknown, delivery: 
     writer.varint(field.number * 8 + scalar.wire);
     return;
   }
-  const values = enumTable(field.type);
-  if (values) {
+  if (enumTable(field.type)) {
     writer.varint(enumNumber(field, value));
     writer.varint(field.number * 8);
     return;
@@ -446,67 +381,9 @@ const SPECIAL: Readonly<Record<string, Special>> = {
   'google.protobuf.FloatValue': wrapper('float'),
   'google.protobuf.Struct': writeStruct,
   'google.protobuf.Value': writeJson,
-  'google.protobuf.ListValue'(writer, value) {
-    for (const item of [...(value as readonly unknown[])].reverse()) writeNested(writer, 1, item, writeJson);
-  },
+  'google.protobuf.ListValue': writeJsonList,
 };
 
-function writeStruct(writer: WireWriter, value: unknown): void {
-  for (const [key, item] of Object.entries(value as Fields).reverse()) {
-    const before = writer.length;
-    writeNested(writer, 2, item, writeJson);
-    writer.text(key, 1);
-    writer.varint(writer.length - before);
-    writer.varint(0x0a);
-  }
-}
-
-function writeJson(writer: WireWriter, value: unknown): void {
-  if (value === null) {
-    writer.varint(0);
-    writer.varint(0x08);
-  } else if (typeof value === 'number') {
-    writer.float64(value);
-    writer.varint(0x11);
-  } else if (typeof value === 'string') writer.text(value, 3);
-  else if (typeof value === 'boolean') {
-    writer.varint(value ? 1 : 0);
-    writer.varint(0x20);
-  } else if (Array.isArray(value)) {
-    writeNested(writer, 6, value, (inner, items) => SPECIAL['google.protobuf.ListValue']?.(inner, items, 'grpc'));
-  } else writeNested(writer, 5, value, writeStruct);
-}
-
-function writeNested(
-  writer: WireWriter,
-  number: number,
-  value: unknown,
-  write: (writer: WireWriter, value: unknown) => void,
-): void {
-  const before = writer.length;
-  write(writer, value);
-  writer.close(number, before);
-}
-
-/** A decoded message, to be encoded for another delivery: its sources are those of whatever delivery it is encoded for. */
-export function withoutDelivery<Message extends object>(message: Message): Message {
-  return withoutSources(message) as Message;
-}
-
-function withoutSources(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
-  if (Array.isArray(value)) return value.map(withoutSources);
-  if (isOurSource(value)) return CONFIG_SOURCE;
-  return Object.fromEntries(Object.entries(value).map(([name, content]) => [name, withoutSources(content)]));
-}
-
-function isOurSource({ ads, resource_api_version: version, api_config_source: api }: ConfigSource): boolean {
-  if (version === undefined) return false;
-  return ads !== undefined || api?.grpc_services?.[0]?.envoy_grpc?.cluster_name === XDS_CLUSTER;
-}
-
-/** Name of the cluster in Envoy's bootstrap through which it reaches us. */
-const XDS_CLUSTER = 'sesame';
 const sources = new Map<Delivery, Uint8Array>();
 
 function configSource(delivery: Delivery): Uint8Array {

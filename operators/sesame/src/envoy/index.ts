@@ -1,22 +1,18 @@
+export { encodeAnyBuffers, plainItems } from './composed.ts';
 export { DecodeError, decode } from './decode.ts';
+export { CONFIG_SOURCE, type Delivery, withoutDelivery } from './delivery.ts';
 export {
-  CONFIG_SOURCE,
-  type Delivery,
-  EncodeError,
   encode,
   encodeAny,
-  encodeAnyBuffers,
   Fragment,
   FragmentChunk,
   hasFields,
   hashAny,
   hexHash,
-  plainItems,
   RenamedFragment,
-  typed,
   VERSION_BYTES,
-  withoutDelivery,
 } from './encode.ts';
+export { EncodeError } from './errors.ts';
 export type * as Envoy from './gen/types.ts';
 export type { Choice, Composed, MessageName, PerFilter, Struct, Without } from './message-types.ts';
 export { regexProblem } from './regex.ts';
@@ -26,6 +22,7 @@ export {
   type ResourceMessage,
   type ResourceType,
   TYPE_URL_PREFIX,
+  typed,
   typeOfUrl,
   typeUrl,
 } from './tables.ts';

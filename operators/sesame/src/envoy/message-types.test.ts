@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { typed } from './encode.ts';
 import type { Cluster, HttpFilter, Route, RouteMatch, VirtualHost } from './gen/types.ts';
+import { typed } from './tables.ts';
 
 suite('types of messages', () => {
   test('a field that Envoy does not have is refused, wherever it is', () => {

@@ -1,7 +1,7 @@
 // The generated tables of Envoy's messages, read at the first use and compiled message by message.
 import { readFileSync } from 'node:fs';
-import type { Messages } from './gen/types.ts';
-import type { MessageName } from './message-types.ts';
+import type { ExtensionName, Messages } from './gen/types.ts';
+import type { MessageName, Typed } from './message-types.ts';
 
 export interface Field {
   readonly number: number;
@@ -140,3 +140,13 @@ const byUrl = new Map(RESOURCE_TYPES.map((type) => [typeUrl(type), type]));
 export function typeOfUrl(url: string): ResourceType | undefined {
   return byUrl.get(url);
 }
+
+/** An extension's configuration: `typed('envoy.extensions.….Router', {})`. */
+export function typed<Name extends ExtensionName>(type: Name, value?: Messages[Name]): Typed<Name> {
+  let url = typeUrls.get(type);
+  if (url === undefined) typeUrls.set(type, (url = TYPE_URL_PREFIX + type));
+  return { '@type': url, ...(value as object | undefined) } as Typed<Name>;
+}
+
+// Thousands of messages have the same few types: one text for each.
+const typeUrls = new Map<string, string>();

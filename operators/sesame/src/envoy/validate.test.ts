@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
-import { Fragment, typed } from './encode.ts';
+import { Fragment } from './encode.ts';
 import type { Messages, Route, RouteMatch } from './gen/types.ts';
 import type { MessageName } from './message-types.ts';
 import type { RuleSet } from './tables.ts';
+import { typed } from './tables.ts';
 import { validate } from './validate.ts';
 
 const route = (match: RouteMatch, more: Route = { route: { cluster: 'a' } }) => ({

@@ -1,7 +1,8 @@
 // The constraints in Envoy's .proto files, checked before a resource is sent: Envoy refuses a violation and, for some types, everything
 // else in the response with it. Regular expressions are checked too, as RE2 reads them.
 import { compileRegexp } from '@capstan/kube';
-import { CONFIG_SOURCE, Fragment, FragmentChunk } from './encode.ts';
+import { CONFIG_SOURCE } from './delivery.ts';
+import { Fragment, FragmentChunk } from './encode.ts';
 import type { Any, Messages, StatusCode, WeightedCluster } from './gen/types.ts';
 import type { MessageName } from './message-types.ts';
 import { regexProblem } from './regex.ts';

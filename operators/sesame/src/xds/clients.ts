@@ -20,18 +20,13 @@ export class XdsClients {
   readonly #byName = new Map<string, readonly KnownClient[]>();
   /** The clients of a connection, by node id and place: its streams nearly always name one. */
   readonly #bySession = new WeakMap<Http2Session, Map<string, KnownClient>>();
-  #size = 0;
+  /** All of them. The fan-out of an edit walks it, and calls nothing here. */
+  readonly nodes = new Set<XdsNode>();
+  /** Names that several clients have: only their reports are united. */
+  readonly shared = new Set<string>();
 
   constructor(create: (identity: NodeIdentity) => XdsNode) {
     this.#create = create;
-  }
-
-  get size(): number {
-    return this.#size;
-  }
-
-  *nodes(): Generator<XdsNode> {
-    for (const clients of this.#byName.values()) for (const { node } of clients) yield node;
   }
 
   /** Returns the client that a stream belongs to, by its first request. */
@@ -59,7 +54,8 @@ export class XdsClients {
     const left = named.filter((each) => each !== gone);
     if (left.length > 0) this.#byName.set(node.id, left);
     else this.#byName.delete(node.id);
-    this.#size -= 1;
+    if (left.length < 2) this.shared.delete(node.id);
+    this.nodes.delete(node);
     return true;
   }
 
@@ -94,8 +90,10 @@ export class XdsClients {
   #add(identity: NodeIdentity, place: string): KnownClient {
     const node = this.#create(identity);
     const client: KnownClient = { node, place, sessions: new Set(), single: new Map() };
-    this.#byName.set(identity.id, [...(this.#byName.get(identity.id) ?? []), client]);
-    this.#size += 1;
+    const others = this.#byName.get(identity.id) ?? [];
+    this.#byName.set(identity.id, [...others, client]);
+    if (others.length > 0) this.shared.add(identity.id);
+    this.nodes.add(node);
     return client;
   }
 }

@@ -119,10 +119,11 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
     );
     return node;
   });
-  const report = (node: XdsNode) => options.onReport?.(clients.report(node));
+  const report = (node: XdsNode) =>
+    options.onReport?.(clients.shared.has(node.id) ? clients.report(node) : node.current());
   const unsubscribe = store.subscribe((changes) => {
     for (const { key, after } of changes) if (!after) refusals.resources.forget(key);
-    for (const node of clients.nodes()) contain(node, () => node.changed(changes));
+    for (const node of clients.nodes) contain(node, () => node.changed(changes));
     // To clients that waited for the first complete set nothing in it is a change.
     const now = waiting;
     waiting = [];
@@ -216,7 +217,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
       resources: Object.fromEntries(TYPES.map((type) => [type, store.ofType(type).size])),
       sessions: sessions.size,
       streams,
-      nodes: clients.size,
+      nodes: clients.nodes.size,
       responses: { ...responses },
       bytes: { ...bytes },
       refused: { ...refused },
