@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import {
   copyFileSync,
   existsSync,
+  fdatasync,
   mkdtempSync,
   readFileSync,
   rmSync,
@@ -218,5 +219,42 @@ test('a refused write that reached the log all the same is not read after a cras
     ['kept'],
   );
   assert.equal(again.revision, revision + 1, 'its revision is not used again');
+  await again.storage.close();
+});
+
+test('writes whose sync fails never take effect, nor do those that waited behind them', async (t) => {
+  const path = join(folder(t), 'state.db');
+  const syncs: ((error: Error | null) => void)[] = [];
+  let isSlow = false;
+  const storage = sqliteStorage({
+    path,
+    sync: (file, done) => void (isSlow ? syncs.push(done) : fdatasync(file, done)),
+  });
+  const store = createStore({ storage, historyLimit: 100 });
+  store.put('x', 'kept', object('kept', 'a'));
+  await storage.flush();
+  isSlow = true;
+  const put = (name: string, text: string) => {
+    store.put('x', name, object(name, text));
+    return assert.rejects(Promise.resolve(storage.flush()), /the change is not on disk: .*EIO/);
+  };
+  const first = put('kept', 'b');
+  while (syncs.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  const waiting = put('behind', 'c');
+  const { revision } = store;
+  isSlow = false;
+  syncs.shift()?.(new Error('EIO: i/o error, fdatasync'));
+  await Promise.all([first, waiting]);
+  const expected = [{ name: 'kept', data: { text: 'a' } }];
+  const shown = (objects: readonly UnknownObject[]) =>
+    objects.map(({ metadata, ...rest }) => ({ name: metadata.name, data: rest['data'] }));
+  assert.deepEqual(shown(store.list('x', '').map((one) => one.object)), expected);
+
+  store.put('x', 'later', object('later', 'd'));
+  await storage.flush();
+  assert.ok(store.revision > revision, 'no revision is used again');
+  await storage.close();
+  const again = stateOf(path);
+  assert.deepEqual(shown(again.objects), [...expected, { name: 'later', data: { text: 'd' } }]);
   await again.storage.close();
 });

@@ -13,6 +13,8 @@ import { sqliteStorage } from './sqlite-storage.ts';
 
 const object = (data: string): UnknownObject => ({ apiVersion: 'v1', kind: 'Thing', metadata: {}, data });
 
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
 function folder(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), 'capstan-'));
   t.after(() => rmSync(path, { recursive: true }));
@@ -81,6 +83,36 @@ describe('SQLite storage', () => {
     await storage.close();
   });
 
+  it('takes writes while the disk is slow, and acknowledges each when its own sync has ended', async (t) => {
+    const syncs: ((error: Error | null) => void)[] = [];
+    const storage = sqliteStorage({
+      path: join(folder(t), 'state.db'),
+      sync: (_, done) => void syncs.push(done),
+      defer: (call) => call(),
+    });
+    const store = createStore({ storage, historyLimit: 10 });
+    const acknowledged: string[] = [];
+    const put = (key: string) => {
+      store.put('x', key, object(key));
+      void storage.flush()?.then(() => acknowledged.push(key));
+    };
+    put('a');
+    put('b');
+    put('c');
+    assert.equal(syncs.length, 1, 'one sync runs at a time');
+    const [first] = syncs.splice(0);
+    first?.(null);
+    await settled();
+    assert.deepEqual(acknowledged, ['a']);
+    assert.equal(storage.kept, 2);
+    assert.equal(syncs.length, 1, 'writes that arrived meanwhile are synced together');
+    syncs[0]?.(null);
+    await settled();
+    assert.deepEqual(acknowledged, ['a', 'b', 'c']);
+    assert.equal(storage.flush(), undefined);
+    await storage.close();
+  });
+
   it('shares the JSON that it has written with the answer, and keeps it no longer', async (t) => {
     const deferred: (() => void)[] = [];
     const storage = sqliteStorage({
@@ -90,6 +122,7 @@ describe('SQLite storage', () => {
     const store = createStore({ storage, historyLimit: 10 });
     const stored = store.put('x', 'a', object('a'));
     deferred.shift()?.();
+    await storage.flush();
     assert.equal(storage.jsonOf?.(stored), JSON.stringify(stored));
     deferred.shift()?.();
     assert.equal(storage.jsonOf?.(stored), undefined);

@@ -3,9 +3,11 @@
 // forgotten once they are older than the past that watches may ask for; the revision counter never goes back, because the
 // log remembers how far it was compacted.
 //
-// Changes of one turn of the event loop are committed together. The commit itself is synchronous: with a write-ahead log it
-// costs one fsync (a quarter of a millisecond on an SSD), less than handing it to a thread and back, and nothing is
-// answered meanwhile that could be lost.
+// Changes of one turn of the event loop are committed together, in rounds. The transaction runs on the main thread, without waiting for the
+// disk; a thread of libuv then syncs the log, and the next round collects its changes meanwhile. Nothing is answered that could be
+// lost: a round is durable when its sync has ended, and one sync runs at a time.
+import { closeSync, fdatasync, openSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
 import { reasonOf } from '@capstan/kube';
 import { ClusterErrors } from '../errors.ts';
 import { jsonText } from '../store/object-parts.ts';
@@ -23,6 +25,8 @@ export interface SqliteStorageOptions {
   defer?: (call: () => void) => void;
   /** The largest size of the file, in pages of 8 KiB; default as large as the disk. */
   maxPages?: number;
+  /** Brings a written file to the disk; default fdatasync. */
+  sync?: (file: number, done: (error: Error | null) => void) => void;
 }
 
 const DEFAULT_RETAIN = 10_000;
@@ -35,10 +39,11 @@ const COMPACT_STEP = 64;
 
 /** Opens the file, or throws one of the ClusterErrors: locked, damaged, not ours, not writable. */
 export function sqliteStorage(options: SqliteStorageOptions): Storage {
-  const { path, retain = DEFAULT_RETAIN, defer = setImmediate } = options;
+  const { path, retain = DEFAULT_RETAIN, defer = setImmediate, sync = fdatasync } = options;
   const database = openDatabase(path);
   if (options.maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${options.maxPages}`);
   const lastRevision = openLastRevision(path);
+  const log = openLog(database, path);
   const insert = database.prepare(
     'INSERT INTO revisions (revision, resource, key, previous, value, checksum) VALUES (?, ?, ?, ?, ?, ?)',
   );
@@ -50,13 +55,19 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
   );
   const remember = database.prepare("UPDATE state SET value = ? WHERE name = 'compacted'");
 
-  let pending: Row[] = [];
+  const forgetRefused = database.prepare('DELETE FROM revisions WHERE revision > ? AND revision <= ?');
+
+  /** The round that collects changes. */
+  let open: Round | undefined;
+  /** The round whose log is being synced. */
+  let syncing: Round | undefined;
   /** By the object. Their answers are written before the event loop turns again. */
   const texts = new Map<unknown, string>();
-  let running: Promise<void> | undefined;
   let compacted = 0;
   let newest = 0;
   let wanted = 0;
+  /** Rows that were refused after they had reached the log, until they are deleted. */
+  let refused: { readonly after: number; readonly until: number } | undefined;
   let lose: (kept: number) => void = () => {};
 
   const compactTo = (until: number) => {
@@ -66,79 +77,134 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
     return until;
   };
 
-  const commit = () => {
-    running = undefined;
-    const rows = pending;
+  /** Writes rows to the log, and forgets old rows that durable ones have replaced. */
+  const write = (rows: readonly Row[]) => {
     let forgotten = compacted;
     try {
       database.exec('BEGIN');
+      if (refused) forgetRefused.run(refused.after, refused.until);
       for (const row of rows) insert.run(...row);
       const last = rows.at(-1)?.[0] ?? newest;
-      const target = Math.max(wanted, last - retain);
+      const target = Math.min(newest, Math.max(wanted, last - retain));
       const step = wanted > compacted ? Number.POSITIVE_INFINITY : COMPACT_FACTOR * rows.length + COMPACT_STEP;
       if (target > compacted) forgotten = compactTo(Math.min(target, compacted + step));
       database.exec('COMMIT');
-      newest = last;
-      compacted = forgotten;
-      pending = [];
-      lastRevision.keep(newest);
-      const written = [...texts.keys()];
-      defer(() => {
-        for (const object of written) texts.delete(object);
-      });
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK');
-      refuse(rows);
       throw ClusterErrors.NotKept(path, reasonOf(error));
     }
+    refused = undefined;
+    compacted = forgotten;
+  };
+
+  const startRound = (): Round => {
+    let settle: Pick<Round, 'resolve' | 'reject'> | undefined;
+    const done = new Promise<void>((resolve, reject) => {
+      settle = { resolve, reject };
+    });
+    // Write also changes that no request waits for; a waiting request gets the failure as its answer.
+    done.catch(() => {});
+    return { rows: [], objects: [], done, resolve: () => settle?.resolve(), reject: (error) => settle?.reject(error) };
+  };
+
+  const begin = () => defer(commit);
+
+  const commit = () => {
+    const round = open;
+    // A failure of the round before has refused this one too.
+    if (!round) return;
+    open = undefined;
+    try {
+      write(round.rows);
+    } catch (error) {
+      refuse([round], error);
+      return;
+    }
+    if (log === undefined) {
+      keep(round);
+      return;
+    }
+    syncing = round;
+    sync(log, (error) => {
+      syncing = undefined;
+      if (error) {
+        const lost = open ? [round, open] : [round];
+        open = undefined;
+        refuseWritten(lost, error);
+        return;
+      }
+      keep(round);
+      if (open) begin();
+    });
+  };
+
+  const keep = ({ rows, objects, resolve }: Round) => {
+    newest = rows.at(-1)?.[0] ?? newest;
+    lastRevision.keep(newest);
+    defer(() => {
+      for (const object of objects) texts.delete(object);
+    });
+    resolve();
   };
 
   /** A write that is answered with an error must not take effect later: not by another try, and not by a log that has it after all. */
-  const refuse = (rows: readonly Row[]) => {
-    pending = [];
-    texts.clear();
-    const until = rows.at(-1)?.[0];
-    if (until === undefined) return;
+  const refuse = (rounds: readonly Round[], error: unknown) => {
+    for (const { objects } of rounds) for (const object of objects) texts.delete(object);
+    const until = rounds.at(-1)?.rows.at(-1)?.[0] ?? newest;
     lose(newest);
     lastRevision.refuse(newest, until);
+    for (const { reject } of rounds) reject(error);
   };
 
-  const flush = () => {
-    if (pending.length === 0) return undefined;
-    running ??= new Promise<void>((resolve, reject) => {
-      defer(() => {
-        try {
-          resolve(commit());
-        } catch (error) {
-          reject(error instanceof Error ? error : new Error(String(error)));
-        }
-      });
-    });
-    return running;
+  /** Refuses rounds of which the first is in the log. The system may have dropped its pages, so the log is written to the file and begun again. */
+  const refuseWritten = (rounds: readonly Round[], error: Error) => {
+    const until = rounds.at(-1)?.rows.at(-1)?.[0] ?? newest;
+    refused = { after: newest, until };
+    refuse(rounds, ClusterErrors.NotKept(path, reasonOf(error)));
+    try {
+      write([]);
+      database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch {
+      // The next round tries again; until then the witness voids the rows.
+    }
   };
+
+  /** Undefined: everything is durable. */
+  const flush = () => (open ?? syncing)?.done;
 
   return {
     load() {
       try {
         const state = loadState(database, path, lastRevision.last);
+        // From here on each round syncs the log. SQLite still syncs it before a checkpoint, and the file after it.
+        if (log !== undefined) database.exec('PRAGMA synchronous = NORMAL');
         compacted = state.compacted;
         newest = state.revision;
         lastRevision.keep(newest);
         return state;
       } catch (error) {
         lastRevision.close();
+        if (log !== undefined) closeSync(log);
         closeUnchanged(database, path);
         throw error;
       }
     },
     append(change) {
       const row = rowOf(change);
-      pending.push(row);
-      if (row[VALUE] !== null) texts.set(change.object, row[VALUE]);
-      // Write also changes that no request waits for; a waiting request gets the failure as its answer.
-      flush()?.catch(() => {});
+      const isFirst = open === undefined;
+      const round = (open ??= startRound());
+      round.rows.push(row);
+      if (row[VALUE] !== null) {
+        round.objects.push(change.object);
+        texts.set(change.object, row[VALUE]);
+      }
+      // During a sync, the round begins when that has ended.
+      if (isFirst && !syncing) begin();
     },
     flush,
+    get kept() {
+      return newest;
+    },
     onLoss(call) {
       lose = call;
     },
@@ -149,14 +215,30 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
     async close() {
       if (!database.isOpen) return;
       try {
-        await flush();
-        if (wanted > compacted) commit();
+        while (open ?? syncing) await flush();
+        if (wanted > compacted) write([]);
       } finally {
         database.close();
+        if (log !== undefined) closeSync(log);
         lastRevision.close();
       }
     },
   };
+}
+
+/** Opens the log of the file, which is then synced here. Undefined where the file system does not allow one: SQLite syncs each commit there. */
+function openLog(database: DatabaseSync, path: string): number | undefined {
+  if (database.prepare('PRAGMA journal_mode').get()?.['journal_mode'] !== 'wal') return undefined;
+  return openSync(`${path}-wal`, 'r+');
+}
+
+/** The changes that are made durable together. */
+interface Round {
+  readonly rows: Row[];
+  readonly objects: unknown[];
+  readonly done: Promise<void>;
+  resolve(): void;
+  reject(error: unknown): void;
 }
 
 const VALUE = 4;

@@ -32,6 +32,8 @@ export interface Storage {
   append(change: Change): void;
   /** Undefined when everything appended so far is durable already, else a promise of that. */
   flush(): Promise<void> | undefined;
+  /** The newest revision that is durable; default: only `flush` knows. */
+  readonly kept?: number;
   /**
    * Sets the function that is called, before a flush is rejected, when the changes after a revision could not be made durable. They never
    * will be: the store takes them back.

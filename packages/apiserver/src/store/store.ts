@@ -46,6 +46,7 @@ export interface StoreOptions {
 }
 
 const HISTORY_BYTES = 32 * 1024 * 1024;
+const MIN_CROWD = 256;
 
 export function createStore(options: StoreOptions): Store {
   const { storage, historyLimit, historyBytes = HISTORY_BYTES } = options;
@@ -70,8 +71,18 @@ export function createStore(options: StoreOptions): Store {
   };
   for (const { resource, key, object } of loaded.objects) tableOf(resource).set(key, freezeDeep(object));
 
-  /** Those since everything was durable. */
+  /** Those that may not be durable. */
   let unkept: StoreEvent[] = [];
+  let crowd = MIN_CROWD;
+  const forgetKept = () => {
+    if (storage.flush() === undefined) unkept = [];
+    else if (unkept.length >= crowd) {
+      // While writes never cease, there is no moment at which all are durable.
+      const { kept = 0 } = storage;
+      unkept = unkept.filter((event) => event.revision > kept);
+      crowd = Math.max(MIN_CROWD, 2 * unkept.length);
+    }
+  };
   let warn = () => {};
 
   const notify = (event: StoreEvent) => {
@@ -119,7 +130,7 @@ export function createStore(options: StoreOptions): Store {
     put(resource, key, object) {
       const table = tableOf(resource);
       const previous = table.get(key);
-      if (storage.flush() === undefined) unkept = [];
+      forgetKept();
       revision += 1;
       const stored = stamp(object);
       table.set(key, stored);
@@ -131,7 +142,7 @@ export function createStore(options: StoreOptions): Store {
       const table = tableOf(resource);
       const previous = table.get(key);
       if (!previous) return undefined;
-      if (storage.flush() === undefined) unkept = [];
+      forgetKept();
       revision += 1;
       const last = stamp(previous);
       table.delete(key);
