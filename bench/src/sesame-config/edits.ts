@@ -1,5 +1,4 @@
 // From an edit of the SesameConfiguration to `Applied` on it, in a running `sesame serve` with routes and an xDS server.
-import { createServer } from 'node:net';
 import { Service, silentLogger, systemClock } from '@capstan/kube';
 import {
   ExtensionService,
@@ -9,6 +8,7 @@ import {
   TLSCertificateDelegation,
 } from '@capstan/sesame';
 import { runServe } from '@capstan/sesame/program';
+import { freePorts } from '@capstan/testing';
 import type { Part } from '../bench.ts';
 import { result } from '../measure/result.ts';
 import { stopwatch } from '../measure/stopwatch.ts';
@@ -152,20 +152,4 @@ async function watchApplied({ client }: Cluster) {
     },
     stop: () => ending.abort(),
   };
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports: number[] = [];
-  for (const server of servers) {
-    await new Promise<void>((resolve) => {
-      server.listen(0, '127.0.0.1', resolve);
-    });
-    ports.push((server.address() as { port: number }).port);
-  }
-  for (const server of servers)
-    await new Promise((resolve) => {
-      server.close(resolve);
-    });
-  return ports;
 }

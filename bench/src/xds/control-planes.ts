@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import sesame from '@capstan/sesame';
+import { freePorts } from '@capstan/testing';
 import { IMAGE_ENVIRONMENT } from '../measure/image-environment.ts';
 import type { KeyPair, Place } from './objects.ts';
 import type { Expected } from './subscriptions.ts';
@@ -158,16 +158,3 @@ export async function startControlPlane(
 
 const STOP_LIMIT_MS = 10_000;
 const isOver = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null;
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  for (const server of servers) server.close();
-  return ports;
-}

@@ -8,6 +8,7 @@ export * from './faults/faulty-transport.ts';
 export * from './faults/held-clock.ts';
 export * from './faults/mortal-clock.ts';
 export * from './faults/severable-transport.ts';
+export { freePort, freePorts } from './free-ports.ts';
 export * from './fuzz/index.ts';
 export * from './incarnation.ts';
 export * from './plan-of.ts';

@@ -2,12 +2,12 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { createCa, issueCertificate } from '@capstan/kube';
+import { freePort } from '@capstan/testing';
 
 const folder = join(process.env['CAPSTAN_REAL'] ?? join(homedir(), '.cache', 'capstan', 'real'), 'registry');
 const program = join(folder, 'usr', 'bin', 'docker-registry');
@@ -129,14 +129,4 @@ function environment(): NodeJS.ProcessEnv {
   const libraries = join(folder, 'usr', 'lib');
   const own = existsSync(libraries) ? readdirSync(libraries).map((name) => join(libraries, name)) : [];
   return { ...process.env, LD_LIBRARY_PATH: own.join(':') };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { freePorts, java, type Program, until } from './programs.ts';
+import { freePorts } from '@capstan/testing';
+import { java, type Program, until } from './programs.ts';
 
 export interface Broker {
   readonly bootstrap: string;

@@ -1,7 +1,6 @@
 // The real programs of the end-to-end tests, which setup:real installed. None is left running after a test.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -78,23 +77,4 @@ export async function until<T>(
     if (performance.now() > deadline) throw new Error(`${what}: not within ${seconds} s\n${await instead()}`);
     await pause(50);
   }
-}
-
-/** Returns free ports of 127.0.0.1. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(
-    servers.map(async (server) => {
-      server.close();
-      await once(server, 'close');
-    }),
-  );
-  return ports;
 }

@@ -8,11 +8,12 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import type { Pod } from '@capstan/kube';
+import { freePorts } from '@capstan/testing';
 import { clusterFeatures } from '../../src/sidecar/cluster-features.ts';
 import { review } from '../../src/sidecar/review.ts';
 import { admitted, cluster, config, pod } from '../sidecar/fixtures.ts';
 import { startBroker } from './broker.ts';
-import { freePorts, java, folder as real, realProxy, skip, until } from './programs.ts';
+import { java, folder as real, realProxy, skip, until } from './programs.ts';
 
 /** Returns the pod as it is admitted in a namespace with this config. */
 function injected(spec: object): Pod {

@@ -21,9 +21,9 @@ import {
   silentLogger,
   systemClock,
 } from '@capstan/kube';
+import { freePorts } from '@capstan/testing';
 import { connectXds, type ReceivedResource, type XdsClient } from '../../src/xds/xds-client.ts';
 import { realFolder } from '../real/envoy.ts';
-import { freePorts } from '../serve/fixtures.ts';
 
 const LIMIT_MS = 120_000;
 const POLL_MS = 200;

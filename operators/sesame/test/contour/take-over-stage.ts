@@ -19,6 +19,7 @@ import {
   silentLogger,
   systemClock,
 } from '@capstan/kube';
+import { freePorts } from '@capstan/testing';
 import { parse, parseAllDocuments } from 'yaml';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
@@ -26,7 +27,7 @@ import { SesameConfiguration } from '../../src/kinds/index.ts';
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
 import { type RunningProgram, sesame, startEnvoy, startSesame } from '../end-to-end/world.ts';
 import { createAuthority, tlsData } from '../real/certificates.ts';
-import { freePorts } from '../serve/fixtures.ts';
+
 import { contourBinary, contoursDefinitions, KINDS, kindOf } from './contour.ts';
 
 const SESAME = 'projectsesame';

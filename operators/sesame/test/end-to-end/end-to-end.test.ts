@@ -4,9 +4,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { Lease, Pod, Service } from '@capstan/kube';
+import { freePorts } from '@capstan/testing';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { SesameConfiguration, SesameDeployment } from '../../src/kinds/index.ts';
-import { freePorts } from '../serve/fixtures.ts';
+
 import {
   ENVOY,
   eventually,

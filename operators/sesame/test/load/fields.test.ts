@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { type Client, Namespace, Secret, Service } from '@capstan/kube';
+import { freePort } from '@capstan/testing';
 import { overlay } from '../../src/configuration/fields.ts';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import type { ConfigurationSpec } from '../../src/kinds/index.ts';
 import { IN_XDS } from '../configuration/field-effects.ts';
-import { freePort } from '../real/free-port.ts';
 import { missingEnvoy, type NamedConfiguration, runUnderLoad } from './under-load.ts';
 
 /** Fields that change the part of a client, or that need a file or an address which this machine does not have. */

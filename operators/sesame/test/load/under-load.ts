@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, EndpointSlice, Secret, Service, silentLogger, systemClock } from '@capstan/kube';
 import { alwaysLeader, operator } from '@capstan/reconcile';
-import { createTestCluster } from '@capstan/testing';
+import { createTestCluster, freePort } from '@capstan/testing';
 import { effectiveConfiguration, problemText } from '../../src/configuration/index.ts';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
@@ -12,7 +12,6 @@ import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delega
 import { createDataPath } from '../../src/program/data-path.ts';
 import { createAuthority, tlsData } from '../real/certificates.ts';
 import { type EnvoyMode, startEnvoy, waitFor } from '../real/envoy.ts';
-import { freePort } from '../real/free-port.ts';
 import { send } from '../real/http-client.ts';
 import { type Changed, type ChangeKind, change, HOST, kindOf, proxySpec } from './changes.ts';
 import { type LoadCount, startLoad } from './load-client.ts';

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
+import { freePort } from '@capstan/testing';
 import { Fragment } from '../../src/envoy/index.ts';
 import type { Route } from '../../src/model/route.ts';
 import { createAssembly } from '../../src/routing/assembly/assembly.ts';
@@ -282,14 +283,6 @@ async function backend(context: TestContext, answer: string): Promise<number> {
   context.after(() => server.closeAllConnections());
   context.after(() => server.close());
   return (server.address() as AddressInfo).port;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function fetchBy(port: number, name: string): Promise<{ status: number; body: string }> {

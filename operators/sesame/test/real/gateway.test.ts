@@ -4,14 +4,13 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { suite, test } from 'node:test';
 import { EndpointSlice, Service } from '@capstan/kube';
-import { createStage } from '@capstan/testing';
+import { createStage, freePort } from '@capstan/testing';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { testSettings } from '../../src/routing/default-settings.ts';
 import { sharedGateways } from '../conformance/shared-gateways.ts';
 import { at, gateway, gatewayClass, httpRoute, installKinds, kinds, service } from '../gateway/fixtures.ts';
 import { createAuthority, tlsData } from './certificates.ts';
 import { missingEnvoy, startEnvoy, waitFor } from './envoy.ts';
-import { freePort } from './free-port.ts';
 import { send } from './http-client.ts';
 import { BACKENDS, createIngressStage, listen } from './ingress-stage.ts';
 

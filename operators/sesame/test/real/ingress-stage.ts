@@ -6,7 +6,7 @@ import type { AddressInfo, Server } from 'node:net';
 import type { TestContext } from 'node:test';
 import { type Client, EndpointSlice, type Kind, type KubeObject, Secret, Service, systemClock } from '@capstan/kube';
 import { type Derived, derivation, operator } from '@capstan/reconcile';
-import { createStage, type Stage } from '@capstan/testing';
+import { createStage, freePort, type Stage } from '@capstan/testing';
 import {
   type GatewayComponents,
   gatewayComponents,
@@ -21,7 +21,6 @@ import type { XdsServer } from '../../src/xds/index.ts';
 import { CONTROLLER } from '../gateway/controller.ts';
 import { installKinds, NAMESPACE } from '../gateway/fixtures.ts';
 import { type EnvoyMode, type RunningEnvoy, startEnvoy } from './envoy.ts';
-import { freePort } from './free-port.ts';
 
 /** The address range of the embedded cluster's pods, the only loopback addresses that its server takes for endpoints. */
 export const BACKENDS = '127.64.7.1';
@@ -99,6 +98,8 @@ export async function createIngressStage(
   context.after(async () => {
     const refused = [...refusalsOf(envoy), ...(await rejectedUpdates(envoy))];
     await envoy.stop();
+    // The runner reports no failure of a hook after a failure of its test.
+    for (const line of refused) context.diagnostic(`refused by Envoy: ${line}`);
     assert.deepEqual(refused, [], 'Envoy refused what it was sent');
   });
 

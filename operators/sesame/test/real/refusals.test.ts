@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
+import { freePort } from '@capstan/testing';
 import { CONFIG_SOURCE, type Envoy, typed } from '../../src/envoy/index.ts';
 import {
   createResource,
@@ -18,7 +19,6 @@ import {
 import { cluster, endpoints, listener, put } from '../../src/xds/xds.test-support.ts';
 import { createAuthority } from './certificates.ts';
 import { type EnvoyMode, missingEnvoy, type RunningEnvoy, startEnvoy, waitFor } from './envoy.ts';
-import { freePort } from './free-port.ts';
 import { send } from './http-client.ts';
 
 const MODES = ['grpc', 'delta', 'ads', 'delta-ads'] as const satisfies EnvoyMode[];

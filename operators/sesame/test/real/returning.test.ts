@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
+import { freePort } from '@capstan/testing';
 import { type Envoy, Fragment, FragmentChunk, hexHash, typed } from '../../src/envoy/index.ts';
 import { testSettings } from '../../src/routing/default-settings.ts';
 import { FILTER_CHAIN } from '../../src/routing/envoy/listener-message.ts';
@@ -22,7 +23,6 @@ import {
 } from '../../src/xds/index.ts';
 import { cluster, endpoints, listener, put } from '../../src/xds/xds.test-support.ts';
 import { type EnvoyMode, missingEnvoy, type RunningEnvoy, startEnvoy, waitFor } from './envoy.ts';
-import { freePort } from './free-port.ts';
 import { send } from './http-client.ts';
 
 const MODES = ['grpc', 'delta', 'ads', 'delta-ads'] as const satisfies EnvoyMode[];

@@ -2,11 +2,11 @@
 // On the embedded server only: the backends are on loopback, which a real server refuses in endpoints.
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
+import { freePort } from '@capstan/testing';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { createAuthority, tlsData } from '../real/certificates.ts';
 import { missingEnvoy, startEnvoy, waitFor } from '../real/envoy.ts';
-import { freePort } from '../real/free-port.ts';
 import { send } from '../real/http-client.ts';
 import { createIngressStage } from '../real/ingress-stage.ts';
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { freePorts } from '@capstan/testing';
 import { SesameConfiguration } from '../../src/kinds/index.ts';
 import { runCommand } from '../commands/command-io.ts';
-import { freePorts, inDefault, served, until } from './fixtures.ts';
+import { inDefault, served, until } from './fixtures.ts';
 
 describe('the command sesame serve', () => {
   test('serves by a file, and creates the resource from it once', async () => {

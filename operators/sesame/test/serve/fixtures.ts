@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { createServer } from 'node:net';
 import {
   ClusterRole,
   ClusterRoleBinding,
@@ -13,7 +12,14 @@ import {
   type Transport,
 } from '@capstan/kube';
 import { operator } from '@capstan/reconcile';
-import { createTestCluster, objectOf, type TestCluster, type WatchedAccount, watchedAccount } from '@capstan/testing';
+import {
+  createTestCluster,
+  freePorts,
+  objectOf,
+  type TestCluster,
+  type WatchedAccount,
+  watchedAccount,
+} from '@capstan/testing';
 import { defaultConfiguration, parseServeFlags } from '../../src/configuration/index.ts';
 import { clusterRole, clusterRoleBinding, ownRole, ownRoleBinding } from '../../src/deployment/rbac.ts';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
@@ -35,18 +41,6 @@ export const configuration = (spec: object = {}, name = 'sesame'): SesameConfigu
   metadata: ref(name),
   spec,
 });
-
-/** Ports of this machine that were free a moment ago. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports: number[] = [];
-  for (const server of servers) {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    ports.push((server.address() as { port: number }).port);
-  }
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
 
 export interface Replica {
   readonly ports: { xds: number; health: number; debug: number };

@@ -15,7 +15,7 @@ import {
   silentLogger,
   systemClock,
 } from '@capstan/kube';
-import { createStage, createTestCluster } from '@capstan/testing';
+import { createStage, createTestCluster, freePorts } from '@capstan/testing';
 import { issueXdsCertificates } from '../../src/certificates/issue.ts';
 import { clientLog } from '../../src/commands/serve.ts';
 import { effectiveConfiguration, problemText } from '../../src/configuration/index.ts';
@@ -25,7 +25,7 @@ import type { DataPathReport } from '../../src/program/controllers.ts';
 import { dataPathComponents } from '../../src/program/data-path.ts';
 import { createSwitchingLeadership } from '../../src/program/switching-leadership.ts';
 import { connectXds } from '../../src/xds/index.ts';
-import { freePorts, inDefault, served, servers, until } from './fixtures.ts';
+import { inDefault, served, servers, until } from './fixtures.ts';
 
 function configurationOf(given: ConfigurationSpec) {
   const { value, errors } = effectiveConfiguration({ given, source: { from: 'resource', name: 'sesame' } });

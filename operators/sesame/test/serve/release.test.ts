@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Lease, systemClock } from '@capstan/kube';
+import { freePorts } from '@capstan/testing';
 import { INSTANCE_ANNOTATION, INSTANCE_LABEL } from '../../src/configuration/instance-record.ts';
 import { CONFIGURATION_FINALIZER } from '../../src/deployment/finalizer.ts';
 import { SesameConfiguration } from '../../src/kinds/index.ts';
 import { releaseConfiguration } from '../../src/program/release-configuration.ts';
-import { configuration, freePorts, NAMESPACE, ref, served, until } from './fixtures.ts';
+import { configuration, NAMESPACE, ref, served, until } from './fixtures.ts';
 
 test('the last replica that ends in order releases the configuration, and no other', () =>
   served(async ({ cluster, start, becomes }) => {

@@ -2,21 +2,12 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { Lease, Service } from '@capstan/kube';
+import { freePorts } from '@capstan/testing';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { SesameConfiguration } from '../../src/kinds/index.ts';
 import { connectXds } from '../../src/xds/index.ts';
-import {
-  configuration,
-  freePorts,
-  NAMESPACE,
-  type Replica,
-  ref,
-  type ServeStage,
-  served,
-  servers,
-  until,
-} from './fixtures.ts';
+import { configuration, NAMESPACE, type Replica, ref, type ServeStage, served, servers, until } from './fixtures.ts';
 
 const ready = (replica: Replica, status = 200) =>
   until(async () => ((await replica.get('/readyz'))?.status === status ? true : undefined), `readyz ${status}`);

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Client, createCa, issueCertificate, Secret, Service, systemClock } from '@capstan/kube';
-import { createStage } from '@capstan/testing';
+import { createStage, freePorts } from '@capstan/testing';
 import { defaultConfiguration } from '../../src/configuration/index.ts';
 import { ExtensionService } from '../../src/kinds/extension-service.ts';
 import { HTTPProxy } from '../../src/kinds/http-proxy.ts';
 import { TLSCertificateDelegation } from '../../src/kinds/tls-certificate-delegation.ts';
 import { dataPathComponents } from '../../src/program/data-path.ts';
-import { freePorts, inDefault, served, servers, until } from './fixtures.ts';
+import { inDefault, served, servers, until } from './fixtures.ts';
 
 const parts = () => {
   const configuration = defaultConfiguration();

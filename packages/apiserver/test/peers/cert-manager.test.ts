@@ -6,12 +6,11 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type ApiRequest, systemClock, type UnknownObject } from '@capstan/kube';
-import { createRandom } from '@capstan/testing';
+import { createRandom, freePort } from '@capstan/testing';
 import { parse } from 'yaml';
 import { startCluster, writeKubeconfig } from '../../src/index.ts';
 
@@ -25,15 +24,6 @@ const LIMIT_MS = 120_000;
 const NAMESPACE = 'cert-manager';
 const CERTIFICATES = '/apis/cert-manager.io/v1/namespaces/default/certificates';
 const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 async function start(t: TestContext) {
   const data = await mkdtemp(join(tmpdir(), 'capstan-cert-manager-'));

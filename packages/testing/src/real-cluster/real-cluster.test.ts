@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { ConfigMap, createClient, Deployment, isForbidden, Pod, silentLogger, systemClock } from '@capstan/kube';
+import { freePorts } from '../free-ports.ts';
 import { findBinaries } from './binaries.ts';
-import { freePorts } from './free-port.ts';
 import { startProcess } from './process.ts';
 import { startRealCluster } from './real-cluster.ts';
 

@@ -17,8 +17,8 @@ import {
   type Transport,
 } from '@capstan/kube';
 import { TestingErrors } from '../errors.ts';
+import { freePorts } from '../free-ports.ts';
 import { type Binaries, findBinaries, type Program } from './binaries.ts';
-import { freePorts } from './free-port.ts';
 import { createRealPki, kubeconfigFor, type RealPki } from './pki.ts';
 import { type RunningProcess, startProcess } from './process.ts';
 import { type SimulatedNodes, simulateNodes } from './simulated-nodes.ts';
