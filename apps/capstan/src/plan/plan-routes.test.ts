@@ -199,6 +199,19 @@ ports: [{port: 8080, protocol: TCP, name: ""}]
     assert.doesNotMatch(out, /listener/);
   });
 
+  test('shows patches of resources, and those that would be left out', async () => {
+    const patch = (name: string, path: string, value: string) =>
+      `{name: ${name}, type: Cluster, resource: default/web/80, operations: [{op: replace, path: ${path}, value: ${value}}]}`;
+    const patches = `${patch('slow', '/connect_timeout', '9s')}, ${patch('other', '/name', 'default/other')}`;
+    const out = await planned(cluster, settings(`{envoyPatches: [${patches}]}`));
+    assert.match(out, /\+ add patch slow of Cluster default\/web\/80/);
+    assert.match(out, /~ change cluster default\/web\/80\/[^\n]*\n {6}connect_timeout: "2s" → "9s"\n/);
+    assert.match(
+      out,
+      /spec\.envoyPatches\[1\]\.operations\[0\]: other is left out for Cluster default\/web\/80\/.*protected/,
+    );
+  });
+
   test('shows the listener for HTTP/3 and the keys of a login, but not their values', async () => {
     const { client } = cluster;
     const value = 'never-in-a-plan-0123456789abcdef';

@@ -75,6 +75,7 @@ const CHANGES: readonly (readonly [prefix: string, ...classes: ChangeClass[]])[]
   ['policy', 'Routes'],
   ['tracing', 'Listeners'],
   ['featureFlags', 'Restart'],
+  ['envoyPatches', 'Listeners', 'Routes'],
 ];
 
 /** Returns the effects of an edit of the field; none for a path that is no field. */

@@ -11,6 +11,7 @@ export {
   type Origin,
   originText,
 } from './effective.ts';
+export { type EnvoyPatchSpec, envoyPatchProblems } from './envoy-patches.ts';
 export { DEFAULT_CONTENT_TYPE, type ErrorPageSpec, errorPageProblems, MAX_PAGE_BYTES } from './error-pages.ts';
 export * from './file/index.ts';
 export {

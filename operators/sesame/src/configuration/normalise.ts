@@ -43,9 +43,15 @@ export function normalise(given: unknown): Normalised {
 export function withoutNulls(value: JsonObject): JsonObject {
   const kept = Object.entries(value).flatMap(([name, part]) => {
     if (part === null || part === undefined) return [];
-    return [[name, isJsonObject(part) ? withoutNulls(part) : part] as const];
+    return [[name, withoutNullsIn(part)] as const];
   });
   return Object.fromEntries(kept);
+}
+
+/** The same of any value: objects may be in lists. */
+function withoutNullsIn(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNullsIn);
+  return isJsonObject(value) ? withoutNulls(value) : value;
 }
 
 /** Fields in kebab-case take their place where the camelCase form is a field; keys of maps stay as they are. */

@@ -19,6 +19,7 @@ export type ProblemType =
   | 'TracingError'
   | 'FeatureFlagError'
   | 'SchemaError'
+  | 'PatchRefused'
   | 'FieldIgnored'
   | 'FieldNormalised'
   | 'RestartRequired'
@@ -40,7 +41,9 @@ export type ProblemReason =
   | 'Deprecated'
   | 'EnvoyRolloutNeeded'
   | 'NotFound'
-  | 'LockNotUsable';
+  | 'LockNotUsable'
+  | 'Protected'
+  | 'RefusedByEnvoy';
 
 export interface Problem {
   readonly severity: 'error' | 'warning';
@@ -70,6 +73,7 @@ const TYPES: readonly (readonly [prefix: string, type: ProblemType])[] = [
   ['envoy.timeouts', 'TimeoutError'],
   ['envoy.cluster.upstreamTLS', 'TLSError'],
   ['envoy.cluster', 'ClusterError'],
+  ['envoyPatches', 'PatchRefused'],
   ['envoy', 'NetworkError'],
   ['gateway', 'GatewayError'],
   ['httpproxy.fallbackCertificate', 'TLSError'],
@@ -93,7 +97,7 @@ export function errorAt(path: string, reason: ProblemReason, message: string): P
 
 export function warningAt(
   path: string,
-  type: 'FieldIgnored' | 'FieldNormalised' | 'RestartRequired' | 'ReferenceNotUsable',
+  type: 'FieldIgnored' | 'FieldNormalised' | 'RestartRequired' | 'ReferenceNotUsable' | 'PatchRefused',
   reason: ProblemReason,
   message: string,
 ): Problem {

@@ -17,6 +17,7 @@ export type * as Envoy from './gen/types.ts';
 export type { Choice, Composed, MessageName, PerFilter, Struct, Without } from './message-types.ts';
 export { regexProblem } from './regex.ts';
 export {
+  messageTable,
   RESOURCE_MESSAGES,
   RESOURCE_TYPES,
   type ResourceMessage,
@@ -26,4 +27,5 @@ export {
   typeOfUrl,
   typeUrl,
 } from './tables.ts';
+export { type TypeProblem, typeProblem } from './type-problem.ts';
 export { statusCode, type Violation, validate, validateAny } from './validate.ts';

@@ -10,6 +10,7 @@ import { globalAuthorization } from '../routing/policy/authorization.ts';
 import { fits, type RequestView } from '../routing/request-match.ts';
 import type { RoutingSettings } from '../routing/settings.ts';
 import { type ExplainedGateways, gatewayAnswers, gatewayProblems } from './explain-gateways.ts';
+import { shownPatches } from './patches.ts';
 import { gatewayListener, hostListeners, hostProblems, objectText } from './route-map.ts';
 
 export interface Explanation {
@@ -117,7 +118,7 @@ export function explanations(graph: RouteGraph, gateways?: ExplainedGateways): D
         listeners: [
           ...(own === undefined ? [] : hostListeners(read, graph, own)).map((each) => explainListener(each, view)),
           ...ofGateways.map((answer) => {
-            const listener = explainListener(gatewayListener(answer, read, options), view);
+            const listener = explainListener(gatewayListener(answer, read, options, shownPatches(settings)), view);
             const { servedAs } = answer;
             return { ...listener, name: `${listener.name}${servedAs === host ? '' : `, served as ${servedAs}`}` };
           }),

@@ -17,6 +17,7 @@ import type {
 import { hostKey, ingressesByHost, type RouteGraph, rootsByFqdn } from '../routes/pieces.ts';
 import { ANY_NAME, hostNames, inOrder } from '../routing/conditions.ts';
 import { filterNames } from '../routing/envoy/http-filters.ts';
+import { HTTP_ROUTES, secureRoutesName } from '../routing/envoy/route-message.ts';
 import { ingressHosts } from '../routing/ingress/translate-ingress.ts';
 import { HTTP3_LISTENER, HTTPS_LISTENER, http3Chain } from '../routing/listener/filter-chain.ts';
 import { httpOptions } from '../routing/listener/http-options.ts';
@@ -33,6 +34,7 @@ import {
   gatewayProblems,
   hostsOfGateways,
 } from './explain-gateways.ts';
+import { NO_PATCHES, type ShownPatches, shownPatches } from './patches.ts';
 
 /** The map of one host, by its name as it is configured (`*.shop.test`); by the empty key, the map of all hosts. */
 export function routeMaps(graph: RouteGraph, gateways?: ExplainedGateways): Derived<RouteMap> {
@@ -93,6 +95,7 @@ export function hostListeners(read: Reader, graph: RouteGraph, host: string): Ma
   const { secure } = model;
   const options = httpOptions(settings);
   const origins = objectsOf(read, host);
+  const patches = shownPatches(settings, read.derived(graph.pieces, hostKey(host)));
   const listeners: MappedListener[] = [];
   if (model.plain.length > 0)
     listeners.push({
@@ -107,8 +110,12 @@ export function hostListeners(read: Reader, graph: RouteGraph, host: string): Ma
             { options, authorization: globalAuthorization(settings, readLookup(read)) },
             model.policies,
           ),
-          effects: hostEffects(model.policies, options.errorPages),
-          routes: inOrder(model.plain).map((route) => mappedRoute(route, read)),
+          effects: [
+            ...hostEffects(model.policies, options.errorPages),
+            ...patches('VirtualHost', `${HTTP_ROUTES}/${host}`),
+            ...patches('Listener', HTTP_LISTENER),
+          ],
+          routes: inOrder(model.plain).map((route) => mappedRoute(route, read, patches)),
         },
       ],
     });
@@ -128,10 +135,15 @@ export function hostListeners(read: Reader, graph: RouteGraph, host: string): Ma
             },
             model.policies,
           ),
-      effects: secure.tcp ? [] : [...loginEffects(secure.login), ...hostEffects(model.policies, options.errorPages)],
+      effects: [
+        ...(secure.tcp ? [] : [...loginEffects(secure.login), ...hostEffects(model.policies, options.errorPages)]),
+        ...patches('VirtualHost', secureRoutesName(host)),
+        ...patches('FilterChain', `${HTTPS_LISTENER}/${host}`),
+        ...patches('Listener', HTTPS_LISTENER),
+      ],
       routes: secure.tcp
-        ? [mappedStream(secure.tcp, streamOrigin(secure.tcp), read)]
-        : inOrder(secure.routes).map((route) => mappedRoute(route, read)),
+        ? [mappedStream(secure.tcp, streamOrigin(secure.tcp), read, patches)]
+        : inOrder(secure.routes).map((route) => mappedRoute(route, read, patches)),
     };
     const address = `${https.address}:${https.port}`;
     listeners.push({ name: HTTPS_LISTENER, address, origin: configuredAt('envoy.https'), hosts: [mapped] });
@@ -157,14 +169,21 @@ function gatewayListeners(
   const settings = read.derived(graph.settings, '');
   const options = httpOptions(settings);
   const filters = filterNames({ options, authorization: globalAuthorization(settings, readLookup(read)) });
-  return gatewayHosts(read, gateways, host, filters).map((answer) => gatewayListener(answer, read, options));
+  return gatewayHosts(read, gateways, host, filters).map((answer) =>
+    gatewayListener(answer, read, options, shownPatches(settings)),
+  );
 }
 
-export function gatewayListener(answer: GatewayAnswer, read: Reader, { errorPages }: HttpOptions): MappedListener {
+export function gatewayListener(
+  answer: GatewayAnswer,
+  read: Reader,
+  { errorPages }: HttpOptions,
+  patches: ShownPatches,
+): MappedListener {
   const { gateway, listener, address, servedAs, origin, stream } = answer;
   const routes = stream
-    ? [mappedStream(stream.destinations, stream.origin, read)]
-    : answer.routes.map((route) => mappedRoute(route, read));
+    ? [mappedStream(stream.destinations, stream.origin, read, patches)]
+    : answer.routes.map((route) => mappedRoute(route, read, patches));
   const objects = new Map(
     routes.flatMap((route) => (route.origin ? [[objectText(route.origin), wholeObject(route.origin)]] : [])),
   );
@@ -184,7 +203,7 @@ export function gatewayListener(answer: GatewayAnswer, read: Reader, { errorPage
   };
 }
 
-function mappedRoute(route: Route, read: Reader): MappedRoute {
+function mappedRoute(route: Route, read: Reader, patches: ShownPatches = NO_PATCHES): MappedRoute {
   const { match, action, origin } = route;
   return {
     text: matchText(match),
@@ -195,9 +214,9 @@ function mappedRoute(route: Route, read: Reader): MappedRoute {
     clusters:
       action.kind === 'forward'
         ? [
-            ...mappedClusters(action.destinations, read),
+            ...mappedClusters(action.destinations, read, patches),
             ...action.mirrors.map(({ cluster, share }) =>
-              mappedCluster(cluster, share ? (share.parts / share.of) * 100 : 100, true, read),
+              mappedCluster(cluster, share ? (share.parts / share.of) * 100 : 100, true, read, patches),
             ),
           ]
         : [],
@@ -205,14 +224,19 @@ function mappedRoute(route: Route, read: Reader): MappedRoute {
   };
 }
 
-function mappedStream(destinations: readonly Destination[], origin: Origin | undefined, read: Reader): MappedRoute {
+function mappedStream(
+  destinations: readonly Destination[],
+  origin: Origin | undefined,
+  read: Reader,
+  patches: ShownPatches = NO_PATCHES,
+): MappedRoute {
   return {
     text: 'every connection',
     match: undefined,
     action: 'stream',
     answer: undefined,
     effects: [],
-    clusters: mappedClusters(destinations, read),
+    clusters: mappedClusters(destinations, read, patches),
     origin,
   };
 }
@@ -235,16 +259,22 @@ function answerText({ action }: Route): string | undefined {
   }
 }
 
-function mappedClusters(destinations: readonly Destination[], read: Reader): MappedCluster[] {
+function mappedClusters(destinations: readonly Destination[], read: Reader, patches: ShownPatches): MappedCluster[] {
   const total = destinations.reduce((sum, { weight }) => sum + weight, 0);
   return destinations.flatMap(({ cluster, weight }) => {
     if (!cluster) return [];
     const share = total === 0 || destinations.length === 1 ? 100 : Math.round((weight / total) * 1000) / 10;
-    return [mappedCluster(cluster, share, false, read)];
+    return [mappedCluster(cluster, share, false, read, patches)];
   });
 }
 
-function mappedCluster(cluster: Cluster, share: number, isMirror: boolean, read: Reader): MappedCluster {
+function mappedCluster(
+  cluster: Cluster,
+  share: number,
+  isMirror: boolean,
+  read: Reader,
+  patches: ShownPatches,
+): MappedCluster {
   const { name, service, origin } = cluster;
   return {
     name,
@@ -252,7 +282,7 @@ function mappedCluster(cluster: Cluster, share: number, isMirror: boolean, read:
     share,
     isMirror,
     endpoints: endpointsOf(cluster, read),
-    effects: clusterEffects(cluster),
+    effects: [...clusterEffects(cluster), ...patches('Cluster', name)],
     origin,
   };
 }

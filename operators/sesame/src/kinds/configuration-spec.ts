@@ -3,7 +3,17 @@
 // The schema below is the one of the effective configuration: fields with a default are always present. The CRD's schema is derived from it
 // (`crd-schema.ts`): without defaults, because a server that fills them in rewrites the user's spec, and permissive on values, because
 // an invalid value is reported on the status of the resource, where the user sees all of them at once.
-import { array, boolean, type InputOf, integer, map, object, string, type TypeOf } from '@capstan/kube/values';
+import {
+  anyValue,
+  array,
+  boolean,
+  type InputOf,
+  integer,
+  map,
+  object,
+  string,
+  type TypeOf,
+} from '@capstan/kube/values';
 import { DEFAULT_NAMESPACE } from './group.ts';
 
 /** Ciphers of listeners when none are given. */
@@ -474,6 +484,26 @@ const tracing = object(
   { optional: true, description: 'Tracing.' },
 );
 
+const envoyPatches = array(
+  object({
+    name: string({ description: 'Its name in status, plan and explain.' }),
+    type: string({ description: 'Cluster, Listener, FilterChain or VirtualHost.' }),
+    resource: string({
+      description: 'The resource as `sesame cli` prints its name: default/web/80, ingress_https/shop.example.com.',
+    }),
+    operations: array(
+      object({
+        op: string({ description: 'add, remove, replace, move, copy or test.' }),
+        path: string({ description: 'The field: /connect_timeout.' }),
+        from: text('The source of move and copy.'),
+        value: anyValue({ optional: true, description: 'The new value.' }),
+      }),
+      { description: 'Operations of JSON Patch (RFC 6902).' },
+    ),
+  }),
+  { optional: true, description: 'Changes of generated resources, which have no field of their own.' },
+);
+
 /** The configuration with every default. */
 export const configurationSchema = object(
   {
@@ -530,6 +560,7 @@ export const configurationSchema = object(
     ),
     tracing,
     featureFlags: array(string(), { optional: true, description: 'Features that are switched on.' }),
+    envoyPatches,
   },
   { default: {} },
 );

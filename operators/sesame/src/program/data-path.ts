@@ -325,7 +325,10 @@ function reportOf(read: Reader, xds: IngressComponents['xds'], configuration: Ef
   const { state, error } = read.sink(xds).state(SETTINGS);
   return {
     nacks: nacks.toSorted((left, right) => (left.object < right.object ? -1 : 1)),
-    warnings: unusableReferences(readLookup(read), configuration),
+    warnings: [
+      ...unusableReferences(readLookup(read), configuration),
+      ...reports.flatMap(({ row }) => row.patches ?? []),
+    ],
     problem: state === 'failed' ? (error?.message ?? 'the xDS server did not start') : undefined,
   };
 }

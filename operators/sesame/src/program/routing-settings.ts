@@ -4,7 +4,7 @@ import type { RoutingSettings } from '../routing/settings.ts';
 /** The settings that routes depend on: an edit of any other field computes none of them again. */
 export function routingSettingsOf(configuration: EffectiveConfiguration, contour = false): RoutingSettings {
   const { xdsServer, ingress, envoy, httpproxy, enableExternalNameService, globalExtAuth } = configuration;
-  const { rateLimitService, policy, tracing } = configuration;
+  const { rateLimitService, policy, tracing, envoyPatches } = configuration;
   const { className } = ingress;
   const { service: _service, managed: _managed, ...routed } = envoy;
   return {
@@ -17,5 +17,6 @@ export function routingSettingsOf(configuration: EffectiveConfiguration, contour
     rateLimitService,
     policy,
     tracing,
+    ...(envoyPatches && { envoyPatches }),
   };
 }

@@ -2,12 +2,15 @@
 // them. Their changed values are those of the model.
 import { changesBetween, equal, type ValueChange } from '@capstan/kube';
 import type { SinkChange, SinkEffect, SinkModels, SinkValue } from '@capstan/reconcile';
+import { type EnvoyPatchSpec, type Problem, problemText } from '../configuration/index.ts';
 import type { NamedSecret } from '../model/certificate.ts';
 import type { FilterChain } from '../model/listener.ts';
 import { createAssembly } from '../routing/assembly/assembly.ts';
+import { isPatched, messageOf } from '../routing/assembly/envoy-patches.ts';
 import type { Piece } from '../routing/assembly/piece.ts';
 import { fallbackChain, HTTP3_LISTENER, HTTPS_LISTENER } from '../routing/listener/filter-chain.ts';
 import type { ListenerModel } from '../routing/listener/listeners.ts';
+import type { RoutingSettings } from '../routing/settings.ts';
 import { isSameResource, type Resource, type ResourceKey } from '../xds/index.ts';
 import { isNowhere } from './nowhere.ts';
 import { chainKey, type PieceModel } from './piece-model.ts';
@@ -21,17 +24,44 @@ export function xdsEffects(
   current: ReadonlyMap<string, SinkValue<Piece>>,
   models?: SinkModels,
 ): SinkEffect[] {
-  const { before, changed } = resourcesOf(changes, current);
+  const { before, changed, patches } = resourcesOf(changes, current);
   const context: Context = {
     changes,
     values: new ModelValues(changes, models),
     fallback: fallbacksOf(changes, current),
   };
-  return [...changed]
-    .map(([key, after]) => ({ before: before.get(key), after }))
-    .filter((pair) => !isSameResource(pair.before, pair.after))
-    .toSorted((left, right) => compareKeys(keyOf(left), keyOf(right)))
-    .flatMap((pair, at) => effectsOf(pair, context, at < MAX_VALUED));
+  return [
+    ...patchEffects(changes.find(({ key }) => key === SETTINGS)?.before?.settings, patches),
+    ...[...changed]
+      .map(([key, after]) => ({ before: before.get(key), after }))
+      .filter((pair) => !isSameResource(pair.before, pair.after))
+      .toSorted((left, right) => compareKeys(keyOf(left), keyOf(right)))
+      .flatMap((pair, at) => effectsOf(pair, context, at < MAX_VALUED)),
+  ];
+}
+
+/** The patches of a configuration, and those that are left out. */
+interface Patching {
+  readonly specs: readonly EnvoyPatchSpec[];
+  readonly before: readonly Problem[];
+  readonly after: readonly Problem[];
+}
+
+/** The changed patches, and the problems of patches that are new. Their effects on resources follow. */
+function patchEffects(before: RoutingSettings | undefined, { specs, ...problems }: Patching): SinkEffect[] {
+  const [old, next] = [before ? (before.envoyPatches ?? []) : specs, specs].map(
+    (list) => new Map(list.map((spec) => [`patch ${spec.name} of ${spec.type} ${spec.resource}`, spec])),
+  ) as [Map<string, EnvoyPatchSpec>, Map<string, EnvoyPatchSpec>];
+  const changed = [...new Set([...old.keys(), ...next.keys()])].flatMap((what): SinkEffect[] => {
+    const [was, is] = [old.get(what), next.get(what)];
+    if (equal(was, is)) return [];
+    const listener = (is ?? was)?.type === 'Listener' ? DRAINS_LISTENER : undefined;
+    const disturbs = (is ?? was)?.type === 'FilterChain' ? DRAINS_CHAIN : listener;
+    return [{ what, change: changeOf(was, is), ...changesOf(was ?? {}, is ?? {}), ...(disturbs && { disturbs }) }];
+  });
+  const known = new Set(problems.before.map((problem) => problemText(problem)));
+  const refused = problems.after.filter((problem) => !known.has(problemText(problem)));
+  return [...changed, ...refused.map((problem): SinkEffect => ({ what: problemText(problem), change: 'added' }))];
 }
 
 /** The limit of resources with shown values: an edit of the configuration changes those of every host, in the same way. */
@@ -124,33 +154,37 @@ const SECRETS: ReadonlySet<unknown> = new Set<NamedSecret['kind']>(['certificate
 function resourcesOf(
   changes: Changes,
   current: ReadonlyMap<string, SinkValue<Piece>>,
-): { before: Resources; changed: Resources } {
+): { before: Resources; changed: Resources; patches: Patching } {
   const next = new Map([...current].map(([key, { value }]) => [key, value]));
   const configured = changes.find(({ key }) => key === SETTINGS)?.after;
   const first = next.get(SETTINGS);
   const last = configured ?? first;
   const pieces = (of: ReadonlyMap<string, Piece>) =>
     [...of].filter(([key]) => key !== SETTINGS).map(([key, after]) => ({ key, after }));
+  const specs = last?.settings?.envoyPatches ?? [];
+  const none: Patching = { specs, before: [], after: [] };
   const isServed = first?.settings !== undefined && !isNowhere(first.settings);
   const staysServed = last?.settings !== undefined && !isNowhere(last.settings);
   if (isServed) {
     const assembly = createAssembly(first.settings, first.authorization);
     const before = assembly.take(pieces(next));
-    if (!staysServed) return { before, changed: new Map([...before.keys()].map((key) => [key, undefined])) };
-    return {
-      before,
-      changed: new Map([
-        ...(configured?.settings ? assembly.configure(configured.settings, configured.authorization) : []),
-        ...assembly.take(changes.filter(({ key }) => key !== SETTINGS)),
-      ]),
-    };
+    if (!staysServed)
+      return { before, changed: new Map([...before.keys()].map((key) => [key, undefined])), patches: none };
+    const problems = assembly.patchProblems();
+    const changed = new Map([
+      ...(configured?.settings ? assembly.configure(configured.settings, configured.authorization) : []),
+      ...assembly.take(changes.filter(({ key }) => key !== SETTINGS)),
+    ]);
+    return { before, changed, patches: { specs, before: problems, after: assembly.patchProblems() } };
   }
-  if (!staysServed) return { before: new Map(), changed: new Map() };
+  if (!staysServed) return { before: new Map(), changed: new Map(), patches: none };
   for (const { key, after } of changes) {
     if (after) next.set(key, after);
     else next.delete(key);
   }
-  return { before: new Map(), changed: createAssembly(last.settings, last.authorization).take(pieces(next)) };
+  const assembly = createAssembly(last.settings, last.authorization);
+  const changed = assembly.take(pieces(next));
+  return { before: new Map(), changed, patches: { specs, before: [], after: assembly.patchProblems() } };
 }
 
 interface Pair {
@@ -174,9 +208,11 @@ function effectsOf(pair: Pair, context: Context, isValued: boolean): SinkEffect[
   const change = changeOf(before, after);
   const isShown = before && after && isValued;
   const values = isShown
-    ? before.model
-      ? changesOf(before.model, after.model)
-      : context.values.changes(before.key)
+    ? isPatched(before) || isPatched(after)
+      ? changesOf(messageOf(before), messageOf(after))
+      : before.model
+        ? changesOf(before.model, after.model)
+        : context.values.changes(before.key)
     : {};
   switch (type) {
     case 'lds':
@@ -208,6 +244,7 @@ function changeOf(before: unknown, after: unknown): SinkEffect['change'] {
 }
 
 const DRAINS_LISTENER = 'drains a listener';
+const DRAINS_CHAIN = 'drains its connections';
 
 /** Envoy replaces changed filter chains alone: their connections are drained, those of the others go on. */
 function listenerEffects(name: string, { before, after }: Pair, context: Context): SinkEffect[] {
@@ -260,7 +297,7 @@ function chainEffect(
     what: `filter chain ${name} of listener ${listener}`,
     change: changeOf(before, after),
     ...more,
-    ...(before !== undefined && { disturbs: 'drains its connections' }),
+    ...(before !== undefined && { disturbs: DRAINS_CHAIN }),
   };
 }
 

@@ -1,6 +1,7 @@
 // The xDS server as a sink: every replica serves. Pieces come in, resources go out, and the acknowledgements of Envoys are read back.
-import type { Clock } from '@capstan/kube';
+import { type Clock, equal } from '@capstan/kube';
 import { type ReadDeclaration, type Sink, type SinkContext, type SinkResult, sink } from '@capstan/reconcile';
+import type { Problem } from '../configuration/index.ts';
 import { type Assembly, createAssembly } from '../routing/assembly/assembly.ts';
 import type { Piece } from '../routing/assembly/piece.ts';
 import { ROUTE_READS } from '../routing/lookup.ts';
@@ -24,7 +25,10 @@ export interface XdsSinkOptions extends XdsServingOptions {
 }
 
 /** A client with the resources that it refuses. The graph does not depend on the answers of clients. */
-export type RefusingNode = Pick<NodeReport, 'node' | 'rejections'>;
+export interface RefusingNode extends Pick<NodeReport, 'node' | 'rejections'> {
+  /** The patches of the configuration that are not in force. One row has them, which stands for no client. */
+  readonly patches?: readonly Problem[];
+}
 
 export function xdsSink(options: XdsSinkOptions): Sink<Piece, RefusingNode> {
   const { graph } = options;
@@ -47,6 +51,7 @@ export function xdsSink(options: XdsSinkOptions): Sink<Piece, RefusingNode> {
 
 /** In the place of a node's name. */
 const EVERY_ENVOY = 'every Envoy';
+const PATCHES = 'patches of the configuration';
 
 class ServedRoutes {
   readonly #context: SinkContext<Piece, RefusingNode>;
@@ -56,6 +61,7 @@ class ServedRoutes {
   /** The reported refusals, by client. */
   readonly #refusing = new Map<string, NodeReport['rejections']>();
   #invalid: readonly Rejection[] = [];
+  #patches: readonly Problem[] = [];
 
   constructor(context: SinkContext<Piece, RefusingNode>, options: XdsSinkOptions) {
     this.#context = context;
@@ -77,6 +83,7 @@ class ServedRoutes {
     this.#assembly ??= createAssembly(settings, authorization);
     this.#serving.store.take(this.#assembly.take(changes.filter(({ key }) => key !== SETTINGS)));
     this.#reportInvalid(this.#assembly.refused());
+    this.#reportPatches(this.#assembly.patchProblems());
     this.#options.onUpdated?.(this.#context.clock.now() - started);
     try {
       if (configured) {
@@ -102,7 +109,24 @@ class ServedRoutes {
       return;
     if (rejections.length > 0) this.#refusing.set(node, rejections);
     else this.#refusing.delete(node);
+    this.#withdraw(rejections.filter((each) => !before.some((other) => isSameRejection(each, other))));
     this.#context.report(node, rejections.length > 0 ? { node, rejections } : undefined);
+  }
+
+  /** Serves a resource that an Envoy refuses without its patches. */
+  #withdraw(rejections: readonly Rejection[]): void {
+    const assembly = this.#assembly;
+    if (!assembly || rejections.length === 0) return;
+    const changed = assembly.withdraw(rejections);
+    if (changed.size === 0) return;
+    this.#serving.store.take(changed);
+    this.#reportPatches(assembly.patchProblems());
+  }
+
+  #reportPatches(patches: readonly Problem[]): void {
+    if (equal(patches, this.#patches)) return;
+    this.#patches = patches;
+    this.#context.report(PATCHES, patches.length > 0 ? { node: PATCHES, rejections: [], patches } : undefined);
   }
 
   /** The resources that no Envoy is sent, because each would refuse them. */

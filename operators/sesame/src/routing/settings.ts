@@ -1,5 +1,5 @@
 // The part of Sesame's configuration that decides about routes: the effective configuration has all of it, under the same names.
-import type { ErrorPageSpec, OutlierDetectionSpec } from '../configuration/index.ts';
+import type { EnvoyPatchSpec, ErrorPageSpec, OutlierDetectionSpec } from '../configuration/index.ts';
 import type { ServedClasses } from './lookup.ts';
 
 export interface RoutingSettings {
@@ -25,6 +25,7 @@ export interface RoutingSettings {
     readonly applyToIngress: boolean;
   };
   readonly tracing?: TracingSettings | undefined;
+  readonly envoyPatches?: readonly EnvoyPatchSpec[] | undefined;
 }
 
 export interface ObjectName {

@@ -304,6 +304,19 @@ export const IN_XDS: Readonly<Record<string, Row>> = {
     edit: { envoy: { errorPages: [{ statusCodes: [503], body: 'back soon' }] } },
     shows: /"name":"envoy\.filters\.http\.custom_response".*"inline_string":"back soon"/,
   },
+  envoyPatches: {
+    edit: {
+      envoyPatches: [
+        {
+          name: 'buffer',
+          type: 'Listener',
+          resource: 'ingress_http',
+          operations: [{ op: 'add', path: '/tcp_backlog_size', value: 321 }],
+        },
+      ],
+    },
+    shows: /"tcp_backlog_size":321/,
+  },
   'httpproxy.disablePermitInsecure': {
     edit: { httpproxy: { disablePermitInsecure: true } },
     hides: /"domains":\["guarded\.test"\],"routes":\[\{"match":\{"prefix":"\/"\},"route"/,

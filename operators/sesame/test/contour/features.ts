@@ -53,6 +53,10 @@ export const FEATURES: readonly RequestedFeature[] = [
     issues: [4679],
     text: '`compressionPolicy` of a route or a virtual host chooses the compression of answers, or none.',
   },
+  {
+    issues: [29],
+    text: '`envoyPatches` of a SesameConfiguration changes values of Envoy that have no field of their own, by JSON Patches of named resources. No patch can weaken a host ([sesame-patches.md](sesame-patches.md)).',
+  },
   { issues: [2019], text: 'One route that is not valid takes down that route alone.' },
   { issues: [1886], text: 'Problems of an Ingress are Events on it.' },
   { issues: [1598], text: '`sesame explain HOST/PATH` names the objects and the field that a request is routed by.' },

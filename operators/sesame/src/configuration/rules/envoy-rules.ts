@@ -1,6 +1,7 @@
 // Rules for Envoy's part: listeners, TLS, timeouts, access logs, clusters.
 import type { FullConfiguration } from '../../kinds/configuration-spec.ts';
 import { formatProblem, jsonField } from '../access-log-format.ts';
+import { envoyPatchProblems } from '../envoy-patches.ts';
 import { errorPageProblems } from '../error-pages.ts';
 import { outlierProblems } from '../outlier-detection.ts';
 import { shown } from '../problem.ts';
@@ -20,6 +21,8 @@ export function envoyRules(input: ValidationInput, findings: Findings): void {
   cluster(input, findings);
   for (const { at, reason, message } of errorPageProblems(input.value.envoy.errorPages ?? []))
     findings.error(`envoy.errorPages${at}`, reason, message);
+  for (const { at, reason, message } of envoyPatchProblems(input.value.envoyPatches ?? []))
+    findings.leftOut(`envoyPatches${at}`, reason, message);
 }
 
 function listener({ value: { envoy } }: ValidationInput, findings: Findings): void {

@@ -14,6 +14,11 @@ export class Findings {
     this.problems.push(warningAt(path, 'FieldIgnored', 'Ignored', message));
   }
 
+  /** A part of the configuration that is left out, while all others take effect. */
+  leftOut(path: string, reason: ProblemReason, message: string): void {
+    this.problems.push(warningAt(path, 'PatchRefused', reason, message));
+  }
+
   port(path: string, value: number): void {
     if (value < 1 || value > 65_535)
       this.error(path, 'OutOfRange', `must be between 1 and 65535 (${value}); choose another port`);

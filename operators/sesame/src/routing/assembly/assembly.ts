@@ -1,6 +1,7 @@
 // From pieces to resources: counts the uses of each resource, composes the resources that hosts share, and reports changes. A change of one
 // piece costs that piece and the resources that contain it.
 import { hash } from 'node:crypto';
+import type { Problem } from '../../configuration/index.ts';
 import { FragmentChunk } from '../../envoy/index.ts';
 import type { AuthorizationService } from '../../model/listener.ts';
 import type { Rejection, Resource, ResourceKey } from '../../xds/index.ts';
@@ -10,6 +11,7 @@ import { chainFragment, fallbackChain, HTTP3_LISTENER, HTTPS_LISTENER } from '..
 import { httpListener, ownListeners, runtimeResource, secureListener } from '../listener/listeners.ts';
 import type { RoutingSettings } from '../settings.ts';
 import { refusalOf } from './constraints.ts';
+import { PatchedPieces } from './patched-pieces.ts';
 import { type Piece, SharedParts } from './piece.ts';
 import { RouteConfigurations } from './route-configurations.ts';
 
@@ -21,8 +23,12 @@ export interface Assembly {
     settings: RoutingSettings,
     authorization: AuthorizationService | undefined,
   ): Map<ResourceKey, Resource | undefined>;
+  /** Leaves out patches that an Envoy refused. Returns the resources that changed; none where no patch is concerned. */
+  withdraw(rejections: readonly Rejection[]): Map<ResourceKey, Resource | undefined>;
   /** Resources that every Envoy would refuse: their last valid versions are served, or nothing. */
   refused(): Iterable<Rejection>;
+  /** The patches of the configuration that are not in force. */
+  patchProblems(): readonly Problem[];
 }
 
 export interface PieceChange {
@@ -46,6 +52,8 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
   let settingsHash = hashOf(settings);
   let own: readonly Resource[] = [];
   let isStarted = false;
+  /** Undefined: the configuration has and had no patches. */
+  let patching = initial.envoyPatches ? new PatchedPieces(initial) : undefined;
   const refused = new Map<ResourceKey, Rejection>();
   /** By piece: resources of an earlier version, which stay while those of the present one would be refused. */
   const retained = new Map<string, readonly Resource[]>();
@@ -103,6 +111,9 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
     out.set(resource.key, resource);
   };
 
+  const setListener = (out: Map<ResourceKey, Resource | undefined>, key: ResourceKey, listener: Resource | undefined) =>
+    out.set(key, patching ? patching.listener(key, listener) : listener);
+
   let hasListener = false;
   const shared = (out: Map<ResourceKey, Resource | undefined>, isForced: boolean) => {
     if (plain.isChanged || isForced) {
@@ -110,7 +121,7 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
       out.set('rds/ingress_http', sharedRoutes(HTTP_ROUTES, chunks, content, requires));
       // The listener is the same for any number of hosts.
       if (isForced || size > 0 !== hasListener)
-        out.set('lds/ingress_http', size > 0 ? httpListener(settings, authorization) : undefined);
+        setListener(out, 'lds/ingress_http', size > 0 ? httpListener(settings, authorization) : undefined);
       hasListener = size > 0;
     }
     const hadFallback = fallback.isChanged;
@@ -142,9 +153,11 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
       }
       if ((!parts.isChanged && !isStale && !isForced) || refused.has(`lds/${name}`)) continue;
       const { chunks, size, hash: content, requires } = parts.take();
+      const frame = patching?.frame(name, size > 0 ? secureListener(name, settings, [], '', []) : undefined);
+      const version = `${content}${settingsHash}${frame?.digest ?? ''}`;
       out.set(
         `lds/${name}`,
-        size > 0 ? secureListener(name, settings, chunks, `${content}${settingsHash}`, requires) : undefined,
+        size > 0 ? secureListener(name, settings, chunks, version, requires, frame?.patch) : undefined,
       );
     }
   };
@@ -152,8 +165,48 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
   const ownResources = (out: Map<ResourceKey, Resource | undefined>) => {
     const next = [...ownListeners(settings), runtimeResource(settings)];
     for (const { key } of own) out.set(key, undefined);
-    for (const resource of next) out.set(resource.key, resource);
+    for (const resource of next) {
+      if (resource.type === 'lds') setListener(out, resource.key, resource);
+      else out.set(resource.key, resource);
+    }
     own = next;
+  };
+
+  /** Returns true where route configurations of Gateways are to be composed. */
+  const replace = (
+    key: string,
+    before: Piece | undefined,
+    after: Piece | undefined,
+    out: Map<ResourceKey, Resource | undefined>,
+  ): boolean => {
+    const earlier = left(key, before, after);
+    const kept = new Set([...(after?.resources ?? []), ...(after?.endpoints ?? [])].map((each) => each.key));
+    for (const resource of after?.resources ?? []) acquire(key, resource, out);
+    for (const resource of after?.endpoints ?? []) {
+      endpoints.set(resource.key, resource);
+      if (needed.has(resource.key)) out.set(resource.key, resource);
+    }
+    for (const resource of earlier) {
+      if (kept.has(resource.key)) continue;
+      if (resource.type !== 'eds') release(key, resource, out);
+      else if (endpoints.delete(resource.key)) out.set(resource.key, undefined);
+    }
+    plain.put(key, after?.plain);
+    chains.put(key, after?.chain);
+    http3.put(key, after?.http3);
+    fallback.put(key, after?.fallback);
+    if (!hasRoutes(before) && !hasRoutes(after)) return false;
+    configurations.take(key, before, after);
+    return true;
+  };
+
+  /** Applies changed patches to the pieces that they are for, or were for. */
+  const patchAgain = (out: Map<ResourceKey, Resource | undefined>) => {
+    for (const [key, { before, after }] of patching?.again(pieces) ?? []) replace(key, before, after, out);
+    ownResources(out);
+    shared(out, true);
+    configurations.compose(out);
+    return valid(out);
   };
 
   return {
@@ -162,28 +215,10 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
       let isComposed = true;
       if (!isStarted) ownResources(out);
       for (const { key, after } of changes) {
-        const before = pieces.get(key);
+        const before = patching ? patching.shown(key, pieces.get(key)) : pieces.get(key);
         if (after) pieces.set(key, after);
         else pieces.delete(key);
-        const earlier = left(key, before, after);
-        const kept = new Set([...(after?.resources ?? []), ...(after?.endpoints ?? [])].map((each) => each.key));
-        for (const resource of after?.resources ?? []) acquire(key, resource, out);
-        for (const resource of after?.endpoints ?? []) {
-          endpoints.set(resource.key, resource);
-          if (needed.has(resource.key)) out.set(resource.key, resource);
-        }
-        for (const resource of earlier) {
-          if (kept.has(resource.key)) continue;
-          if (resource.type !== 'eds') release(key, resource, out);
-          else if (endpoints.delete(resource.key)) out.set(resource.key, undefined);
-        }
-        plain.put(key, after?.plain);
-        chains.put(key, after?.chain);
-        http3.put(key, after?.http3);
-        fallback.put(key, after?.fallback);
-        if (!hasRoutes(before) && !hasRoutes(after)) continue;
-        configurations.take(key, before, after);
-        isComposed = false;
+        if (replace(key, before, patching ? patching.take(key, after) : after, out)) isComposed = false;
       }
       shared(out, !isStarted);
       if (!isComposed) configurations.compose(out);
@@ -191,15 +226,16 @@ export function createAssembly(initial: RoutingSettings, initialAuthorization?: 
       return valid(out);
     },
     configure(next, nextAuthorization) {
-      const out = new Map<ResourceKey, Resource | undefined>();
       settings = next;
       authorization = nextAuthorization;
       settingsHash = hashOf(next);
-      ownResources(out);
-      shared(out, true);
-      return valid(out);
+      if (patching) patching.configure(next);
+      else if (next.envoyPatches) patching = new PatchedPieces(next);
+      return patchAgain(new Map());
     },
+    withdraw: (rejections) => (patching?.withdraw(rejections) ? patchAgain(new Map()) : new Map()),
     refused: () => refused.values(),
+    patchProblems: () => patching?.problems() ?? [],
   };
 }
 

@@ -65,6 +65,8 @@ export interface PieceContent {
   readonly settings?: RoutingSettings;
   /** The authorization that holds for every host of the plain listener. */
   readonly authorization?: AuthorizationService | undefined;
+  /** Resources of the piece that it was made of, which are not served. */
+  readonly refused?: readonly Rejection[];
 }
 
 const NONE: readonly never[] = [];
@@ -86,8 +88,9 @@ export class Piece {
   readonly refused: readonly Rejection[];
 
   constructor({ resources = NONE, plain, chain, fallback, endpoints = NONE, settings, ...content }: PieceContent) {
-    const { authorization, routePart, configurations = NONE, http3 } = content;
-    this.refused = refusalsOf(resources, endpoints);
+    const { authorization, routePart, configurations = NONE, http3, refused = NONE } = content;
+    const found = refusalsOf(resources, endpoints);
+    this.refused = refused.length > 0 ? [...refused, ...found] : found;
     const isServed = ({ key }: Resource) => this.refused.every((each) => each.key !== key);
     this.resources = this.refused.length > 0 ? resources.filter(isServed) : resources;
     this.plain = plain;
@@ -108,6 +111,12 @@ export class Piece {
       ...this.refused.map(({ message }) => message),
     ];
     this.id = hexHash(parts.join('\n'));
+  }
+
+  /** The same piece with other parts. */
+  with(parts: Pick<PieceContent, 'resources' | 'plain' | 'chain' | 'http3' | 'fallback' | 'routePart'>): Piece {
+    const { configurations, endpoints, settings, authorization, refused } = this;
+    return new Piece({ configurations, endpoints, authorization, refused, ...(settings && { settings }), ...parts });
   }
 }
 

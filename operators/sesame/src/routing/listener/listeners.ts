@@ -1,5 +1,5 @@
 // Listeners: the two for traffic, and those for Envoy's own statistics, readiness and admin pages.
-import { Fragment, type FragmentChunk, type Struct } from '../../envoy/index.ts';
+import { type Envoy, Fragment, type FragmentChunk, type Struct } from '../../envoy/index.ts';
 import type { NamedSecret } from '../../model/certificate.ts';
 import type { AuthorizationService, DownstreamTls, FilterChain, Listener, Page } from '../../model/listener.ts';
 import type { Origin } from '../../model/origin.ts';
@@ -58,6 +58,7 @@ export function secureListener(
   chains: readonly FragmentChunk<typeof FILTER_CHAIN>[],
   contentHash: string,
   requires: readonly ResourceKey[],
+  patch: (message: Envoy.Listener) => Envoy.Listener = (message) => message,
 ): Resource {
   const listener = tlsListener(name, settings);
   return createResource({
@@ -68,11 +69,11 @@ export function secureListener(
     composition: {
       chunks: chains,
       of: (others: readonly FragmentChunk<typeof FILTER_CHAIN>[], hash) =>
-        secureListener(name, settings, others, hash, requires),
+        secureListener(name, settings, others, hash, requires, patch),
       nameOf: ({ value }: ChainFragment) => value.name ?? '',
       marker: CHAIN_MARKER,
     },
-    value: () => listenerMessage(listener, chains),
+    value: () => patch(listenerMessage(listener, chains)),
     model: { ...listener, chains: [] },
   });
 }
