@@ -5,14 +5,14 @@ import type { Series } from './verdict.ts';
 
 /** The figures with the rise that is noise. */
 const FIGURES = {
-  memory: { unit: 'MB', noise: 8 },
-  'open files': { unit: 'files', noise: 3 },
-  sockets: { unit: 'sockets', noise: 3 },
-  'heap in use': { unit: 'MB', noise: 8 },
-  'active handles': { unit: 'handles', noise: 4 },
-  'queue depth': { unit: 'items', noise: 3 },
-  'event-loop delay': { unit: 'ms', noise: 50 },
-  'time of an answer': { unit: 'ms', noise: 50 },
+  memory: { by: 'median', unit: 'MB', noise: 8 },
+  'open files': { by: 'peak', unit: 'files', noise: 3 },
+  sockets: { by: 'peak', unit: 'sockets', noise: 3 },
+  'heap in use': { by: 'median', unit: 'MB', noise: 8 },
+  'active handles': { by: 'peak', unit: 'handles', noise: 4 },
+  'queue depth': { by: 'median', unit: 'items', noise: 3 },
+  'event-loop delay': { by: 'median', unit: 'ms', noise: 50 },
+  'time of an answer': { by: 'median', unit: 'ms', noise: 50 },
 } as const;
 export type Figure = keyof typeof FIGURES;
 

@@ -13,6 +13,7 @@ import { discoveryArea } from './areas/discovery.ts';
 import { ingressArea } from './areas/ingress.ts';
 import { kafkaArea } from './areas/kafka.ts';
 import { packagesArea } from './areas/packages.ts';
+import { podsArea } from './areas/pods.ts';
 import { createFaults } from './faults.ts';
 import { answerTime, guardObjects, searchLogs, writesAtRest } from './invariants.ts';
 import type { SoakOptions } from './options.ts';
@@ -21,8 +22,11 @@ import { type Stage, startStage } from './stage.ts';
 import { startTraffic } from './traffic.ts';
 import { formatVerdicts, judge } from './verdict.ts';
 
-/** The caches of all programs fill in this time; the minutes are counted from its end. */
-const WARM_UP_MS = 60_000;
+/**
+ * The caches of all programs fill in this time, their heaps are compacted once, and grow again to the size of the work. The minutes are
+ * counted from its end.
+ */
+const WARM_UP_MS = 180_000;
 const SAMPLE_MS = 2000;
 const CHURN_MS = 35_000;
 const EDIT_MS = 300;
@@ -55,8 +59,10 @@ async function run(stage: Stage, options: SoakOptions, report: (line: string) =>
     discoveryArea(hub, members),
     cablesArea(hub, members),
     packagesArea(hub),
+    podsArea({ capstan: hub, ...members }),
   ];
-  for (const area of areas) await area.prepare();
+  const edited = areas.filter(({ edit, name }) => edit !== undefined && name !== 'cables');
+  for (const area of areas) await area.prepare?.();
   const traffic = await startTraffic(hub);
   if (traffic.missing !== undefined) report(`No traffic: ${traffic.missing}`);
   const recorder = createRecorder();
@@ -74,8 +80,8 @@ async function run(stage: Stage, options: SoakOptions, report: (line: string) =>
       const churn = async () => {
         while (performance.now() < until) {
           // Cables settle slowly: a change of the driver in each second would never come to rest.
-          const area = random.chance(0.02) ? areas[3] : random.pick(areas.filter(({ name }) => name !== 'cables'));
-          await area?.edit(random);
+          const area = random.chance(0.02) ? areas[3] : random.pick(edited);
+          await area?.edit?.(random);
           edits++;
           await sleep(EDIT_MS);
         }
@@ -87,7 +93,7 @@ async function run(stage: Stage, options: SoakOptions, report: (line: string) =>
       await Promise.all([churn(), attack()]);
       await faults.heal();
       const begun = performance.now();
-      const left = await settle(areas);
+      const left = await settle(areas, (waiting) => report(`${at(minute())} waiting: ${waiting.join('; ')}`));
       problems.add(left.map((problem) => `not settled after ${SETTLE_LIMIT_MS / 1000} s: ${problem}`));
       if (left.length === 0) problems.add(await writesAtRest(hub));
       problems.add(logs(stage.logs()));
@@ -125,17 +131,27 @@ async function watch(
     if (now >= 0) recorder.add(server.name, 'time of an answer', now, answer);
     add(await recorder.sample(now, steady));
     add(await guarded());
-    for (const area of areas) add(await area.broken());
+    for (const area of areas) add((await area.broken?.()) ?? []);
     await next;
   }
 }
 
-async function settle(areas: readonly Area[]): Promise<readonly string[]> {
+const REPORT_MS = 30_000;
+
+async function settle(
+  areas: readonly Area[],
+  report: (waiting: readonly string[]) => void,
+): Promise<readonly string[]> {
   const deadline = performance.now() + SETTLE_LIMIT_MS;
+  let reportAt = performance.now() + REPORT_MS;
   for (;;) {
     const left: string[] = [];
     for (const area of areas) left.push(...(await area.unsettled()));
     if (left.length === 0 || performance.now() > deadline) return left;
+    if (performance.now() > reportAt) {
+      report(left);
+      reportAt += REPORT_MS;
+    }
     await sleep(500);
   }
 }

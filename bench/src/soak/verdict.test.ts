@@ -8,6 +8,7 @@ const series = (value: (minute: number) => number, noise = 0) => ({
   figure: 'memory',
   unit: 'MB',
   noise,
+  by: 'median' as 'median' | 'peak',
   points: Array.from({ length: 601 }, (_, index) => ({ minute: index / 10, value: value(index / 10) })),
 });
 
@@ -38,6 +39,14 @@ describe('the verdict over a figure', () => {
       ).isFlat,
       true,
     );
+  });
+
+  test('compares the peaks of a figure that faults empty', () => {
+    const cut = series((minute) => (minute < 20 && minute % 4 > 1 ? 5 : 100));
+    assert.equal(judge(cut, 60).isFlat, false);
+    assert.equal(judge({ ...cut, by: 'peak' }, 60).isFlat, true);
+    const leaked = series((minute) => (minute % 4 > 1 ? 5 : 100 + minute / 2));
+    assert.equal(judge({ ...leaked, by: 'peak' }, 60).isFlat, false);
   });
 
   test('accepts a rise below the noise of the figure', () => {

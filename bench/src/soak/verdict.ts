@@ -7,6 +7,8 @@ export interface Series {
   readonly figure: string;
   readonly unit: string;
   readonly points: readonly { readonly minute: number; readonly value: number }[];
+  /** The median of a window counts, or its highest value where faults empty what is counted: connections that are cut. */
+  readonly by: 'median' | 'peak';
   /** A rise below this amount is noise: one connection more, one collection of garbage less. */
   readonly noise: number;
 }
@@ -15,7 +17,7 @@ export interface Verdict {
   readonly program: string;
   readonly figure: string;
   readonly unit: string;
-  /** The medians of the two windows; undefined without enough samples. */
+  /** The values of the two windows; undefined without enough samples. */
   readonly reference: number | undefined;
   readonly last: number | undefined;
   readonly isFlat: boolean;
@@ -25,12 +27,13 @@ const MOST_GROWTH = 1.1;
 const FEWEST_SAMPLES = 3;
 
 /** Compares the windows of one figure. A figure with too few samples is not flat, because it was not measured. */
-export function judge({ program, figure, unit, points, noise }: Series, minutes: number): Verdict {
+export function judge({ program, figure, unit, points, by, noise }: Series, minutes: number): Verdict {
   const window = (from: number, to: number) => {
     const values = points
       .filter(({ minute }) => minute >= (minutes * from) / 6 && minute <= (minutes * to) / 6)
       .map(({ value }) => value);
-    return values.length < FEWEST_SAMPLES ? undefined : median(values);
+    if (values.length < FEWEST_SAMPLES) return undefined;
+    return by === 'peak' ? Math.max(...values) : median(values);
   };
   const reference = window(1, 2);
   const last = window(5, 6);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, isNotFound, type Kind, type KubeObject, type ObjectRef } from '@capstan/kube';
 import type { SeededRandom } from '@capstan/testing';
 
@@ -5,16 +6,17 @@ import type { SeededRandom } from '@capstan/testing';
 export interface Area {
   readonly name: string;
   /** Creates the objects that the edits need. */
-  prepare(): Promise<void>;
+  prepare?(): Promise<void>;
   /** Makes one random edit. */
-  edit(random: SeededRandom): Promise<void>;
+  edit?(random: SeededRandom): Promise<void>;
   /** Returns a sentence for each result that is not there yet. It must be empty when everything has settled. */
   unsettled(): Promise<readonly string[]>;
   /** Returns a sentence for each rule that never may be broken, also under faults. */
-  broken(): Promise<readonly string[]>;
+  broken?(): Promise<readonly string[]>;
 }
 
-export const FIELD_MANAGER = 'soak';
+const FIELD_MANAGER = 'soak';
+const REMOVAL_LIMIT_MS = 120_000;
 
 /** The metadata of an object that is applied. */
 export type Metadata = ObjectRef & { readonly labels?: Readonly<Record<string, string>> };
@@ -24,7 +26,14 @@ function objectOf(kind: Kind, ref: Metadata, parts: object): KubeObject {
 }
 
 export async function put(client: Client, kind: Kind, ref: Metadata, parts: object): Promise<void> {
-  await client.apply(kind, objectOf(kind, ref, parts), { fieldManager: FIELD_MANAGER, force: true });
+  const deadline = performance.now() + REMOVAL_LIMIT_MS;
+  for (;;) {
+    const applied = await client.apply(kind, objectOf(kind, ref, parts), { fieldManager: FIELD_MANAGER, force: true });
+    // An object of the same name that is being deleted takes the edit with it.
+    if (applied.metadata.deletionTimestamp === undefined) return;
+    if (performance.now() > deadline) throw new Error(`${kind.kind} ${ref.name} is still being deleted`);
+    await sleep(200);
+  }
 }
 
 export async function remove(client: Client, kind: Kind, ref: ObjectRef): Promise<void> {

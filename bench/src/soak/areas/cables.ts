@@ -44,6 +44,5 @@ export function cablesArea(hub: Client, members: Readonly<Record<string, Client>
       }
       return problems;
     },
-    broken: async () => [],
   };
 }

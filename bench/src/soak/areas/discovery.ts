@@ -91,7 +91,8 @@ export function discoveryArea(hub: Client, remotes: Readonly<Record<Backend, Cli
           if ((await hub.find(Service, shopRef(`${backend}-extra-${index}`))) !== undefined)
             problems.push(`Service ${backend}-extra-${index} is still there`);
         const object = (await hub.find(DiscoveryBackend, backendRef(backend))) as Seen | undefined;
-        const isDrained = drained === backend ? 'True' : 'False';
+        // A route of the demonstration leads to east alone, so that east is never drained of all requests.
+        const isDrained = drained === backend && backend !== 'east' ? 'True' : 'False';
         problems.push(...conditionProblem(object, `DiscoveryBackend ${backend}`, 'Drained', isDrained));
       }
       const actual = await weights();

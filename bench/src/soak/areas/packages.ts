@@ -49,6 +49,5 @@ export function packagesArea(client: Client): Area {
           : [`the Deployment of Provider storage has not the label ${team}`]),
       ];
     },
-    broken: async () => [],
   };
 }
