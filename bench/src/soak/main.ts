@@ -11,12 +11,16 @@ if (typeof options === 'string') {
   process.stderr.write('a soak reads /proc, which only Linux has\n');
   process.exitCode = 1;
 } else {
-  const problems = await soak(options, print);
+  const stopping = new AbortController();
+  // A soak that is interrupted ends its programs first. A second signal ends it at once.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
+  const problems = await soak(options, print, stopping.signal);
+  if (stopping.signal.aborted) print('interrupted: the time was not complete');
   print(
     problems.length === 0
       ? `sound: ${options.minutes} minutes (plots in ${options.out})`
       : `${problems.length} problems:`,
   );
   for (const problem of problems) print(`  ${problem}`);
-  process.exitCode = problems.length === 0 ? 0 : 1;
+  process.exitCode = stopping.signal.aborted ? 130 : problems.length === 0 ? 0 : 1;
 }

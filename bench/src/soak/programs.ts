@@ -15,7 +15,7 @@ export interface RunningProgram {
   /** Describes how it ended; undefined while it runs. */
   readonly ended: string | undefined;
   /** Resolves at the first event of this name. Rejects if the program ends before, or takes too long. */
-  event(name: string, limitMs: number): Promise<void>;
+  event(name: string, limitMs: number, stopping: AbortSignal): Promise<void>;
   signal(signal: NodeJS.Signals): void;
   /** Ends it by SIGTERM, and by SIGKILL if it takes too long. */
   end(): Promise<void>;
@@ -59,10 +59,9 @@ export function startCapstan({ name, args, logs, metrics }: ProgramOptions): Run
     get ended() {
       return ended;
     },
-    async event(wanted, limitMs) {
+    async event(wanted, limitMs, stopping) {
       if (events.has(wanted)) return;
-      const stop = AbortSignal.timeout(limitMs);
-      const signal = { signal: stop };
+      const signal = { signal: AbortSignal.any([stopping, AbortSignal.timeout(limitMs)]) };
       await Promise.race([once(lines, `event ${wanted}`, signal), once(lines, 'ended', signal)]).catch(() => undefined);
       if (!events.has(wanted))
         throw new Error(`${name}: ${ended ?? 'took too long'} before the event ${wanted}: ${lastLines(log)}`);

@@ -33,13 +33,17 @@ const EDIT_MS = 300;
 /** Caches may be stale for 50 s behind a link that forwards nothing, and weights wait for a fresh sync after a drain. */
 const SETTLE_LIMIT_MS = 180_000;
 
-/** Runs a soak. Returns the problems; a sound soak has none. */
-export async function soak(options: SoakOptions, report: (line: string) => void): Promise<readonly string[]> {
+/** Runs a soak. Returns the problems; a sound soak has none. The signal ends it early, with all its programs. */
+export async function soak(
+  options: SoakOptions,
+  report: (line: string) => void,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-soak-'));
   let stage: Stage | undefined;
   try {
-    stage = await startStage(folder, report);
-    return await run(stage, options, report);
+    stage = await startStage(folder, report, signal);
+    return await run(stage, options, report, signal);
   } finally {
     await stage?.close();
     mkdirSync(options.out, { recursive: true });
@@ -49,7 +53,12 @@ export async function soak(options: SoakOptions, report: (line: string) => void)
   }
 }
 
-async function run(stage: Stage, options: SoakOptions, report: (line: string) => void): Promise<readonly string[]> {
+async function run(
+  stage: Stage,
+  options: SoakOptions,
+  report: (line: string) => void,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   const { hub, members } = stage;
   const problems = createProblems(report);
   const certificates = await createCertificates(30);
@@ -68,7 +77,7 @@ async function run(stage: Stage, options: SoakOptions, report: (line: string) =>
   const recorder = createRecorder();
   const start = performance.now() + WARM_UP_MS;
   const minute = () => (performance.now() - start) / 60_000;
-  const isOver = () => minute() >= options.minutes;
+  const isOver = () => signal.aborted || minute() >= options.minutes;
   const watching = watch(stage, areas, recorder, minute, isOver, problems.add);
   const random = createRandom(options.seed);
   const faults = createFaults(stage);
@@ -78,7 +87,7 @@ async function run(stage: Stage, options: SoakOptions, report: (line: string) =>
     while (!isOver()) {
       const until = performance.now() + CHURN_MS;
       const churn = async () => {
-        while (performance.now() < until) {
+        while (performance.now() < until && !signal.aborted) {
           // Cables settle slowly: a change of the driver in each second would never come to rest.
           const area = random.chance(0.02) ? areas[3] : random.pick(edited);
           await area?.edit?.(random);
@@ -88,12 +97,12 @@ async function run(stage: Stage, options: SoakOptions, report: (line: string) =>
       };
       const attack = async () => {
         const choices = random.fork(`faults ${edits}`);
-        while (performance.now() < until) report(`${at(minute())} ${await faults.cause(choices)}`);
+        while (performance.now() < until && !signal.aborted) report(`${at(minute())} ${await faults.cause(choices)}`);
       };
       await Promise.all([churn(), attack()]);
       await faults.heal();
       const begun = performance.now();
-      const left = await settle(areas, (waiting) => report(`${at(minute())} waiting: ${waiting.join('; ')}`));
+      const left = await settle(areas, signal, (waiting) => report(`${at(minute())} waiting: ${waiting.join('; ')}`));
       problems.add(left.map((problem) => `not settled after ${SETTLE_LIMIT_MS / 1000} s: ${problem}`));
       if (left.length === 0) problems.add(await writesAtRest(hub));
       problems.add(logs(stage.logs()));
@@ -140,6 +149,7 @@ const REPORT_MS = 30_000;
 
 async function settle(
   areas: readonly Area[],
+  signal: AbortSignal,
   report: (waiting: readonly string[]) => void,
 ): Promise<readonly string[]> {
   const deadline = performance.now() + SETTLE_LIMIT_MS;
@@ -147,7 +157,7 @@ async function settle(
   for (;;) {
     const left: string[] = [];
     for (const area of areas) left.push(...(await area.unsettled()));
-    if (left.length === 0 || performance.now() > deadline) return left;
+    if (left.length === 0 || signal.aborted || performance.now() > deadline) return left;
     if (performance.now() > reportAt) {
       report(left);
       reportAt += REPORT_MS;

@@ -27,7 +27,7 @@ export interface Stage {
 const START_LIMIT_MS = 300_000;
 const REGISTRY = join(import.meta.dirname, '../../../operators/crossplane/demo/prepare.ts');
 
-export async function startStage(out: string, report: (line: string) => void): Promise<Stage> {
+export async function startStage(out: string, report: (line: string) => void, signal: AbortSignal): Promise<Stage> {
   const data = join(out, 'data');
   const logs = join(out, 'logs');
   mkdirSync(logs, { recursive: true });
@@ -49,7 +49,7 @@ export async function startStage(out: string, report: (line: string) => void): P
     report('Starting the demonstrations of all operators ...');
     const demo = startCapstan({ name: 'demo', args: ['up', '--demo', ...common], logs });
     started.push(demo);
-    await demo.event('ready', START_LIMIT_MS);
+    await demo.event('ready', START_LIMIT_MS, signal);
     await demo.end();
 
     report('Starting the server and the operators beside it ...');
@@ -61,7 +61,7 @@ export async function startStage(out: string, report: (line: string) => void): P
       logs,
     });
     started.push(server);
-    await server.event('ready', START_LIMIT_MS);
+    await server.event('ready', START_LIMIT_MS, signal);
 
     const open = async (context: string) => {
       const client = createClient({ transport: await connect({ kubeconfig, context, inCluster: false }) });
@@ -83,7 +83,7 @@ export async function startStage(out: string, report: (line: string) => void): P
         metrics: `http://127.0.0.1:${metrics}/metrics`,
       });
       started.push(program);
-      await program.event('ready', START_LIMIT_MS);
+      await program.event('ready', START_LIMIT_MS, signal);
       return program;
     };
     const member = (name: string) => run(name, ['--context', name, '--operators', 'submariner']);
