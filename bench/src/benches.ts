@@ -4,6 +4,7 @@ import type { Bench } from './bench.ts';
 import { cables } from './cables.ts';
 import { consoleBench } from './console.ts';
 import { crossplane } from './crossplane.ts';
+import { fleet } from './fleet.ts';
 import { gimbal } from './gimbal.ts';
 import { install } from './install.ts';
 import { kroxylicious } from './kroxylicious.ts';
@@ -25,5 +26,6 @@ export const benches: readonly Bench[] = [
   sesameConfig,
   xds,
   install,
+  fleet,
   consoleBench,
 ];

@@ -114,7 +114,7 @@ async function oneRound(packages: Packages, providers: number): Promise<Round> {
   }
 }
 
-async function createProvider(client: Client, packages: Packages, index: number): Promise<void> {
+export async function createProvider(client: Client, packages: Packages, index: number): Promise<void> {
   await client.create(Provider, {
     apiVersion: Provider.apiVersion,
     kind: Provider.kind,
@@ -123,7 +123,7 @@ async function createProvider(client: Client, packages: Packages, index: number)
   } as Provider);
 }
 
-async function healthy(client: Client): Promise<number> {
+export async function healthy(client: Client): Promise<number> {
   const { items } = await client.list(Provider, {});
   return items.filter(({ status }) =>
     status?.conditions?.some(({ type, status: is }) => type === 'Healthy' && is === 'True'),

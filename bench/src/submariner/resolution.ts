@@ -77,14 +77,14 @@ export const resolution: Part = {
 const SITES = 100;
 const REGIONS = 10;
 
-function clusterOf(index: number, note: string) {
+export function clusterOf(index: number, note: string) {
   const id = `cluster-${String(index).padStart(5, '0')}`;
   const labels = { site: `site-${index % SITES}`, region: `region-${index % REGIONS}`, note };
   return clusterFacts({ metadata: { name: id, labels }, spec: { cluster_id: id } });
 }
 
 /** All but the last two name a site and a region; one catches the changed label, one everything. */
-function policyOf(index: number, count: number) {
+export function policyOf(index: number, count: number) {
   const metadata = { name: `policy-${index}` };
   const name = ['ipsec', 'wireguard', 'vxlan'][index % 3];
   if (index === count - 1) return { metadata, spec: { name } };
