@@ -1,11 +1,22 @@
 // Plants faults in the code, one at a time, and runs the nearest tests: a fault that no test notices is a test that is missing.
 // `npm run mutate` plants every fault of the catalogue, `-- --sample 12 --seed 3` a sample, `-- --only NAME` those whose name
 // contains a text, `-- --random 10 --seed 3 FILE…` faults that simple operators make of these files. The work is done on a
-// copy in a temporary folder: the tree is never touched, also when the run is killed.
+// copy in a temporary folder: the tree is never touched, also when the run is killed. `npm run mutate -- cores` tries mutants of the pure
+// cores (try-cores.ts).
 import { parseArgs } from 'node:util';
 import { FAULTS } from './mutation/faults.ts';
 import { type Outcome, type PlantedFault, plantAll } from './mutation/plant.ts';
 import { randomFaults, sampleOf } from './mutation/random-faults.ts';
+import { CORES_USAGE, parseCores, tryCores } from './mutation/try-cores.ts';
+
+if (process.argv[2] === 'cores') {
+  const options = parseCores(process.argv.slice(3));
+  if (typeof options === 'string') {
+    process.stderr.write(`${options}\n\n${CORES_USAGE}`);
+    process.exit(2);
+  }
+  process.exit((await tryCores(options, (line) => console.log(line))) ? 0 : 1);
+}
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
