@@ -1,77 +1,137 @@
-// Tries mutants on the tests of their core. Nothing is written into the tree, so that several runs can go on at a time.
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+// Tries mutants on the tests of their core, in a thread that loads both once. Nothing is written into the tree, so that several runs can go on at a
+// time.
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import type { Core } from './cores.ts';
-import type { Mutant } from './mutants.ts';
+import { type Mutant, mutate } from './mutants.ts';
+import { sampleOf } from './random-faults.ts';
 
-export interface Trial {
-  readonly mutant: Mutant;
-  readonly isKilled: boolean;
+export interface Trials {
+  /** Mutants in all files of the core. */
+  readonly total: number;
+  /** Mutants of code that runs as a module is loaded; they are not tried. */
+  readonly atLoad: number;
+  readonly tried: number;
+  readonly survivors: readonly Mutant[];
+  /** Mutants that were chosen and not tried in time. */
+  readonly late: number;
 }
-
-const ROOT = new URL('../../', import.meta.url).pathname;
-const HOOK = new URL('./mutant-hook.mjs', import.meta.url).href;
-/** A mutant may keep a test from ending. It is killed then. */
-const LIMIT_MS = 120_000;
 
 export interface TryOptions {
   readonly core: Core;
-  readonly mutants: readonly Mutant[];
-  /** Mutants that are tried at a time. */
-  readonly jobs: number;
+  /** The number of mutants; the same ones for the same seed. */
+  readonly sample: number;
+  readonly seed: number;
   /** No further mutant is begun after this; performance.now(). */
   readonly deadline: number;
-  report(trial: Trial): void;
 }
 
-/** Tries mutants until the deadline. Throws if the tests fail without a mutant. */
-export async function tryMutants({ core, mutants, jobs, deadline, report }: TryOptions): Promise<void> {
-  const cache = mkdtempSync(join(tmpdir(), 'capstan-mutants-'));
+const ROOT = new URL('../../', import.meta.url).pathname;
+/** A mutant may keep a test from ending. It is killed then. */
+const LIMIT_MS = 60_000;
+const LOAD_LIMIT_MS = 600_000;
+
+/** Tries mutants until the deadline. Throws if a test fails without a mutant. */
+export async function tryMutants({ core, sample, seed, deadline }: TryOptions): Promise<Trials> {
+  const files = mutate(core.files);
+  const mutants = files.flatMap((file) => file.mutants);
+  const numbered = new Map(files.flatMap(({ first, mutants }) => mutants.map((each, index) => [first + index, each])));
+  const workerData = {
+    files: files.map(({ file, text }) => ({ path: join(ROOT, file), text })),
+    tests: core.tests.map((file) => join(ROOT, file)),
+  };
+  let thread = await startThread(workerData);
+  const { atLoad, reached, failed } = thread.ready;
   try {
-    for (const test of core.tests)
-      if (!(await passes(test, undefined, cache))) throw new Error(`${test} fails without a mutant`);
-    const left = [...mutants];
-    const work = async () => {
-      for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
-        if (performance.now() > deadline) return;
-        report({ mutant, isKilled: await isKilled(mutant, core, cache) });
+    if (failed.length > 0) throw new Error(`these tests of ${core.name} fail without a mutant: ${failed.join('; ')}`);
+    const [fixed, seen] = [new Set(atLoad), new Set(reached)];
+    const chosen = sampleOf(
+      [...numbered.keys()].filter((number) => !fixed.has(number)),
+      sample,
+      seed,
+    );
+    const survivors: Mutant[] = [];
+    let tried = 0;
+    for (const number of chosen) {
+      if (performance.now() > deadline) break;
+      tried++;
+      const survives = () => survivors.push(...[numbered.get(number)].filter((mutant) => mutant !== undefined));
+      if (!seen.has(number)) {
+        // No test runs this code.
+        survives();
+        continue;
       }
-    };
-    await Promise.all(Array.from({ length: jobs }, work));
+      const outcome = await thread.trial(number);
+      if (outcome === 'survived') survives();
+      if (outcome === 'ended') {
+        await thread.end();
+        thread = await startThread(workerData);
+      }
+    }
+    return { total: mutants.length, atLoad: fixed.size, tried, survivors, late: chosen.length - tried };
   } finally {
-    rmSync(cache, { recursive: true, force: true });
+    await thread.end();
   }
 }
 
-async function isKilled(mutant: Mutant, { tests }: Core, cache: string): Promise<boolean> {
-  // The file of the same name comes first.
-  const own = basename(mutant.file).replace(/\.ts$/, '.test.ts');
-  const ordered = tests.toSorted((a, b) => Number(basename(b) === own) - Number(basename(a) === own));
-  for (const test of ordered) if (!(await passes(test, mutant, cache))) return true;
-  return false;
+interface Ready {
+  readonly atLoad: readonly number[];
+  readonly reached: readonly number[];
+  readonly failed: readonly string[];
 }
 
-function passes(test: string, mutant: Mutant | undefined, cache: string): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _context, ...env } = process.env;
-    const hook = mutant === undefined ? [] : ['--import', HOOK];
-    const child = spawn(process.execPath, [...hook, '--test-force-exit', '--test-reporter=dot', test], {
-      cwd: ROOT,
-      stdio: 'ignore',
-      env: {
-        ...env,
-        CAPSTAN_TEST_SERVER: 'embedded',
-        NODE_COMPILE_CACHE: cache,
-        ...(mutant && { CAPSTAN_MUTANT: JSON.stringify({ ...mutant, file: join(ROOT, mutant.file) }) }),
-      },
-    });
-    const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
-    child.on('error', reject);
-    child.on('exit', (code) => {
-      clearTimeout(timer);
-      resolve(code === 0);
-    });
+interface Thread {
+  readonly ready: Ready;
+  /** `ended`: the thread has broken, or goes on for ever. */
+  trial(number: number): Promise<'killed' | 'survived' | 'ended'>;
+  end(): Promise<unknown>;
+}
+
+interface Message {
+  readonly ready?: Ready;
+  readonly done?: { readonly number: number; readonly isKilled: boolean };
+}
+
+async function startThread(workerData: object): Promise<Thread> {
+  const worker = new Worker(new URL('./trial-worker.mjs', import.meta.url), {
+    workerData,
+    stdout: true,
+    stderr: true,
+    env: { ...process.env, CAPSTAN_TEST_SERVER: 'embedded' },
   });
+  // An error that no test catches ends the thread. It must not end this one.
+  worker.on('error', (error) => worker.emit('broken', error));
+  const next = async (limitMs: number): Promise<Message | undefined> => {
+    // Ends the listeners that did not hear anything.
+    const over = new AbortController();
+    const signal = AbortSignal.any([over.signal, AbortSignal.timeout(limitMs)]);
+    const heard = ['message', 'broken', 'exit'].map(async (event) => {
+      const [first] = (await once(worker, event, { signal })) as [Message];
+      return event === 'message' ? first : undefined;
+    });
+    for (const each of heard) each.catch(() => undefined);
+    try {
+      return await Promise.race(heard);
+    } catch {
+      return undefined;
+    } finally {
+      over.abort();
+    }
+  };
+  for (;;) {
+    const message = await next(LOAD_LIMIT_MS);
+    if (message === undefined) throw new Error('the tests did not run without a mutant');
+    if (message.ready === undefined) continue;
+    return {
+      ready: message.ready,
+      async trial(number) {
+        const answer = next(LIMIT_MS);
+        worker.postMessage({ number }, []);
+        const done = (await answer)?.done;
+        return done === undefined ? 'ended' : done.isKilled ? 'killed' : 'survived';
+      },
+      end: () => worker.terminate(),
+    };
+  }
 }

@@ -8,9 +8,9 @@ export interface Cost {
   readonly startMs: number;
   /** Live heap, or the resident memory of a process. */
   readonly megabytes: number;
-  /** Of an edit of one object. */
+  /** The time of an edit of one object. */
   readonly editMs: number;
-  /** Requests that change something, for the edit; undefined where none are sent. */
+  /** The writes that the edit causes; undefined where none are sent. */
   readonly writes?: number;
 }
 

@@ -7,7 +7,7 @@ import type { Stage } from './stage.ts';
 export interface Faults {
   /** Causes one random fault and waits until it is over. Returns its description. */
   cause(random: SeededRandom): Promise<string>;
-  /** Ends every fault, and starts again what was killed. */
+  /** Ends every fault, and starts the killed replica again. */
   heal(): Promise<void>;
 }
 

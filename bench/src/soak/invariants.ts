@@ -70,7 +70,7 @@ export function searchLogs(canaries: () => readonly string[]): (files: readonly 
     });
 }
 
-/** Kinds that change without an operator: records of time, and of what happened. */
+/** Kinds that change without an operator: heartbeats and Events. */
 const RESTLESS = new Set([Lease.kind, CoreEvent.kind, 'Node']);
 const QUIET_MS = 4000;
 

@@ -41,7 +41,7 @@ describe('a network link', () => {
     socket.destroy();
   });
 
-  test('that stopped delivers what was sent meanwhile after it is healed', async () => {
+  test('delivers the bytes of a stop after it is healed', async () => {
     const socket = await open();
     link.stop();
     socket.write('late');
@@ -59,7 +59,7 @@ describe('a network link', () => {
     socket.destroy();
   });
 
-  test('that is cut ends its connections and refuses new ones until it is healed', async () => {
+  test('ends its connections when it is cut, and refuses new ones until it is healed', async () => {
     const socket = await open();
     link.cut();
     await once(socket, 'close');

@@ -75,7 +75,7 @@ export async function startNetworkLink(target: number): Promise<NetworkLink> {
     },
     heal() {
       state = { is: 'healthy' };
-      for (const pass of [...waiting]) pass();
+      for (const pass of waiting) pass();
     },
     async close() {
       destroyAll();

@@ -7,7 +7,7 @@ export interface Series {
   readonly figure: string;
   readonly unit: string;
   readonly points: readonly { readonly minute: number; readonly value: number }[];
-  /** The median of a window counts, or its highest value where faults empty what is counted: connections that are cut. */
+  /** The median of a window counts, or its highest value where faults lower the count: connections that are cut. */
   readonly by: 'median' | 'peak';
   /** A rise below this amount is noise: one connection more, one collection of garbage less. */
   readonly noise: number;

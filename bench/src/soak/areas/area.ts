@@ -22,7 +22,7 @@ const REMOVAL_LIMIT_MS = 120_000;
 export type Metadata = ObjectRef & { readonly labels?: Readonly<Record<string, string>> };
 
 function objectOf(kind: Kind, ref: Metadata, parts: object): KubeObject {
-  return { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { ...ref }, ...parts } as KubeObject;
+  return { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { ...ref }, ...parts };
 }
 
 export async function put(client: Client, kind: Kind, ref: Metadata, parts: object): Promise<void> {
