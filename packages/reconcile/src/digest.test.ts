@@ -146,6 +146,29 @@ describe('a digest of secrets', () => {
   });
 });
 
+test('two digests are compared as wholes where no secret is in them', () => {
+  const plain = plainDigest('a');
+  assert.equal(sameDigest(plain, plainDigest('a')), true);
+  assert.equal(sameDigest(plain, plainDigest('b')), false);
+  assert.equal(sameDigest(undefined, undefined), true);
+  assert.equal(sameDigest(undefined, plain), false);
+  assert.equal(sameDigest(plain, undefined), false);
+});
+
+test('an object with a name that begins with a digit is digested as pairs in the order of the text', () => {
+  const asPairs = (...pairs: readonly [string, unknown][]) => plainDigest({ '\u0000pairs': pairs });
+  for (const digit of ['0', '9', '5a']) assert.equal(plainDigest({ [digit]: 'x' }), asPairs([digit, 'x']));
+  for (const other of ['/', ':', 'a0', '']) assert.notEqual(plainDigest({ [other]: 'x' }), asPairs([other, 'x']));
+  assert.equal(plainDigest({ 9: 'y', 10: 'x' }), asPairs(['10', 'x'], ['9', 'y']));
+  assert.equal(plainDigest({ b: 1, 2: 'y' }), asPairs(['2', 'y'], ['b', 1]));
+});
+
+test('a value of a class is refused by its name, and a field toJSON that is no function is data', () => {
+  assert.throws(() => plainDigest(Object.create(Object.create(null) as object)), /an? object of a class/);
+  assert.throws(() => plainDigest(new (class Clock {})()), /a Clock/);
+  assert.equal(plainDigest({ toJSON: 1 }), plainDigest({ toJSON: 1 }));
+});
+
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? 0 : value;
@@ -162,6 +185,17 @@ test('the digest of a sensitive object in a cause is keyed, and does not count m
   assert.equal(causeDigest(secret('x', '1'), key()), causeDigest(secret('x', '2'), key()));
   assert.notEqual(causeDigest(secret('x', '1'), key()), causeDigest(secret('y', '1'), key()));
   assert.notEqual(causeDigest(secret('x', '1'), key()), causeDigest(secret('x', '1'), key('k1', 2)));
+});
+
+test('the digest of a cause has twelve digits, and covers the whole object or its seen parts', () => {
+  const secret = { kind: 'Secret', metadata: { namespace: 'one' }, data: { a: 'x', b: 'y' } };
+  const whole = causeDigest(secret, key());
+  assert.match(whole, /^[0-9a-f]{12}$/);
+  assert.equal(whole, '54d88293b7d2');
+  assert.equal(causeDigest(secret, key(), secret), whole);
+  assert.notEqual(causeDigest(secret, key(), { a: 'x' }), whole);
+  assert.notEqual(causeDigest(secret, key(), { a: 'x' }), causeDigest(secret, key(), { a: 'z' }));
+  assert.equal(causeDigest({ data: {} }, key()), causeDigest({ metadata: { namespace: '' }, data: {} }, key()));
 });
 
 test('a key for one namespace and purpose is another than for any other, and than that of another operator', () => {

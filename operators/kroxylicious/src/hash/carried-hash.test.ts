@@ -16,6 +16,12 @@ describe('the hash on a pod template', () => {
     assert.equal(carryHash(rekeyed, 'v1.a.k1.x', 'v1.a.k2.z').shown, 'v1.a.k2.z');
   });
 
+  test('changes under a new key if a Secret may have changed while the key was lost', () => {
+    const first = carryHash(undefined, undefined, 'v1.a.k1.x');
+    assert.equal(carryHash(first, 'v1.a.k1.x', 'v1.a.k2.y', true).shown, 'v1.a.k2.y');
+    assert.equal(carryHash(first, 'v1.a.k1.x', 'v1.a.k1.x', true).shown, 'v1.a.k1.x');
+  });
+
   test('is read from the template if the memory is empty', () => {
     assert.equal(carryHash(undefined, 'v1.a.k1.x', 'v1.a.k2.y').shown, 'v1.a.k1.x');
     assert.equal(carryHash(undefined, 'v1.a.k1.x', 'v1.b.k1.x').shown, 'v1.b.k1.x');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { keyedDigest, plainDigest, sameDigest } from '@capstan/reconcile';
 import * as fc from 'fast-check';
-import { combineHashes, reportedHash, shortHash } from './combine-hashes.ts';
+import { combineHashes, isKeyed, reportedHash, shortHash } from './combine-hashes.ts';
 
 const leaf = (content: string, key?: string) =>
   key === undefined
@@ -76,10 +76,23 @@ describe('an aggregate hash', () => {
     );
   });
 
+  test('has a keyed part exactly if a child has one, with the keys of those children alone', () => {
+    const plain = { name: 'a', hash: leaf('x') };
+    const keyed = { name: 'b', hash: leaf('y', 'k') };
+    assert.match(combineHashes('own', [plain]), /^v1\.[0-9a-f]+$/);
+    assert.match(combineHashes('own', [plain, keyed]), /^v1\.[0-9a-f]+\.k\.[0-9a-f]+$/);
+    assert.equal(isKeyed(combineHashes('own', [plain])), false);
+    assert.equal(isKeyed(combineHashes('own', [plain, keyed])), true);
+  });
+
   test('has a short form for messages, which also differs if only the keyed part differs', () => {
     assert.equal(reportedHash('v1.0123456789abcdef0123'), '0123456789ab');
     assert.equal(reportedHash('v1.0123456789abcdef0123.k.fedcba98765'), '0123456789ab.fedcba98');
   });
 
-  test('has a short form for names', () => assert.equal(shortHash('v1.0123456789abcdef0123.k.0'), '0123456789ab'));
+  test('has a short form for names', () => {
+    assert.equal(shortHash('v1.0123456789abcdef0123.k.0'), '0123456789ab');
+    // A text without parts stands in a status that someone edited.
+    assert.equal(shortHash('edited'), '');
+  });
 });

@@ -17,6 +17,16 @@ describe('the configuration in force of a broken cluster', () => {
     assert.equal(inForce([newer], 'two', parseRunning(formatRunning([{ name: 'one', ...older }]))), undefined);
   });
 
+  test('is listed by the first eight digits of its plain and of its keyed part', () => {
+    const text = formatRunning([
+      { name: 'one', hash: 'v1.0123456789ab.key.fedcba987654' },
+      { name: 'two', hash: 'v1.0123456789ab' },
+    ]);
+    assert.equal(text, 'one=01234567fedcba98,two=01234567');
+    assert.deepEqual([...parseRunning(text).keys()], ['one', 'two']);
+    assert.equal(parseRunning('').size, 0);
+  });
+
   test('is unknown if the one that runs is not remembered', () => {
     const running = parseRunning(formatRunning([{ name: 'one', ...plain }]));
     assert.equal(inForce([newer, older], 'one', running), 'unknown');
