@@ -49,15 +49,20 @@ function testsOf(file: string): readonly string[] {
 
 /** Some of them, the same for the same seed, in their order. */
 export function sampleOf<T>(all: readonly T[], count: number, seed: number): readonly T[] {
+  const chosen = new Set(shuffled(all.keys().toArray(), seed).slice(0, count));
+  return all.filter((_, at) => chosen.has(at));
+}
+
+/** All of them in an order that is the same for the same seed. */
+export function shuffled<T>(all: readonly T[], seed: number): readonly T[] {
   let state = seed >>> 0;
   const next = () => {
     // A linear congruential generator: a sample needs no better one.
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return state / 2 ** 32;
   };
-  const ranked = all.map((item, at) => ({ item, at, rank: next() })).toSorted((a, b) => a.rank - b.rank);
-  return ranked
-    .slice(0, count)
-    .toSorted((a, b) => a.at - b.at)
+  return all
+    .map((item) => ({ item, rank: next() }))
+    .toSorted((a, b) => a.rank - b.rank)
     .map(({ item }) => item);
 }

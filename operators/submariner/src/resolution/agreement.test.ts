@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { contentForCopy, formatOutcomes, publishedFor, RESOLVED_ANNOTATION } from '../sync/published-outcomes.ts';
-import { outcomeOf } from './agreement.ts';
+import { disagreementOf, outcomeOf } from './agreement.ts';
+import type { Decision } from './decision.ts';
 
 test('an outcome is equal for equal drivers and options, whatever their order', () => {
   const one = outcomeOf({ driver: 'vxlan', options: { vxlanID: '7', port: '4789' } });
@@ -37,3 +38,45 @@ test('the copy of a member keeps the outcome for that member alone', () => {
   assert.deepEqual(contentForCopy(contentOf({ east: 'ipsec', north: 'ipsec' }), 'east'), before);
   assert.deepEqual(contentForCopy(contentOf({ north: 'vxlan' }), 'east').annotations[RESOLVED_ANNOTATION], '{}');
 });
+
+const ends = { local: 'b', remote: 'a' };
+const decided = (driver: Decision['driver'], options = {}) => ({ driver, options }) as Decision;
+const published = (outcome: string) => ({ state: 'resolved', outcome }) as const;
+
+test('equal outcomes, outcomes of older versions and pairs without a driver are no disagreement', () => {
+  assert.equal(outcomeOf({ driver: 'ipsec', options: {} }), 'ipsec');
+  assert.equal(disagreementOf(decided('vxlan'), ends, published('vxlan')), undefined);
+  assert.equal(disagreementOf(decided('vxlan'), ends, { state: 'unpublished' }), undefined);
+  assert.equal(disagreementOf(decided(undefined), ends, published('ipsec')), undefined);
+  assert.equal(disagreementOf(decided(undefined), ends, { state: 'unresolved' }), undefined);
+});
+
+test('a driver without encryption waits for the other end, and one with encryption does not', () => {
+  const waiting = disagreementOf(decided('vxlan'), ends, { state: 'unresolved' });
+  assert.deepEqual(waiting, {
+    holds: true,
+    isRefused: false,
+    message: 'waiting until cluster "a" has resolved this pair too',
+  });
+  assert.equal(disagreementOf(decided('ipsec'), ends, { state: 'unresolved' }), undefined);
+});
+
+for (const { own, theirs, holds, isRefused } of [
+  { own: 'vxlan', theirs: 'ipsec', holds: true, isRefused: true },
+  { own: 'vxlan', theirs: 'not connected', holds: true, isRefused: false },
+  { own: 'vxlan', theirs: 'carrier-pigeon', holds: true, isRefused: true },
+  { own: 'vxlan', theirs: 'vxlan(port=1)', holds: false, isRefused: false },
+  { own: 'ipsec', theirs: 'vxlan', holds: false, isRefused: false },
+  { own: 'ipsec', theirs: 'wireguard', holds: false, isRefused: false },
+] as const)
+  test(`an end with ${own} beside one with ${theirs} ${isRefused ? 'gives up its open cable' : holds ? 'brings up no cable' : 'reports the difference alone'}`, () => {
+    const found = disagreementOf(decided(own), ends, published(theirs));
+    assert.equal(found?.holds, holds);
+    assert.equal(found?.isRefused, isRefused);
+    assert.equal(
+      found?.message.startsWith(`cluster "a" resolves ${theirs}, cluster "b" resolves ${own}; `),
+      true,
+      found?.message,
+    );
+    assert.match(found?.message ?? '', holds ? /keeps a cable with encryption/ : /is connected when both agree/);
+  });

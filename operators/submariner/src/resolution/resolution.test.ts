@@ -79,7 +79,7 @@ describe('of several policies', () => {
     const undated = policy('0', { leftClusterSelector: { env: 'x' }, name: 'ipsec' });
     const found = winner(young, old, undated);
     assert.deepEqual([found.policy, found.driver, found.ambiguous], ['b', 'ipsec', true]);
-    assert.match(found.message, /"a" of the same rank contradicts it/);
+    assert.match(found.message, /; "a" of the same rank contradicts it/);
   });
 
   test('a tie with the same outcome is no ambiguity', () => {
@@ -142,6 +142,51 @@ describe('a driver', () => {
     const offerOf = (id: string) => (id === 'a' ? offers('vxlan', 'ipsec') : offers('ipsec'));
     const found = explainPair(a, b, [], { offerOf });
     assert.deepEqual([found.driver, found.policy, found.reason], ['ipsec', '(fallback)', 'Fallback']);
+  });
+});
+
+describe('a pair without a policy', () => {
+  const [a, b] = [cluster('a'), cluster('b')];
+  const explain = (one: Offer | undefined, other: Offer | undefined, requiresEncryption = false) =>
+    explainPair(a, b, [], { offerOf: (id) => (id === 'a' ? one : other), requiresEncryption });
+
+  test('is connected with the driver of the smaller id, if both have it', () => {
+    assert.equal(explain(offers('wireguard', 'ipsec'), offers('ipsec', 'wireguard')).driver, 'wireguard');
+    assert.equal(explain(offers('wireguard'), undefined).driver, 'wireguard');
+    assert.deepEqual(explain(offers('wireguard'), offers('ipsec')).reason, 'DriverNotAvailable');
+  });
+
+  test('is not connected without encryption where the broker asks for it', () => {
+    const found = explain(offers('vxlan'), offers('vxlan'), true);
+    assert.deepEqual([found.driver, found.reason], [undefined, 'NotEncrypted']);
+    assert.match(found.message, /which the broker asks for \(minimumSecurity\), and vxlan does not encrypt/);
+    assert.equal(explain(offers('ipsec'), offers('ipsec'), true).driver, 'ipsec');
+    assert.equal(explain(offers('vxlan'), offers('vxlan')).driver, 'vxlan');
+  });
+});
+
+describe('a driver that is not available', () => {
+  const [a, b] = [cluster('a'), cluster('b')];
+  const explain = (onUnavailable: object, one: Offer, other: Offer) =>
+    explainPair(a, b, [policy('default', { name: 'ipsec' }), policy('p', { name: 'wireguard', ...onUnavailable })], {
+      offerOf: (id) => (id === 'a' ? one : other),
+    });
+
+  test('is replaced by the default policy only if the policy allows it and both ends have that driver', () => {
+    const allowed = { onUnavailable: 'default' };
+    const has = offers('wireguard', 'ipsec');
+    assert.equal(explain(allowed, offers('ipsec'), has).driver, 'ipsec');
+    assert.match(explain(allowed, offers('ipsec'), has).message, /until then the policy "default" uses ipsec/);
+    assert.equal(explain({}, offers('ipsec'), has).driver, undefined);
+    assert.equal(explain(allowed, offers('vxlan'), has).driver, undefined);
+    assert.equal(explain(allowed, offers('ipsec'), offers('wireguard')).driver, undefined);
+  });
+
+  test('is reported with the drivers that there are, or with none', () => {
+    const none: Offer = { backend: undefined, drivers: new Map() };
+    assert.match(explain({}, none, offers('wireguard')).message, /not available in cluster "a" \(available: none\)/);
+    const found = explain({}, offers('wireguard'), offers('vxlan', 'ipsec'));
+    assert.match(found.message, /not available in cluster "b" \(available: ipsec, vxlan\)/);
   });
 });
 
