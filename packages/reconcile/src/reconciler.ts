@@ -131,6 +131,20 @@ export interface Bound {
   readonly roles?: readonly KubeObject[];
 }
 
+/** An account that a user names in a resource, for the workloads with a label of this resource's name. The default account needs no name. */
+export interface NamedAccount {
+  readonly kind: Kind;
+  /** The field with the name, as in `['spec', 'pod', 'serviceAccountName']`. */
+  readonly field: readonly string[];
+  /** The label of a workload that holds the name of its resource. */
+  readonly label: string;
+  /** A label that all of these workloads have, and no others. */
+  readonly mark: { readonly label: string; readonly value: string };
+}
+
+/** Powers of pods over their node: its privileges and networks, its folders, its ports. */
+export type PodPower = 'privileges' | 'hostPaths' | 'hostPorts';
+
 export interface WriteDeclaration {
   readonly kind: Kind;
   /** The role of the worlds that it is written in; by default that of the reconciler's own. */
@@ -149,10 +163,12 @@ export interface WriteDeclaration {
   /** For ClusterRoles whose rules cannot be known beforehand: the role that bounds them. `capstan rbac --explain` reports it. */
   readonly bound?: Bound;
   /**
-   * For workloads: the accounts that their pods run under, as a regular expression for names. An admission policy refuses others. Without
-   * it pods may run under any account of their namespace.
+   * For workloads: the accounts that their pods run under, as a regular expression for names, or the field of a resource that names the account.
+   * An admission policy refuses others. Without it pods may run under any account of their namespace.
    */
-  readonly podAccounts?: string;
+  readonly podAccounts?: string | NamedAccount;
+  /** For workloads: the powers over their node that pods may have. An admission policy refuses others. Default: none. */
+  readonly podPowers?: readonly PodPower[];
   /** For removals of objects that another program of the operator created: the evidence by which they are known. */
   readonly createdBy?: Marked;
 }

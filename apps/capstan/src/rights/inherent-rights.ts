@@ -44,13 +44,14 @@ export const INHERENT_RIGHTS: readonly Known[] = [
       'keys and certificates are beside the object that they are for; an admission policy refuses those without its label, changes of others, and tokens',
   },
   {
-    right: 'run Deployments under any account of any namespace',
+    right: 'run Deployments under accounts that its objects name, in any namespace',
     group: 'apps',
     resource: 'deployments',
     verbs: ['create'],
     isNarrowed: true,
     hasPodAccounts: false,
-    reason: 'its pods run in the namespace of their object, under the account that the object names',
+    reason:
+      'its pods run in the namespace of their object, under the default account or the one that the object names; an admission policy refuses others',
   },
   {
     right: 'run Deployments under accounts of its own in any namespace',
@@ -138,7 +139,7 @@ function isDeclared({ reconcilers }: Operator, { group, resource, hasPodAccounts
   if (hasPodAccounts === undefined) return true;
   const isSame = ({ kind }: WriteDeclaration) => kind.group === group && kind.plural === resource;
   const writes = reconcilers.flatMap((one) => one.writes.filter(isSame));
-  return writes.every(({ podAccounts }) => podAccounts !== undefined) === hasPodAccounts;
+  return writes.every(({ podAccounts }) => typeof podAccounts === 'string') === hasPodAccounts;
 }
 
 function clusterRules(manifests: readonly KubeObject[]): readonly Rule[] {

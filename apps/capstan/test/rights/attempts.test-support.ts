@@ -51,6 +51,12 @@ const workload = (kind: string, operator = '', serviceAccountName = 'default') =
     template: { metadata: { labels: { app: 'try' } }, spec: { ...podSpec, serviceAccountName } },
   },
 });
+const powerful = (operator: string, container: object, pod: object = {}) => {
+  const { spec, ...rest } = workload('Deployment', operator, POD_ACCOUNT[operator]);
+  const { template } = spec;
+  const containers = [{ ...podSpec.containers[0], ...container }];
+  return { ...rest, spec: { ...spec, template: { ...template, spec: { ...template.spec, containers, ...pod } } } };
+};
 const webhook = (kind: string) => ({
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind,
@@ -164,6 +170,24 @@ export const REFUSED: Readonly<Record<string, (operator: string) => Attempt>> = 
   'reach a node': () => get('/api/v1/nodes/try/proxy/pods'),
   'create a DaemonSet under another account': (name) =>
     post(`/apis/apps/v1/namespaces/${OTHER}/daemonsets`, workload('DaemonSet', name)),
+  'create a Deployment under an account that no object names': (name) =>
+    post(`/apis/apps/v1/namespaces/${OTHER}/deployments`, workload('Deployment', name, 'admin')),
+  'create a Deployment without its label': (name) =>
+    post(`/apis/apps/v1/namespaces/${OTHER}/deployments`, workload('Deployment', 'none', POD_ACCOUNT[name])),
+  'create a privileged Deployment': (name) =>
+    post(`/apis/apps/v1/namespaces/${OTHER}/deployments`, powerful(name, { securityContext: { privileged: true } })),
+  'create a Deployment with capabilities': (name) =>
+    post(
+      `/apis/apps/v1/namespaces/${OTHER}/deployments`,
+      powerful(name, { securityContext: { capabilities: { add: ['SYS_ADMIN'] } } }),
+    ),
+  'create a Deployment with a port of its node': (name) =>
+    post(
+      `/apis/apps/v1/namespaces/${OTHER}/deployments`,
+      powerful(name, { ports: [{ containerPort: 80, hostPort: 80 }] }),
+    ),
+  'create a Deployment on the network of its node': (name) =>
+    post(`/apis/apps/v1/namespaces/${OTHER}/deployments`, powerful(name, {}, { hostNetwork: true })),
   'create a StatefulSet under another account': () =>
     post(`/apis/apps/v1/namespaces/${OTHER}/statefulsets`, {
       ...workload('StatefulSet'),
@@ -230,7 +254,7 @@ export const INHERENT: Readonly<Record<string, Inherent>> = {
     try: (namespace, operator) => post(secrets(namespace), secretOf(operator)),
     by: ['gimbal', 'kroxylicious', 'sesame', 'submariner'],
   },
-  'run Deployments under any account of any namespace': {
+  'run Deployments under accounts that its objects name, in any namespace': {
     try: (namespace, operator) =>
       post(`/apis/apps/v1/namespaces/${namespace}/deployments`, workload('Deployment', operator)),
     by: ['kroxylicious'],

@@ -15,7 +15,7 @@ export const CLUSTER_LABEL = 'kroxylicious.io/virtual-cluster';
 export const MANAGED_BY = { label: 'app.kubernetes.io/managed-by', value: 'kroxylicious-operator' };
 /** Adopts objects that the upstream operator created for the same resource, with an owner reference but without a controller. */
 export const FROM_UPSTREAM = { adopts: 'referring' } as const;
-const INSTANCE_LABEL = 'app.kubernetes.io/instance';
+export const INSTANCE_LABEL = 'app.kubernetes.io/instance';
 const COMPONENT_LABEL = 'app.kubernetes.io/component';
 
 /** Identifies a Deployment: the shared one of a proxy, or the own one of a cluster. */

@@ -42,7 +42,13 @@ import {
 import { quietMsOf, type Settings } from '../settings.ts';
 import { rollsPods } from '../templates/deployment.ts';
 import { loadBalancer } from '../templates/services.ts';
-import { configMapsOf, REPLICA_SET_FIELDS, type WorkloadParts, workloadGroups } from '../templates/workload.ts';
+import {
+  configMapsOf,
+  PROXY_DEPLOYMENTS,
+  REPLICA_SET_FIELDS,
+  type WorkloadParts,
+  workloadGroups,
+} from '../templates/workload.ts';
 import { type BrokenCluster, type BrokenClusters, heldBecause } from '../tree/broken-clusters.ts';
 import type { ServedFragment } from '../tree/cluster-fragment.ts';
 import type { ClusterNodes } from '../tree/cluster-node.ts';
@@ -88,7 +94,7 @@ export function createKafkaProxyReconciler(
       reading(Pod, 'everywhere', POD_READ),
       reading(SecurityContextConstraints, 'everywhere', { optional: true, fields: ['metadata.name'] }),
     ],
-    writes: [writing(ConfigMap, 'createOnly'), Deployment, PodDisruptionBudget, Service],
+    writes: [writing(ConfigMap, 'createOnly'), PROXY_DEPLOYMENTS, PodDisruptionBudget, Service],
     reconcile({ object: proxy, read, memory }) {
       const ref = refOfKey(keyOfObject(proxy));
       const isIsolated = proxy.spec?.isolation === 'VirtualCluster';

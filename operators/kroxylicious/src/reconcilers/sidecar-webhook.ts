@@ -66,7 +66,7 @@ export function createSidecarWebhookReconciler(settings: Settings): Reconciler {
       writing(Secret, 'mint'),
       ServiceAccount,
       Service,
-      Deployment,
+      writing(Deployment, 'apply', { podAccounts: `^${WEBHOOK_NAME}$` }),
       PodDisruptionBudget,
       writing(ClusterRole, 'apply', { grants: { namespaced: WEBHOOK_RULES } }),
       ClusterRoleBinding,

@@ -57,6 +57,7 @@ import { clusterServices, loadBalancer, loadBalancerName } from '../templates/se
 import {
   configMapsOf,
   mountedSnapshotsOf,
+  PROXY_DEPLOYMENTS,
   REPLICA_SET_FIELDS,
   type WorkloadParts,
   workloadGroups,
@@ -124,7 +125,7 @@ export function createVirtualKafkaClusterReconciler(
       Service,
       OpenShiftRoute,
       writing(ConfigMap, 'createOnly'),
-      Deployment,
+      PROXY_DEPLOYMENTS,
       PodDisruptionBudget,
       // Snapshots are never changed.
       writing(Secret, 'createOnly'),

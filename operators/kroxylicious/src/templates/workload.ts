@@ -1,7 +1,8 @@
 // The objects of one workload of a proxy: its configuration, its Deployment and its disruption budget.
 import { ConfigMap, Deployment, PodDisruptionBudget, type ReplicaSet } from '@capstan/kube';
-import { apply, aside, type Child, createOnly, type GroupInput, keep } from '@capstan/reconcile';
-import { FROM_UPSTREAM, workloadLabels, workloadName } from '../kinds/labels.ts';
+import { apply, aside, type Child, createOnly, type GroupInput, keep, writing } from '@capstan/reconcile';
+import { KafkaProxy } from '../kinds/index.ts';
+import { FROM_UPSTREAM, INSTANCE_LABEL, MANAGED_BY, workloadLabels, workloadName } from '../kinds/labels.ts';
 import { CONFIG_KEY, configMapName, type DeploymentParts, proxyDeployment } from './deployment.ts';
 
 export interface WorkloadParts extends DeploymentParts {
@@ -66,6 +67,16 @@ export const mountedSnapshotsOf = aside(({ spec }: ReplicaSet | Deployment): rea
     (projected?.sources ?? []).flatMap(({ secret }) => secret?.name ?? []),
   ),
 );
+
+/** Deployments of proxies, whose pods run under the default account or one that their KafkaProxy names. */
+export const PROXY_DEPLOYMENTS = writing(Deployment, 'apply', {
+  podAccounts: {
+    kind: KafkaProxy,
+    field: ['spec', 'infrastructure', 'pod', 'serviceAccountName'],
+    label: INSTANCE_LABEL,
+    mark: MANAGED_BY,
+  },
+});
 
 /** The fields of ReplicaSets that are read. */
 export const REPLICA_SET_FIELDS = [

@@ -106,8 +106,9 @@ export function createSesameDeploymentReconciler(settings: Settings): Reconciler
       // Besides creating it: a finalizer of a Sesame that no longer runs is taken off.
       writing(SesameConfiguration, ['apply', 'patch']),
       writing(Secret, ['apply', 'mint']),
-      writing(Deployment, 'apply', { podAccounts: POD_ACCOUNTS }),
-      writing(DaemonSet, 'apply', { podAccounts: POD_ACCOUNTS }),
+      // Users may give Envoy volumes of any kind.
+      writing(Deployment, 'apply', { podAccounts: POD_ACCOUNTS, podPowers: ['hostPaths'] }),
+      writing(DaemonSet, 'apply', { podAccounts: POD_ACCOUNTS, podPowers: ['hostPaths'] }),
       Service,
       PodDisruptionBudget,
     ],

@@ -76,7 +76,7 @@ export function createSubmarinerReconciler({ image }: Settings, departures: Depa
       reading(Node, 'everywhere', { fields: ['status.nodeInfo.kubeletVersion', 'spec.providerID'] }),
     ],
     writes: [
-      writing(DaemonSet, 'apply', { podAccounts: `^${GATEWAY}$` }),
+      writing(DaemonSet, 'apply', { podAccounts: `^${GATEWAY}$`, podPowers: ['privileges', 'hostPaths'] }),
       ServiceAccount,
       writing(Role, 'apply', { grants: { namespaced: GRANTED_TO_GATEWAYS } }),
       RoleBinding,

@@ -12,7 +12,7 @@ import {
 } from '@capstan/kube';
 import { operator } from '../operator.ts';
 import { plan } from '../plan/index.ts';
-import { reconciler, type WriteDeclaration, writing } from '../reconciler.ts';
+import { type PodPower, reconciler, type WriteDeclaration, writing } from '../reconciler.ts';
 import { writePolicies } from './write-policies.ts';
 
 const Site = defineKind({
@@ -79,10 +79,43 @@ describe('the policy of an account', () => {
   test('allows pods under declared accounts alone, unless another operator of the program leaves them to its users', () => {
     const sites = operatorOf('sites', writing(Deployment, 'apply', { podAccounts: '^site-' }));
     const [, , accounts = ''] = expressionsOf(writePolicies([sites], { namespace: 'home' }), 'capstan-sites-pods');
-    assert.match(accounts, /serviceAccountName\.matches\('\(\^site-\)'\)/);
+    assert.match(accounts, /variables\.account\.matches\('\(\^site-\)'\)/);
     const free = operatorOf('free', writing(Deployment, 'apply'));
     const together = writePolicies([sites, free], { namespace: 'home', account: 'capstan-operators' });
-    assert.equal(specOf(together, 'capstan-operators-pods'), undefined);
+    const messages = (specOf(together, 'capstan-operators-pods')?.validations ?? []).map(({ message }) => message);
+    assert.equal(messages.filter((message) => message?.includes('accounts')).length, 0);
+  });
+
+  test('allows the powers over a node that a declaration lists, and no others', () => {
+    const refusedBy = (...podPowers: PodPower[]) => {
+      const sites = operatorOf('sites', writing(Deployment, 'apply', { podAccounts: '^site-', podPowers }));
+      const { validations = [] } = specOf(writePolicies([sites], { namespace: 'home' }), 'capstan-sites-pods') ?? {};
+      return validations.slice(3).map(({ message }) => message?.replace('this account runs no pods ', ''));
+    };
+    const [privileges, folders, ports] = refusedBy();
+    assert.match(privileges ?? '', /^with privileges/);
+    assert.equal(folders, 'with folders of their node');
+    assert.equal(ports, 'with ports of their node');
+    assert.deepEqual(refusedBy('privileges', 'hostPorts'), [folders]);
+  });
+
+  test('allows accounts that a resource of the namespace names, and the default account', () => {
+    const mark = { label: 'made-by', value: 'sites' };
+    const account = { kind: Site, field: ['spec', 'account'], label: 'site', mark };
+    const sites = operatorOf('sites', writing(Deployment, 'apply', { podAccounts: account }));
+    const policies = writePolicies([sites], { namespace: 'home' });
+    const named = specOf(policies, 'capstan-sites-pods-named');
+    assert.deepEqual(named?.matchConstraints?.objectSelector, { matchLabels: { 'made-by': 'sites' } });
+    assert.deepEqual(named?.paramKind, { apiVersion: 'test.dev/v1', kind: 'Site' });
+    assert.match(
+      named?.validations?.[0]?.expression ?? '',
+      /has\(params\.spec\.account\) && params\.spec\.account == /,
+    );
+    const binding = policies.findLast(({ metadata }) => metadata.name === 'capstan-sites-pods-named');
+    assert.deepEqual((binding as unknown as { spec: { paramRef: unknown } }).spec.paramRef, {
+      selector: {},
+      parameterNotFoundAction: 'Deny',
+    });
   });
 
   test('keeps an account from the use of rights that it holds to grant them', () => {

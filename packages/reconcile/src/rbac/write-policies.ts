@@ -11,7 +11,15 @@ import {
 import { inventoryPattern } from '../inventory.ts';
 import { INVENTORY_LABEL } from '../marks.ts';
 import type { Operator } from '../operator.ts';
-import { concernsOthers, LOCAL, makesChildren, roleOf, type WriteDeclaration } from '../reconciler.ts';
+import {
+  concernsOthers,
+  LOCAL,
+  makesChildren,
+  type NamedAccount,
+  type PodPower,
+  roleOf,
+  type WriteDeclaration,
+} from '../reconciler.ts';
 import { digestKeyName, SYSTEM_NAMESPACE } from '../system-names.ts';
 import { boundsOf, type RbacOptions } from './manifests.ts';
 import { type PolicyRule, rulesOf } from './rules.ts';
@@ -30,7 +38,7 @@ export function writePolicies(operators: readonly Operator[], options: WritePoli
   const { systemNamespace = SYSTEM_NAMESPACE } = options;
   return [
     ...secretPolicy(`${account}-secrets`, user, operators, systemNamespace),
-    ...podPolicy(`${account}-pods`, user, operators),
+    ...podPolicies(`${account}-pods`, user, operators),
     ...(options.bounds === false ? [] : grantPolicy(`${account}-grants`, user, operators, options)),
   ];
 }
@@ -59,40 +67,128 @@ function secretPolicy(
   });
 }
 
-/** Workloads whose pods have known accounts: an operator that creates others would get the rights of any account. */
-function podPolicy(name: string, user: string, operators: readonly Operator[]): KubeObject[] {
-  const all = operators.flatMap((operator) => writesOf(operator, ({ kind }) => kind.group === 'apps'));
-  const kinds = new Map(all.map(({ write: { kind } }) => [kind.plural, kind]));
-  // In one program, an operator that leaves the accounts to its users leaves them to all.
-  const bounded = [...kinds.keys()].filter((plural) =>
-    all.every(({ write }) => write.kind.plural !== plural || isBounded(write)),
-  );
-  const writes = all.filter(({ write }) => bounded.includes(write.kind.plural));
-  const accounts = [...new Set(writes.flatMap(({ write }) => write.podAccounts ?? []))].toSorted();
-  if (accounts.length === 0) return [];
+/** Workloads of the operators. One that creates others would get the rights of any account, and those of any node. */
+function podPolicies(name: string, user: string, operators: readonly Operator[]): KubeObject[] {
+  const writes = operators.flatMap((operator) => writesOf(operator, ({ kind }) => kind.group === 'apps'));
+  const anywhere = writes.filter(({ write }) => write.namespaces === undefined);
+  // In the namespaces that declarations name, the Role is the bound.
+  if (anywhere.length === 0) return [];
   const places = listed(placesOf(writes));
+  const isElsewhere = `request.operation == 'DELETE' || request.namespace in ${places}`;
+  const resources = [...new Set(writes.map(({ write }) => write.kind.plural))].toSorted();
+  const known = new Set(
+    anywhere.flatMap(({ write: { podAccounts } }) => (typeof podAccounts === 'string' ? podAccounts : [])),
+  );
+  const named = new Set(
+    anywhere.flatMap(({ write: { podAccounts } }) => (typeof podAccounts === 'object' ? podAccounts : [])),
+  );
+  const isFree = anywhere.some(({ write }) => write.podAccounts === undefined);
+  const isKnown =
+    known.size === 0
+      ? 'false'
+      : `variables.account.matches(${quoted(
+          [...known]
+            .toSorted()
+            .map((one) => `(${one})`)
+            .join('|'),
+        )})`;
+  const isDefault = `variables.account in ['', 'default']`;
+  const powers = new Set(anywhere.flatMap(({ write: { podPowers = [] } }) => podPowers));
+  const workloads = [{ apiGroups: ['apps'], apiVersions: ['*'], resources }];
+  return [
+    ...policy(name, user, {
+      rules: workloads.map((rule) => ({ ...rule, operations: ['CREATE', 'UPDATE', 'DELETE'] })),
+      variables: POD_VARIABLES,
+      validations: [
+        ...ownership(writes, 'workload'),
+        ...(isFree
+          ? []
+          : [
+              {
+                expression: `${isElsewhere} || ${[isKnown, ...(named.size > 0 ? [isDefault] : []), ...[...named].map(isMarked)].join(' || ')}`,
+                message: 'this account runs no pods under accounts that its operator did not create for them',
+              },
+            ]),
+        ...POWERS.filter(({ power }) => !powers.has(power)).map(({ isAbsent, message }) => ({
+          expression: `${isElsewhere} || (${isAbsent})`,
+          message: `this account runs no pods ${message}`,
+        })),
+      ],
+    }),
+    ...(isFree ? [] : [...named]).flatMap((one, index) =>
+      namedAccountPolicy(`${name}-named${index === 0 ? '' : `-${index + 1}`}`, user, workloads, one, [
+        `!(request.namespace in ${places})`,
+        `!(${isDefault}) && !(${isKnown})`.replaceAll('variables.account', ACCOUNT),
+      ]),
+    ),
+  ];
+}
+
+const LABELS = 'object.metadata.labels';
+
+const isMarked = ({ mark: { label, value } }: NamedAccount) =>
+  `(has(${LABELS}) && ${quoted(label)} in ${LABELS} && ${LABELS}[${quoted(label)}] == ${quoted(value)})`;
+
+const POD = 'object.spec.template.spec';
+const ACCOUNT = `(has(${POD}.serviceAccountName) ? ${POD}.serviceAccountName : '')`;
+const POD_VARIABLES = [
+  { name: 'account', expression: ACCOUNT },
+  {
+    name: 'containers',
+    expression: `${POD}.containers + (has(${POD}.initContainers) ? ${POD}.initContainers : [])`,
+  },
+];
+
+const isUnset = (field: string) => `(!has(${field}) || !${field})`;
+
+/** The powers of pods over their node, as Pod Security's level `baseline` knows them. */
+const POWERS: readonly { readonly power: PodPower; readonly isAbsent: string; readonly message: string }[] = [
+  {
+    power: 'privileges',
+    isAbsent: [
+      ...['hostNetwork', 'hostPID', 'hostIPC'].map((field) => isUnset(`${POD}.${field}`)),
+      `variables.containers.all(one, !has(one.securityContext) || (${isUnset('one.securityContext.privileged')} && (!has(one.securityContext.capabilities) || !has(one.securityContext.capabilities.add) || one.securityContext.capabilities.add.all(name, name == 'NET_BIND_SERVICE'))))`,
+    ].join(' && '),
+    message: 'with privileges or with the networks and processes of their node',
+  },
+  {
+    power: 'hostPaths',
+    isAbsent: `!has(${POD}.volumes) || ${POD}.volumes.all(one, !has(one.hostPath))`,
+    message: 'with folders of their node',
+  },
+  {
+    power: 'hostPorts',
+    isAbsent: `variables.containers.all(one, !has(one.ports) || one.ports.all(port, !has(port.hostPort) || port.hostPort == 0))`,
+    message: 'with ports of their node',
+  },
+];
+
+/**
+ * A marked workload under another account than the default one needs a resource in its namespace, and the resource that its label names must name
+ * the account. The operator cannot write such resources. A server looks for parameters before it evaluates the conditions, so the policy is about
+ * marked workloads alone: without any resource, or without their kind, it refuses those of every client.
+ */
+function namedAccountPolicy(
+  name: string,
+  user: string,
+  workloads: readonly object[],
+  { kind, field, label, mark }: NamedAccount,
+  conditions: readonly string[],
+): KubeObject[] {
+  const parts = field.map((_, index) => `params.${field.slice(0, index + 1).join('.')}`);
+  const isNamed = `${parts.map((part) => `has(${part})`).join(' && ')} && ${parts.at(-1)} == ${ACCOUNT}`;
   return policy(name, user, {
-    rules: [
-      {
-        apiGroups: ['apps'],
-        apiVersions: ['*'],
-        operations: ['CREATE', 'UPDATE', 'DELETE'],
-        resources: bounded.toSorted(),
-      },
-    ],
+    params: kind,
+    marked: { matchLabels: { [mark.label]: mark.value } },
+    rules: workloads.map((rule) => ({ ...rule, operations: ['CREATE', 'UPDATE'] })),
+    conditions,
     validations: [
-      ...ownership(writes, 'workload'),
       {
-        expression: `request.operation == 'DELETE' || request.namespace in ${places} || (has(object.spec.template.spec.serviceAccountName) && object.spec.template.spec.serviceAccountName.matches(${quoted(accounts.map((one) => `(${one})`).join('|'))}))`,
-        message: 'this account runs no pods under accounts that its operator did not create for them',
+        expression: `${quoted(label)} in ${LABELS} && (${LABELS}[${quoted(label)}] != params.metadata.name || (${isNamed}))`,
+        message: `this account runs pods under the accounts that a ${kind.kind} names`,
       },
     ],
   });
-}
-
-/** In a namespace that the declaration names, the Role is the bound. */
-function isBounded({ podAccounts, namespaces }: WriteDeclaration): boolean {
-  return podAccounts !== undefined || namespaces !== undefined;
 }
 
 /** The rules for objects that the operators did not create. */
@@ -207,21 +303,39 @@ interface Rule {
 }
 
 interface PolicyContent {
+  /** A kind whose objects in the namespace of the request are parameters. Without any, the write is refused. */
+  readonly params?: Kind;
+  /** Selects the objects that it is about; default: all. */
+  readonly marked?: object;
   readonly rules: readonly object[];
+  /** Which requests of the account it is about; default: all that fit the rules. */
+  readonly conditions?: readonly string[];
   readonly variables?: readonly object[];
   readonly validations: readonly Rule[];
 }
 
-function policy(name: string, user: string, { rules, variables = [], validations }: PolicyContent): KubeObject[] {
+function policy(
+  name: string,
+  user: string,
+  { params, marked, rules, conditions = [], variables = [], validations }: PolicyContent,
+): KubeObject[] {
   return [
     object(ValidatingAdmissionPolicy, name, {
       failurePolicy: 'Fail',
-      matchConstraints: { matchPolicy: 'Equivalent', resourceRules: rules },
-      matchConditions: [{ name: 'account', expression: `request.userInfo.username == ${quoted(user)}` }],
+      ...(params && { paramKind: { apiVersion: params.apiVersion, kind: params.kind } }),
+      matchConstraints: { matchPolicy: 'Equivalent', resourceRules: rules, ...(marked && { objectSelector: marked }) },
+      matchConditions: [
+        { name: 'account', expression: `request.userInfo.username == ${quoted(user)}` },
+        ...conditions.map((expression, index) => ({ name: `condition-${index + 1}`, expression })),
+      ],
       ...(variables.length > 0 && { variables }),
       validations: validations.map((one) => ({ ...one, reason: 'Forbidden' })),
     }),
-    object(ValidatingAdmissionPolicyBinding, name, { policyName: name, validationActions: ['Deny'] }),
+    object(ValidatingAdmissionPolicyBinding, name, {
+      policyName: name,
+      ...(params && { paramRef: { selector: {}, parameterNotFoundAction: 'Deny' } }),
+      validationActions: ['Deny'],
+    }),
   ];
 }
 
