@@ -31,6 +31,19 @@ function foldedStatuses(writes: readonly PreviewWrite[]): string[] {
   });
 }
 
+const MOST_MESSAGES = 20;
+
+/** The messages that the operators would send to clients of their sinks, by their keys. */
+export function sinkLines(sinks: Rehearsal['sinks'], { colours, isWide }: FormatPlanOptions): string[] {
+  if (sinks.length === 0) return [];
+  const shown = sinks.flatMap(({ sink, messages, keys }) => [
+    `  ${sink} (${count(messages, 'message')})`,
+    ...keys.slice(0, isWide ? undefined : MOST_MESSAGES).map((key) => `    > ${key}`),
+    ...(isWide || keys.length <= MOST_MESSAGES ? [] : [`    … and ${keys.length - MOST_MESSAGES} more (-o wide)`]),
+  ]);
+  return ['', colours.bold('Sent to clients once they connect to the new version:'), ...shown];
+}
+
 /** Reports whether a rehearsal found anything that would be written, or that is not known. */
 export function isSettled({ writes, later }: Pick<Rehearsal, 'writes' | 'later'>): boolean {
   return ![...writes, ...later].some(isLasting);

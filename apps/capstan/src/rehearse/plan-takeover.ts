@@ -22,7 +22,7 @@ import type { Io } from '../cli/io.ts';
 import { requireOperators } from '../cli/load-operators.ts';
 import type { OperatorArgs } from '../cli/operator-options.ts';
 import { type FormatPlanOptions, isLasting, valueLine } from '../plan/format-plan.ts';
-import { rehearsalLines } from './format-rehearsal.ts';
+import { rehearsalLines, sinkLines } from './format-rehearsal.ts';
 import { isCreatedBy, type Original } from './originals.ts';
 import type { RehearsalFlags } from './plan-upgrade.ts';
 import { type Rehearsal, rehearseOperators } from './rehearse-operators.ts';
@@ -252,6 +252,7 @@ export function formatTakeover(report: TakeoverReport, options: FormatPlanOption
     ...section('Left alone:', alone),
     ...section(`Without a counterpart (delete them after the switch):`, some(withoutCounterpart, '-')),
     ...rehearsalLines(rest, options),
+    ...sinkLines(report.sinks, options),
     ...section(
       'In this order:',
       order.map((step, at) => `  ${at + 1}. ${step}`),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
+  type Clock,
   ClusterRole,
   ClusterRoleBinding,
   ConfigMap,
@@ -172,6 +173,28 @@ describe('capstan plan upgrade', () => {
     assert.match(out, /Not read:\n(?: {2}\? [^\n]*\n)* {2}\? ClusterRole capstan-sites: you may not read it\n/);
     assert.match(out, /\? ConfigMap: you may not read objects of this kind/);
     assert.match(out, /The schema of Site accepts less/);
+  });
+
+  test('leaves writes out that the running program may just have made, and prints their number', async () => {
+    const late = { namespace: 'default', name: 'late' };
+    const body = { ...typed(installed.Site), metadata: late, spec: { image: 'shop:1' } } as KubeObject;
+    let created: Promise<unknown> | undefined;
+    const clock: Clock = {
+      ...systemClock,
+      after(ms, run) {
+        // The time between the two previews.
+        if (ms === 2000) created ??= cluster.client.create<KubeObject>(installed.Site, body);
+        return systemClock.after(ms, run);
+      },
+    };
+    const transport = recordingTransport(cluster.transport({ name: 'reader', groups: ['system:authenticated'] }));
+    const argv = ['plan', 'upgrade', '--operator', 'next.ts', '--timeout', '5s'];
+    const { out } = await runTest(argv, { transport: () => transport, modules, clock });
+    await created;
+    await cluster.client.delete(installed.Site, late);
+    assert.match(out, /the cluster changed during the rehearsal: \d+ writes/);
+    assert.doesNotMatch(out, /default\/late/);
+    assert.match(out, /~ change Deployment default\/good/);
   });
 
   test('a cluster without an installation has nothing to upgrade', async () => {

@@ -9,7 +9,7 @@ import { installationObjects } from '../install/manifests.ts';
 import { gatewayImage } from '../install/operator-args.ts';
 import { type FormatPlanOptions, valueLine } from '../plan/format-plan.ts';
 import { VERSION } from '../version.ts';
-import { isSettled, rehearsalLines } from './format-rehearsal.ts';
+import { isSettled, rehearsalLines, sinkLines } from './format-rehearsal.ts';
 import { installationChanges, type ObjectChange } from './installation-changes.ts';
 import { type NarrowedSchema, narrowedSchemas } from './narrowed-schemas.ts';
 import { type Rehearsal, rehearseOperators } from './rehearse-operators.ts';
@@ -132,7 +132,7 @@ export function formatUpgrade(report: UpgradeReport, options: FormatPlanOptions)
     );
   }
   lines.push(...rehearsalLines(report, options));
-  if (sinks.length > 0) lines.push('', bold('Sent to clients once they connect to the new version:'), `  ${messages}`);
+  lines.push(...sinkLines(sinks, options));
   const differs = report.differs ? 'The upgrade would make these changes' : 'No change was found in what could be read';
   lines.push('', `${differs}${own}. Nothing has been written.`);
   return `${lines.join('\n')}\n`;

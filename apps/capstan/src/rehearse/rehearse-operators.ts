@@ -34,8 +34,8 @@ export interface Rehearsal extends Omit<PreviewResult, 'bodies' | 'statuses'> {
   readonly notes: readonly string[];
   /** Kinds that could not be read. */
   readonly unread: readonly string[];
-  /** The sinks whose messages are not compared, with the number of messages that each client would get. */
-  readonly sinks: readonly { readonly sink: string; readonly messages: number }[];
+  /** The sinks whose messages are not compared, with the number of messages that each client would get, and their keys. */
+  readonly sinks: readonly { readonly sink: string; readonly messages: number; readonly keys: readonly string[] }[];
 }
 
 /** A program that runs beside needs less than this to react to an event. */
@@ -89,7 +89,10 @@ export async function rehearseOperators<R>(
           : [`whether the server would accept ${count(notAsked, 'write')} of the operators could not be checked`]),
       ],
       unread: unseen,
-      sinks: runtime.sinks.map((sink) => ({ sink: sink.id, messages: [...sink.current()].length })),
+      sinks: runtime.sinks.map((sink) => {
+        const keys = [...sink.current().keys()].toSorted();
+        return { sink: sink.id, messages: keys.length, keys };
+      }),
     });
   } finally {
     await stop();

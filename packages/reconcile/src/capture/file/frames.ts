@@ -79,17 +79,29 @@ export function readFile(bytes: Buffer, name: string): ReadFile {
   const end = bytes.indexOf(10);
   const head = end < 0 ? '' : bytes.subarray(0, end).toString();
   if (!head.startsWith(MAGIC)) throw CaptureErrors.NotACapture(name);
-  let header: FileHeader;
-  try {
-    header = JSON.parse(head.slice(MAGIC.length)) as FileHeader;
-  } catch {
-    throw CaptureErrors.NotACapture(name);
-  }
-  if (!(header.format <= HISTORY_FORMAT)) throw CaptureErrors.NewerFormat(name, header.format, HISTORY_FORMAT);
+  const header = headerOf(head.slice(MAGIC.length));
+  if (header === undefined) throw CaptureErrors.NotACapture(name);
+  if (header.format > HISTORY_FORMAT) throw CaptureErrors.NewerFormat(name, header.format, HISTORY_FORMAT);
   const rest = bytes.subarray(end + 1);
   let whole = 0;
   for (const frame of framesIn(rest)) whole += FRAME_HEAD + frame.length;
   return { header, frames: rest.subarray(0, whole), lost: rest.length - whole };
+}
+
+/** Undefined where the text is no header of this format, or of a newer one. */
+function headerOf(text: string): FileHeader | undefined {
+  try {
+    const header = JSON.parse(text) as Partial<FileHeader> | null;
+    if (typeof header?.format !== 'number') return undefined;
+    const { operators, flags, unseen, started = '', begun = '', run } = header;
+    const isKnown =
+      [operators, flags, unseen].every(Array.isArray) &&
+      [started, begun].every((time) => !Number.isNaN(Date.parse(time))) &&
+      typeof run === 'string';
+    return isKnown || header.format > HISTORY_FORMAT ? (header as FileHeader) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whole frames with the right checksum, up to the first that is not. */
