@@ -34,6 +34,8 @@ export interface SessionAnswer {
   readonly version: string;
   /** The name of the user as the API server knows it; absent where it is not known. */
   readonly user?: string;
+  /** The page shows a recording, whose end is its present. */
+  readonly isRecording?: boolean;
   /** Differs for each start of the server. */
   readonly epoch: string;
   /** True if the server was started with `--allow-writes`. */

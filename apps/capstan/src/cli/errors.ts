@@ -40,6 +40,14 @@ export const CliErrors = errorMakers(
       message: `${path} cannot replay the recording: ${problem}`,
       remedy: 'give a checkout or a package of a version that has capstan replay',
     }),
+    ReadOnlyReplay: () => ({
+      message: 'a recording cannot be written to',
+      remedy: 'leave out --allow-writes',
+    }),
+    OnlyWithReplay: () => ({
+      message: '--until and --key are for a console of a recording',
+      remedy: 'give the recording with --replay',
+    }),
     CertificateOnLoopback: () => ({
       message: 'a console on a loopback address serves no TLS',
       remedy: 'leave --tls-certificate and --tls-key out, or give --listen-anywhere',

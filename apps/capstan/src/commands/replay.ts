@@ -13,7 +13,7 @@ import { OPERATOR_OPTIONS, type OperatorArgs } from '../cli/operator-options.ts'
 import { ioAtMoment } from '../replay/at-moment.ts';
 import { compareVersions } from '../replay/compare-versions.ts';
 import { formatReplay } from '../replay/format-replay.ts';
-import { parseMoment, untilOf } from '../replay/moment.ts';
+import { beginOf, parseMoment, untilOf } from '../replay/moment.ts';
 import { recordedOperators } from '../replay/recorded-operators.ts';
 import { readKey } from '../run/recording.ts';
 
@@ -67,8 +67,7 @@ async function run(args: Parameters<Command['run']>[0], asked: readonly string[]
   const recording = await openRecording(resolve(io.cwd, file), key);
   for (const note of recording.notes) io.stderr(`${note}\n`);
   const operators = await recordedOperators(args as unknown as OperatorArgs, recording.header, io);
-  const first = recording.lines.find((line) => 'wave' in line);
-  const from = first !== undefined && 'at' in first ? first.at : Date.parse(recording.header.started);
+  const from = beginOf(recording);
   const moment = flags.at ?? flags.until;
   const isJson = flags.output === 'json';
   const { replay, ...report } = replayHistory(recording, {

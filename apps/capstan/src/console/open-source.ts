@@ -1,6 +1,6 @@
 // Everything that the console shows of a cluster, from a runtime of its own that never leads: it reads with the rights of the client.
 
-import type { ConsoleHealth, ConsoleSource, EventAnswer } from '@capstan/console';
+import type { ConsoleSource, EventAnswer } from '@capstan/console';
 import {
   type Client,
   type Clock,
@@ -12,18 +12,10 @@ import {
   type Random,
   SelfSubjectReview,
 } from '@capstan/kube';
-import {
-  findInstances,
-  isPrimary,
-  type Operator,
-  type Runtime,
-  SYSTEM_NAMESPACE,
-  withReports,
-} from '@capstan/reconcile';
+import { findInstances, type Operator, type Runtime, SYSTEM_NAMESPACE, withReports } from '@capstan/reconcile';
 import { fillingRuntime, type RuntimeNotes } from '../plan/warm-runtime.ts';
-import { healthOf, isInProgress } from '../status/health-of.ts';
-import { statusOperator } from '../status/status-operators.ts';
 import { VERSION } from '../version.ts';
+import { healthIn } from './console-health.ts';
 import { deliveriesOf } from './deliveries.ts';
 import { operatorReports } from './operator-reports.ts';
 import { createPlanner } from './planner.ts';
@@ -81,11 +73,7 @@ export async function openSource(options: OpenSourceOptions): Promise<OpenedSour
     return { notes: [...instances.notes, ...notes], unseen };
   };
   notesOf().catch(() => undefined);
-  const silent = new Set(
-    operators.flatMap((one) =>
-      statusOperator(one, isPrimary).kinds.flatMap(({ kind, isSilent }) => (isSilent ? [kindId(kind)] : [])),
-    ),
-  );
+  const health = healthIn(operators);
   const planner = createPlanner({ ...options, runtime, notesOf, all: [...own, ...beside] });
   const reports = operatorReports({
     runtime,
@@ -102,7 +90,7 @@ export async function openSource(options: OpenSourceOptions): Promise<OpenedSour
     operators,
     writes,
     session: { context: options.context, version: VERSION, ...(user !== undefined && { user }) },
-    healthOf: (object, kind) => consoleHealth(object, kind, silent),
+    healthOf: health,
     fetch(id, kind, until) {
       // Objects of other clusters are read as the runtime reads them: with the credentials that this cluster has for them.
       const at = id.world === '' ? client : runtime.worlds.get(id.world)?.client;
@@ -116,15 +104,6 @@ export async function openSource(options: OpenSourceOptions): Promise<OpenedSour
     plan: planner.plan,
   };
   return { source, stop };
-}
-
-function consoleHealth(object: KubeObject, kind: Kind, silent: ReadonlySet<string>): ConsoleHealth {
-  const health = healthOf(object, silent.has(kindId(kind)));
-  const { state, reason, message, since } = health;
-  const shown = { reason, message, ...(since !== undefined && { since }) };
-  if (state === 'Ready') return { state: 'ready', ...shown };
-  if (state === 'Paused') return { state: 'paused', ...shown };
-  return { state: isInProgress(health) ? 'progress' : 'broken', ...shown };
 }
 
 /** Returns the name that the server has for the user; undefined where it does not say. */

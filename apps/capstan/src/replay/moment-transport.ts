@@ -16,10 +16,13 @@ import type { Replay } from '@capstan/reconcile';
 const VERSION = '1';
 
 export function momentTransport(replay: Replay): Transport {
-  const world = replay.runtime.worlds.get('');
-  const objects = replay.objects('');
-  const kinds = (world?.kinds ?? []).filter((kind) => world?.access.peek(kindId(kind)) === 'served');
-  const byPath = new Map(kinds.map((kind) => [pathOf(kind), kind]));
+  let content = contentOf(replay);
+
+  /** The content at the wave of the replay, which may go on. */
+  function present(): Content {
+    if (content.wave !== replay.wave) content = contentOf(replay);
+    return content;
+  }
 
   function found({
     path,
@@ -29,6 +32,7 @@ export function momentTransport(replay: Replay): Transport {
       /^(\/api\/[^/]+|\/apis\/[^/]+\/[^/]+)(?:\/namespaces\/([^/]+)(?=\/[^/]+))?\/([^/]+)(?:\/([^/]+))?/.exec(path);
     if (place === null) return undefined;
     const [, root = '', namespace, plural = '', name] = place.map((part) => part && decodeURIComponent(part));
+    const { byPath, objects } = present();
     const kind = byPath.get(`${root}/${plural}`);
     if (kind === undefined) return undefined;
     const labels = query['labelSelector'] === undefined ? undefined : parseLabelSelector(query['labelSelector']);
@@ -47,7 +51,8 @@ export function momentTransport(replay: Replay): Transport {
     address: 'the recording',
     request: async (request) => {
       if (request.method !== 'GET') return failure(405, 'MethodNotAllowed', 'a recording cannot be written to');
-      if (request.path === '/api' || request.path === '/apis') return answer(discovery(kinds, request.path === '/api'));
+      if (request.path === '/api' || request.path === '/apis')
+        return answer(discovery(present().kinds, request.path === '/api'));
       if (request.path === '/version') return answer({ major: '1', minor: '0', gitVersion: 'v1.0.0' });
       const here = found(request);
       if (here === undefined) return failure(404, 'NotFound', 'the recording has no objects of this kind');
@@ -74,6 +79,20 @@ export function momentTransport(replay: Replay): Transport {
     },
     close: () => Promise.resolve(),
   };
+}
+
+interface Content {
+  readonly wave: number;
+  readonly kinds: readonly Kind[];
+  readonly byPath: ReadonlyMap<string, Kind>;
+  readonly objects: ReadonlyMap<string, readonly KubeObject[]>;
+}
+
+function contentOf(replay: Replay): Content {
+  const world = replay.runtime.worlds.get('');
+  const kinds = (world?.kinds ?? []).filter((kind) => world?.access.peek(kindId(kind)) === 'served');
+  const byPath = new Map(kinds.map((kind) => [pathOf(kind), kind]));
+  return { wave: replay.wave, kinds, byPath, objects: replay.objects('') };
 }
 
 /** The path for all namespaces. */

@@ -1,4 +1,5 @@
 // A moment of a recording as people name it: a wave by its number, or a time.
+import type { OpenedRecording } from '@capstan/reconcile';
 import { type Refusal, refuse } from '@capstan/reconcile/command-line';
 
 export type Moment = { readonly wave: number } | { readonly time: string };
@@ -9,6 +10,12 @@ export function parseMoment(text: string): Moment | Refusal {
   if (/^\d+$/.test(text)) return { wave: Number(text) };
   const isTime = /^\d{2}:\d{2}(:\d{2}(\.\d+)?)?$/.test(text) || !Number.isNaN(Date.parse(text));
   return isTime ? { time: text } : refuse(REMEDY);
+}
+
+/** The time of the first wave of a recording, or of its start. */
+export function beginOf({ header, lines }: Pick<OpenedRecording, 'header' | 'lines'>): number {
+  const first = lines.find((line) => 'wave' in line);
+  return first !== undefined && 'at' in first ? first.at : Date.parse(header.started);
 }
 
 /** Up to where to replay. A time of day is the first one in the recording, in UTC. */

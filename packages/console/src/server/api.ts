@@ -41,10 +41,11 @@ const FILLING_MS = 500;
 export function createApi(source: ConsoleSource, clock: Clock): Api {
   const { runtime } = source;
   const epoch = randomBytes(6).toString('hex');
-  const feed: ChangeFeed = createChangeFeed({ runtime, now: () => clock.now(), epoch });
-  const rows: Rows = createRows(source, () => formatTime(clock.now()));
+  const now = () => source.now?.() ?? clock.now();
+  const feed: ChangeFeed = createChangeFeed({ runtime, now, epoch });
+  const rows: Rows = createRows(source, () => formatTime(now()));
   const causes = createKnownCauses(source, rows);
-  const timeline = createTimeline({ feed, rows: rows.all, now: () => formatTime(clock.now()) });
+  const timeline = createTimeline({ feed, rows: rows.all, now: () => formatTime(now()) });
   const reports = createReports(source, clock);
   const plans = createPlans(source, clock);
   let rootsSentAt = Number.NEGATIVE_INFINITY;

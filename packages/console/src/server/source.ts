@@ -49,7 +49,15 @@ export interface ConsoleSource {
   readonly operators: readonly Operator[];
   /** Whether actions are allowed. */
   readonly writes: boolean;
-  readonly session: { readonly context: string; readonly version: string; readonly user?: string };
+  readonly session: {
+    readonly context: string;
+    readonly version: string;
+    readonly user?: string;
+    /** The page shows a recording. */
+    readonly isRecording?: boolean;
+  };
+  /** The time of the runtime, where it is not the present. */
+  now?(): number;
   /** Pages of operators; a function, because instances come and go. */
   reports?(): readonly ConsoleReport[];
   /** The writes of an object, newest first, where the process that writes is this one. By default those of `runtime`, which may write none. */

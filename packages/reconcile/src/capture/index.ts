@@ -5,6 +5,7 @@ export { createRing, type Ring, type RingOptions } from './file/ring.ts';
 export type * from './history.ts';
 export { HISTORY_FORMAT } from './history.ts';
 export type { RecordedWorld, RuntimeRecorder, RuntimeReplay } from './hooks.ts';
+export { type PlayedHistory, playHistory } from './play-history.ts';
 export { createRecorder, type Recorder, type RecorderOptions } from './recorder.ts';
 export { type Recording, type RecordingOptions, startRecording } from './recording.ts';
 export { type ReplayDifference, type ReplayOptions, type ReplayReport, replayHistory } from './replay.ts';

@@ -3,6 +3,7 @@
 import type { Logger } from '@capstan/kube/cluster';
 import type { Operator } from '../operator.ts';
 import type { HistoryLine } from './history.ts';
+import { isAfter } from './play-history.ts';
 import { type Changed, createSession, type History, idName, type Replay } from './replay-session.ts';
 
 /** A result that differs from the one that was recorded. */
@@ -116,10 +117,7 @@ export function replayHistory(history: History, options: ReplayOptions): ReplayR
   }
 
   for (const line of lines) {
-    if ('wave' in line && !('snapshot' in line)) {
-      if (until?.wave !== undefined && line.wave > until.wave) break;
-      if (until?.at !== undefined && line.at > until.at) break;
-    }
+    if (until !== undefined && isAfter(line, until)) break;
     const changed = session.take(line);
     if (changed === undefined) continue;
     waves++;

@@ -9,7 +9,7 @@ import { Choice, CopyButton, Loading, Nothing, PageHead, Panel, ProblemNote } fr
 import { replace, route, withQuery } from '../state/location.ts';
 import { isNarrow } from '../state/media.ts';
 import { useEvent, useResource } from '../state/resource.ts';
-import { now } from '../state/world.ts';
+import { now, session } from '../state/world.ts';
 import { Brush } from './timeline-brush.tsx';
 import { Lanes, TITLE_WIDTH } from './timeline-lanes.tsx';
 import { WavePanel } from './timeline-wave.tsx';
@@ -40,7 +40,7 @@ export function Timeline() {
         title="Time line"
         sub={
           data &&
-          `${clockTime(data.from, now.value)} to now, ${count(list.length, 'change')} of ${count(data.laneCount, 'object')}. Idle time over two minutes is folded.`
+          `${clockTime(data.from, now.value)} to ${session.value?.isRecording ? clockTime(data.to, now.value) : 'now'}, ${count(list.length, 'change')} of ${count(data.laneCount, 'object')}. Idle time over two minutes is folded.`
         }
       >
         <Choice
@@ -81,7 +81,11 @@ export function Timeline() {
               <Nothing
                 glyph="none"
                 title={isOnlyBroken ? 'No object was broken' : 'No change yet'}
-                text="The time line begins when the console does. Change an object, and it appears here."
+                text={
+                  session.value?.isRecording
+                    ? 'No object changed in this recording so far.'
+                    : 'The time line begins when the console does. Change an object, and it appears here.'
+                }
               />
             </Panel>
           ) : (
