@@ -168,9 +168,14 @@ const plan = object({
 const rehearsal = {
   ...effects,
   unread: strings('Objects and kinds that could not be read.'),
-  sinks: array(object({ sink: string({ description: 'operator.sink' }), messages: integer() }), {
-    description: 'Sinks whose messages are not compared.',
-  }),
+  sinks: array(
+    object({
+      sink: string({ description: 'operator.sink' }),
+      messages: integer(),
+      keys: strings('The keys of the messages.'),
+    }),
+    { description: 'Sinks whose messages are not compared.' },
+  ),
 };
 
 const upgrade = object({

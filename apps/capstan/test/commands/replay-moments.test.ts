@@ -84,7 +84,7 @@ describe('a recording of three texts', () => {
         headers: { ...headers, 'content-type': 'application/json' },
         ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
       });
-      return (await response.json()) as Record<string, never>;
+      return (await response.json()) as Record<string, unknown>;
     };
     try {
       const { token } = await ask('/api/login', {}, { code });
