@@ -10,7 +10,7 @@ export interface CoresOptions {
   /** The number of mutants of each core. */
   readonly sample: number;
   readonly seed: number;
-  /** The time for all cores together. */
+  /** The time for the mutants of all cores together. The tests load besides. */
   readonly minutes: number;
 }
 
@@ -47,11 +47,10 @@ export async function tryCores(options: CoresOptions, print: (line: string) => v
   const { only = '', sample, seed, minutes } = options;
   const chosen = cores().filter(({ name }) => name.includes(only));
   let isEnough = true;
-  const begun = performance.now();
-  for (const [index, core] of chosen.entries()) {
+  for (const core of chosen) {
     // Each core has an equal part of the time.
-    const deadline = begun + (minutes * 60_000 * (index + 1)) / chosen.length;
-    const { total, atLoad, tried, survivors, late } = await tryMutants({ core, sample, seed, deadline });
+    const limitMs = (minutes * 60_000) / chosen.length;
+    const { total, atLoad, tried, survivors, late } = await tryMutants({ core, sample, seed, limitMs });
     const killed = tried - survivors.length;
     const percent = (100 * killed) / tried;
     if (!(percent >= LEAST_KILLED)) isEnough = false;

@@ -23,8 +23,8 @@ export interface TryOptions {
   /** The number of mutants; the same ones for the same seed. */
   readonly sample: number;
   readonly seed: number;
-  /** No further mutant is begun after this; performance.now(). */
-  readonly deadline: number;
+  /** No further mutant is begun after this time, which begins when the tests are loaded. */
+  readonly limitMs: number;
 }
 
 const ROOT = new URL('../../', import.meta.url).pathname;
@@ -32,8 +32,8 @@ const ROOT = new URL('../../', import.meta.url).pathname;
 const LIMIT_MS = 60_000;
 const LOAD_LIMIT_MS = 600_000;
 
-/** Tries mutants until the deadline. Throws if a test fails without a mutant. */
-export async function tryMutants({ core, sample, seed, deadline }: TryOptions): Promise<Trials> {
+/** Tries mutants until the time is over. Throws if a test fails without a mutant. */
+export async function tryMutants({ core, sample, seed, limitMs }: TryOptions): Promise<Trials> {
   const files = mutate(core.files);
   const mutants = files.flatMap((file) => file.mutants);
   const numbered = new Map(files.flatMap(({ first, mutants }) => mutants.map((each, index) => [first + index, each])));
@@ -43,6 +43,7 @@ export async function tryMutants({ core, sample, seed, deadline }: TryOptions): 
   };
   let thread = await startThread(workerData);
   const { atLoad, reached, failed } = thread.ready;
+  const deadline = performance.now() + limitMs;
   try {
     if (failed.length > 0) throw new Error(`these tests of ${core.name} fail without a mutant: ${failed.join('; ')}`);
     const [fixed, seen] = [new Set(atLoad), new Set(reached)];

@@ -551,3 +551,72 @@ test('a path that the template mounts twice is found before the server refuses i
   );
   assert.match(errors[0]?.message ?? '', /volumeMounts\[1\] has the mountPath of .*volumeMounts\[0\] \(\/data\)/);
 });
+
+const variables = (revision: typeof provider) =>
+  podOf(EMPTY_RUNTIME_CONFIG, revision).container.env?.map(({ name }) => name);
+
+test('a Function has its own name in its environment, and nothing that only Providers have', () => {
+  assert.deepEqual(variables(functionRevision), [
+    'TLS_SERVER_CERTS_DIR',
+    'FUNCTION_NAME',
+    'REVISION_NAME',
+    'REVISION_UID',
+  ]);
+  const { pod, container } = podOf(EMPTY_RUNTIME_CONFIG, functionRevision);
+  assert.deepEqual(
+    pod?.volumes?.map(({ name }) => name),
+    ['tls-server-certs'],
+  );
+  assert.deepEqual(
+    container.ports?.map(({ name }) => name),
+    ['metrics', 'grpc'],
+  );
+});
+
+test('a Provider without certificates has no volumes, no mounts and no variables for them', () => {
+  const { tlsServerSecretName: _server, tlsClientSecretName: _client, pullPolicy: _policy, ...bare } = provider;
+  assert.deepEqual(variables(bare), ['POD_NAMESPACE', 'PROVIDER_NAME', 'REVISION_NAME', 'REVISION_UID']);
+  const { pod, container } = podOf(EMPTY_RUNTIME_CONFIG, bare);
+  assert.equal(pod !== undefined && ('volumes' in pod || 'imagePullSecrets' in pod), false);
+  assert.equal('volumeMounts' in container, false);
+  assert.equal(container.imagePullPolicy, 'IfNotPresent');
+  assert.deepEqual(
+    container.ports?.map(({ name }) => name),
+    ['metrics'],
+  );
+});
+
+test('one pull secret of a package is enough to be on the pod', () => {
+  assert.deepEqual(podOf(EMPTY_RUNTIME_CONFIG, { ...provider, pullSecrets: ['one'] }).pod?.imagePullSecrets, [
+    { name: 'one' },
+  ]);
+});
+
+test('either part of a selector is reported as replaced', () => {
+  const notesOf = (selector: object) => {
+    const config = { deploymentTemplate: { spec: { selector, template: {} } } };
+    return podOf(
+      normalizeRuntimeConfig(
+        {
+          apiVersion: 'pkg.crossplane.io/v1beta1',
+          kind: 'DeploymentRuntimeConfig',
+          metadata: { name: 'test' },
+          spec: config,
+        },
+        schemas,
+      ).config,
+    ).notes.length;
+  };
+  assert.equal(notesOf({}), 0);
+  assert.equal(notesOf({ matchLabels: { a: 'b' } }), 1);
+  assert.equal(notesOf({ matchExpressions: [{ key: 'a', operator: 'Exists' }] }), 1);
+});
+
+test('a variable of the template that refers to ours is reported if it has another value', () => {
+  const withVariable = (value: string) =>
+    podOf(podConfig({ containers: [{ name: 'package-runtime', env: [{ name: 'WEBHOOK_TLS_CERT_DIR', value }] }] }));
+  assert.deepEqual(withVariable('$(TLS_SERVER_CERTS_DIR)').notes, []);
+  assert.equal(withVariable('/mine').notes.length, 1);
+  const shown = withVariable('/mine').container.env?.filter(({ name }) => name === 'WEBHOOK_TLS_CERT_DIR');
+  assert.deepEqual(shown, [{ name: 'WEBHOOK_TLS_CERT_DIR', value: '$(TLS_SERVER_CERTS_DIR)' }]);
+});
