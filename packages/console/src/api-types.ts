@@ -64,7 +64,7 @@ export interface Row extends Place {
   readonly since?: string;
 }
 
-/** `/api/overview`. */
+/** `/api/overview?ns=`: all namespaces, or the objects of one and the roots that affect them. */
 export interface OverviewAnswer {
   /** At most 50, the root that affects most objects first. */
   readonly roots: readonly OverviewRoot[];
@@ -85,6 +85,8 @@ export interface OverviewAnswer {
   readonly sinks: readonly { readonly id: string; readonly keys: number }[];
   /** Kinds that are not listed yet: roots may still be missing. */
   readonly filling: readonly FillingKind[];
+  /** The namespaces with objects of operators, those with most problems first, at most 100. */
+  readonly namespaces: readonly { readonly name: string; readonly objects: number; readonly unready: number }[];
 }
 export interface FillingKind {
   readonly world: string;
@@ -116,6 +118,8 @@ export interface ObjectsAnswer {
   readonly facets: {
     readonly state: Readonly<Record<string, number>>;
     readonly kind: Readonly<Record<string, number>>;
+    readonly operator: Readonly<Record<string, number>>;
+    readonly namespace: Readonly<Record<string, number>>;
   };
 }
 
@@ -130,7 +134,7 @@ export interface ObjectAnswer {
   readonly history: readonly unknown[];
   readonly changes: readonly ChangeAnswer[];
   readonly conditions: readonly ConditionAnswer[];
-  /** One paragraph, in sentences: why the object is as it is. */
+  /** Why the object is as it is, in sentences; each line is a paragraph. */
   readonly why: string;
   /** The recorded reads of its plans, at most 500, and how many there are. */
   readonly reads: readonly ReadAnswer[];
@@ -139,6 +143,20 @@ export interface ObjectAnswer {
   readonly deliveries: readonly DeliveryAnswer[];
   /** Kubernetes Events about the object, newest first; absent where they may not be read. */
   readonly events?: readonly EventAnswer[];
+  /** The pods of the object and of workloads that its plans write, those with problems first; at most 50. */
+  readonly pods: readonly PodAnswer[];
+}
+export interface PodAnswer extends Place {
+  readonly id: string;
+  readonly state: 'ready' | 'progress' | 'broken';
+  readonly message: string;
+  /** `ReplicaSet web-6d4cf5`. */
+  readonly owner?: string;
+  readonly node?: string;
+  /** RFC 3339. */
+  readonly since?: string;
+  /** The embedded cluster does not run it. */
+  readonly isSimulated?: true;
 }
 export interface ConditionAnswer {
   readonly type: string;

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, formatTime, type Kind, kindId } from '@capstan/kube';
 import { type ChangeFeed, createChangeFeed, formatObjectId, type ObjectId, objectGraph } from '@capstan/reconcile';
+import { writerOf, writtenObjects } from '../objects/written-objects.ts';
 import { createEventStream, type EventStream } from './event-stream.ts';
 import { roleToRead } from './missing-rights.ts';
 import { type Direction, neighbourhood } from './neighbourhood.ts';
@@ -12,7 +13,6 @@ import { createReports } from './reports.ts';
 import { createRows, findObjects, type Rows } from './rows.ts';
 import type { ConsoleSource } from './source.ts';
 import { createTimeline } from './timeline.ts';
-import { writerOf, writtenObjects } from './written-objects.ts';
 
 export interface Answer {
   readonly status: number;
@@ -104,7 +104,11 @@ export function createApi(source: ConsoleSource, clock: Clock): Api {
       const [, , resource = '', ...parts] = path.split('/');
       if (parts.length === 0) {
         if (resource === 'session') return { status: 200, body: sessionOf(source, epoch) };
-        if (resource === 'overview') return { status: 200, body: overviewOf(source, rows, causes()) };
+        if (resource === 'overview') {
+          const namespace = query.get('ns') ?? '';
+          const asked = namespace === '' ? undefined : namespace;
+          return { status: 200, body: overviewOf(source, rows, causes(), asked) };
+        }
         if (resource === 'objects') {
           const after = query.get('after') ?? undefined;
           const limit = numberIn(query, 'limit', 200, MAX_LIMIT);

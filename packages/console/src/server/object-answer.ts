@@ -14,10 +14,11 @@ import {
   type RuntimeCauses,
 } from '@capstan/reconcile';
 import type { ConditionAnswer, DeliveryAnswer, ObjectAnswer, ReadAnswer, Row } from '../api-types.ts';
+import { podsOf } from '../objects/pods-of.ts';
+import { ownersOf, shownObject } from '../objects/shown-object.ts';
+import { type WrittenObjects, writtenObjects } from '../objects/written-objects.ts';
 import type { Rows } from './rows.ts';
-import { ownersOf, shownObject } from './shown-object.ts';
 import type { ConsoleSource } from './source.ts';
-import { type WrittenObjects, writtenObjects } from './written-objects.ts';
 
 const MAX_READS = 500;
 const MAX_DELIVERIES = 200;
@@ -46,6 +47,7 @@ export async function objectAnswer(
   const reads = graph.readsOf(id);
   const row = rows.all.get(formatObjectId(id));
   const cause = parseCause(object.metadata.annotations?.[CAUSE_ANNOTATION]);
+  const written = writtenObjects(source.runtime, id);
   return {
     id: formatObjectId(id),
     object: shownObject(object, kind),
@@ -60,12 +62,13 @@ export async function objectAnswer(
       row,
       reads,
       cause,
-      written: writtenObjects(source.runtime, id),
+      written,
       causes: row === undefined ? undefined : causes(),
     }),
     reads: reads.toSorted(absentFirst).slice(0, MAX_READS).map(readAnswer),
     readCount: reads.length,
     deliveries: await deliveriesOf(graph, id, source, signal),
+    pods: podsOf(source.runtime, id, written.objects),
     ...(events !== undefined && { events }),
   };
 }
@@ -135,36 +138,40 @@ const STATES: Readonly<Record<Row['state'], string>> = {
   none: 'exists; no operator reports its health',
 };
 
-/** Returns the paragraph, in sentences. */
+/** Returns sentences in up to four lines: the state, the reasons, the last write of the object, and the writes of its plan. */
 export function whyText({ id, row, reads, cause, written, causes }: WhyInput): string {
   const name = shortId(formatObjectId(id));
-  const sentences: string[] = [];
+  const [state, reasons, rest, writes]: [string[], string[], string[], string[]] = [[], [], [], []];
+  const paragraphs = [state, reasons, rest, writes];
   if (row !== undefined) {
     const detail = [row.reason, row.message].filter((text) => text !== '').join(': ');
-    sentences.push(`${name} ${STATES[row.state]}${detail === '' ? '' : ` (${detail})`}.`);
+    state.push(`${name} ${STATES[row.state]}${detail === '' ? '' : ` (${detail})`}.`);
   }
   const nearest = row !== undefined && row.state !== 'ready' && causes !== undefined ? causes.causesOf(row.id) : [];
   if (nearest.length > 0) {
-    const state = (one: string) => (causes?.absent.has(one) ? 'does not exist' : 'is not healthy');
-    sentences.push(`It depends on ${named(nearest, (one) => `${shortId(one)}, which ${state(one)}`)}.`);
+    const standing = (one: string) => (causes?.absent.has(one) ? 'does not exist' : 'is not healthy');
+    reasons.push(`It depends on ${named(nearest, (one) => `${shortId(one)}, which ${standing(one)}`)}.`);
     const roots = rootsOf(nearest, causes);
-    if (roots.length > 0) sentences.push(`The root cause is ${named(roots, shortId)}.`);
+    if (roots.length > 0) reasons.push(`The root cause is ${named(roots, shortId)}.`);
   } else if (row?.state === 'broken') {
-    sentences.push('None of its recorded reads has a problem, so the cause is in the object itself.');
+    reasons.push('None of its recorded reads has a problem, so the cause is in the object itself.');
   }
   if (reads.length > 0) {
     const absent = reads.filter(({ presence }) => presence === 'absent').length;
     const unknown = reads.filter(({ presence }) => presence === 'unknown').length;
-    const rest = [absent > 0 && `${absent} absent`, unknown > 0 && `${unknown} not known`].filter(Boolean);
-    sentences.push(`Its plan read ${counted(reads.length)}${rest.length === 0 ? '' : `, ${rest.join(' and ')}`}.`);
+    const lacking = [absent > 0 && `${absent} absent`, unknown > 0 && `${unknown} not known`].filter(Boolean);
+    rest.push(`Its plan read ${counted(reads.length)}${lacking.length === 0 ? '' : `, ${lacking.join(' and ')}`}.`);
   }
-  if (cause !== undefined) sentences.push(causeText(cause, 'it'));
+  if (cause !== undefined) rest.push(causeText(cause, 'it'));
   if (written.objects.length > 0) {
     const objects = written.objects.map(formatObjectId).toSorted();
-    sentences.push(`It is the reason for ${named(objects, shortId)}.`);
+    writes.push(`It is the reason for ${named(objects, shortId)}.`);
   }
-  if (written.last !== undefined) sentences.push(causeText(written.last.cause, shortId(written.last.id)));
-  return sentences.join(' ');
+  if (written.last !== undefined) writes.push(causeText(written.last.cause, shortId(written.last.id)));
+  return paragraphs
+    .map((one) => one.join(' '))
+    .filter((text) => text !== '')
+    .join('\n');
 }
 
 function causeText({ at, by, for: owner, changes, more = 0 }: CauseRecord, written: string): string {

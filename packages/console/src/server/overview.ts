@@ -1,21 +1,26 @@
 import { type KubeObject, Lease } from '@capstan/kube';
 import { causesFromReads, leaseName, objectGraph, type RuntimeCauses, SYSTEM_NAMESPACE } from '@capstan/reconcile';
 import type { FillingKind, OverviewAnswer, OverviewRoot } from '../api-types.ts';
-import type { Rows } from './rows.ts';
+import type { Row, Rows } from './rows.ts';
 import type { ConsoleSource } from './source.ts';
 
 const MAX_ROOTS = 50;
 const MAX_AFFECTED = 20;
 const MAX_CHAIN = 5;
+const MAX_NAMESPACES = 100;
 
 export function overviewOf(
   source: ConsoleSource,
   rows: Rows,
-  { roots: found, absent, causesOf }: RuntimeCauses,
+  { roots: all, absent, causesOf }: RuntimeCauses,
+  namespace?: string,
 ): OverviewAnswer {
   const filling = fillingOf(source);
+  const found = namespace === undefined ? all : all.filter((root) => concerns(root, namespace));
   const roots = filling.length === 0 ? found : withoutUndecided(source, rows, found, filling);
-  const progress = rows.unready().filter(({ state }) => state === 'progress');
+  const isShown = ({ key }: Pick<Row, 'key'>) => namespace === undefined || namespaceOf(key) === namespace;
+  const progress = rows.unready().filter((row) => row.state === 'progress' && isShown(row));
+  const { operators, namespaces } = countsOf(source, rows, isShown);
   const shown = roots.slice(0, MAX_ROOTS).flatMap(({ id, affects }): OverviewRoot[] => {
     const common = {
       id,
@@ -41,10 +46,20 @@ export function overviewOf(
     heldCount: found.length - roots.length,
     progress: progress.slice(0, MAX_ROOTS),
     progressCount: progress.length,
-    operators: operatorCounts(source, rows),
+    operators,
     sinks: source.runtime.sinks.map(({ id, current }) => ({ id, keys: current().size })).filter(({ keys }) => keys > 0),
     filling,
+    namespaces,
   };
+}
+
+/** A root concerns the namespace that it is in, and those of the objects that it affects. */
+function concerns({ id, affects }: RuntimeCauses['roots'][number], namespace: string): boolean {
+  return [id, ...affects].some((one) => namespaceOf(one.slice(one.indexOf(' ') + 1)) === namespace);
+}
+
+function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf('/')));
 }
 
 interface LeaseFields {
@@ -105,7 +120,12 @@ function chainTo(
   return { chain: [...chain.slice(0, 2), ...chain.slice(2 - MAX_CHAIN)], chainLeft: chain.length - MAX_CHAIN };
 }
 
-function operatorCounts({ operators, runtime }: ConsoleSource, rows: Rows): OverviewAnswer['operators'] {
+function countsOf(
+  { operators, runtime }: ConsoleSource,
+  rows: Rows,
+  isShown: (row: Row) => boolean,
+): Pick<OverviewAnswer, 'operators' | 'namespaces'> {
+  const namespaces = new Map<string, { name: string; objects: number; unready: number }>();
   const counts = new Map(
     operators.map(({ name }) => {
       const leader = leaderOf(runtime, name);
@@ -117,13 +137,23 @@ function operatorCounts({ operators, runtime }: ConsoleSource, rows: Rows): Over
     const count = [...counts.values()].find(({ name }) => id.startsWith(`${name}.`) || id.startsWith(`${name}-`));
     if (count !== undefined) count.delivered += current().size;
   }
-  for (const { operator, state } of rows.all.values()) {
-    const count = operator === undefined ? undefined : counts.get(operator);
+  for (const row of rows.all.values()) {
+    const count = row.operator === undefined ? undefined : counts.get(row.operator);
     if (count === undefined) continue;
+    const isReady = row.state === 'ready';
+    const name = namespaceOf(row.key);
+    if (name !== '') {
+      const known = namespaces.get(name) ?? { name, objects: 0, unready: 0 };
+      known.objects++;
+      if (!isReady) known.unready++;
+      namespaces.set(name, known);
+    }
+    if (!isShown(row)) continue;
     count.objects++;
-    if (state === 'ready') count.ready++;
+    if (isReady) count.ready++;
   }
-  return [...counts.values()];
+  const worstFirst = [...namespaces.values()].toSorted((a, b) => b.unready - a.unready || (a.name < b.name ? -1 : 1));
+  return { operators: [...counts.values()], namespaces: worstFirst.slice(0, MAX_NAMESPACES) };
 }
 
 /** Computes root causes once for each state of the rows: several answers need them, and their walk visits every unhealthy object. */

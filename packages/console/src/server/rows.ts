@@ -27,7 +27,7 @@ export interface RowQuery {
 export interface RowPage {
   readonly rows: readonly Row[];
   readonly total: number;
-  readonly facets: { readonly state: Record<string, number>; readonly kind: Record<string, number> };
+  readonly facets: Readonly<Record<'state' | 'kind' | 'operator' | 'namespace', Record<string, number>>>;
 }
 
 export interface Rows {
@@ -122,10 +122,14 @@ export function createRows(source: ConsoleSource, now: () => string): Rows {
     page({ q, sort = '', limit, after }, readersOf) {
       const isWanted = filterOf(q, texts, readersOf);
       const found = sortedBy(sort, order.of(all).filter(isWanted));
-      const facets: RowPage['facets'] = { state: {}, kind: {} };
-      for (const { state, kind } of found) {
-        facets.state[state] = (facets.state[state] ?? 0) + 1;
-        facets.kind[kind] = (facets.kind[kind] ?? 0) + 1;
+      const facets: RowPage['facets'] = { state: {}, kind: {}, operator: {}, namespace: {} };
+      const add = (counts: Record<string, number>, value: string) => (counts[value] = (counts[value] ?? 0) + 1);
+      for (const { state, kind, operator, key } of found) {
+        add(facets.state, state);
+        add(facets.kind, kind);
+        if (operator !== undefined) add(facets.operator, operator);
+        const slash = key.indexOf('/');
+        if (slash > 0) add(facets.namespace, key.slice(0, slash));
       }
       const start = after === undefined ? 0 : found.findIndex(({ id }) => id === after) + 1;
       return { rows: found.slice(start, start + limit), total: found.length, facets };

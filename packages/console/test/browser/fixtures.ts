@@ -120,14 +120,21 @@ export function answersOf({ objects, text = '', writes = false }: FixtureOptions
     sinks: [{ id: 'xds', keys: 3 }],
     heldCount: 0,
     filling: [],
+    namespaces:
+      objects === 0 ? [] : ['default', 'edge', name, 'shop'].map((one) => ({ name: one, objects, unready: 1 })),
   };
   const list: ObjectsAnswer = {
     rows: rows.slice(0, 1000),
     total: objects,
     facets:
       objects === 0
-        ? { state: {}, kind: {} }
-        : { state: { broken: broken.length, ready: objects - broken.length }, kind: { [PROXY]: objects } },
+        ? { state: {}, kind: {}, operator: {}, namespace: {} }
+        : {
+            state: { broken: broken.length, ready: objects - broken.length },
+            kind: { [PROXY]: objects },
+            operator: { kroxylicious: objects },
+            namespace: { default: objects },
+          },
   };
   const object: ObjectAnswer = {
     id,
@@ -157,6 +164,20 @@ export function answersOf({ objects, text = '', writes = false }: FixtureOptions
     readCount: 1,
     deliveries: [{ sink: name, key: name, state: 'rejected', message: name }],
     events: [{ type: 'Warning', reason: name, message: name, count: 2, at: AT }],
+    pods: [
+      {
+        id: `Pod default/${name}`,
+        world: '',
+        kind: 'Pod',
+        key: `default/${name}`,
+        state: 'broken',
+        message: name,
+        owner: name,
+        node: name,
+        since: AT,
+        isSimulated: true,
+      },
+    ],
   };
   const graph: GraphAnswer = {
     nodes: [

@@ -1,9 +1,10 @@
 import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ObjectsAnswer, Row } from '../../api-types.ts';
 import { age, count, groupDigits } from '../logic/relative-time.ts';
 import { kindName, linkToExplorer, linkToObject, nameOf, namespaceOf } from '../logic/routes.ts';
-import { type FilterField, hasTerm, toggleTerm } from '../logic/row-filter.ts';
+import { hasTerm, toggleTerm } from '../logic/row-filter.ts';
 import { visibleRows } from '../logic/visible-rows.ts';
 import { Glyph, Icon, stateWord } from '../parts/glyph.tsx';
 import { Loading, Nothing, PageHead, Panel, ProblemNote } from '../parts/panel.tsx';
@@ -15,13 +16,14 @@ const ROW_HEIGHT = 33;
 /** A page of rows; a list that is scrolled to its end gets longer, up to the most. */
 const LIMIT = 200;
 const MOST = 2000;
-const SHOWN_KINDS = 14;
+const SHOWN_KINDS = 8;
+const SHOWN_NAMESPACES = 5;
 const COLUMNS = [
-  ['name', 'Name', '27%'],
-  ['kind', 'Kind', '19%'],
+  ['name', 'Name', '24%'],
+  ['kind', 'Kind', '17%'],
   ['', 'Namespace', '15%'],
   ['state', 'State', ''],
-  ['since', 'Since', '72px'],
+  ['since', 'Since', '66px'],
 ] as const;
 
 export function Explorer() {
@@ -245,12 +247,29 @@ interface FacetsProps {
   readonly found: ObjectsAnswer['facets'] | undefined;
 }
 
+/** The facet that counts the values of a field. */
+const COUNTED = { is: 'state', operator: 'operator', ns: 'namespace', kind: 'kind' } as const;
+
+function Folded({ lines, most, noun }: { lines: readonly ComponentChildren[]; most: number; noun: string }) {
+  return (
+    <>
+      <ul>{lines.slice(0, most)}</ul>
+      {lines.length > most && (
+        <details>
+          <summary class="soft">{count(lines.length - most, noun)}</summary>
+          <ul>{lines.slice(most)}</ul>
+        </details>
+      )}
+    </>
+  );
+}
+
 function Facets({ q, facets, found }: FacetsProps) {
   if (facets === undefined) return <div />;
   const kinds = Object.entries(facets.kind).toSorted(([, a], [, b]) => b - a);
-  const rest = kinds.slice(SHOWN_KINDS);
-  const line = (field: FilterField, value: string, text: string, state?: string) => {
-    const number = (field === 'is' ? found?.state : found?.kind)?.[value] ?? 0;
+  const namespaces = Object.entries(facets.namespace).toSorted(([, a], [, b]) => b - a);
+  const line = (field: keyof typeof COUNTED, value: string, text: string, state?: string) => {
+    const number = found?.[COUNTED[field]]?.[value] ?? 0;
     return (
       <li key={value}>
         <a
@@ -259,7 +278,7 @@ function Facets({ q, facets, found }: FacetsProps) {
         >
           {state !== undefined && <Glyph state={state} isNamed />}
           {text}
-          {field !== 'operator' && <span class="end">{groupDigits(number)}</span>}
+          <span class="end">{groupDigits(number)}</span>
         </a>
       </li>
     );
@@ -274,15 +293,19 @@ function Facets({ q, facets, found }: FacetsProps) {
         <h3>Operator</h3>
         <ul>{session.value?.operators.map((name) => line('operator', name, name))}</ul>
       </div>
+      {namespaces.length > 1 && (
+        <div class="wide">
+          <h3>Namespace</h3>
+          <Folded
+            lines={namespaces.map(([name]) => line('ns', name, name))}
+            most={SHOWN_NAMESPACES}
+            noun="more namespace"
+          />
+        </div>
+      )}
       <div class="wide">
         <h3>Kind</h3>
-        <ul>{kinds.slice(0, SHOWN_KINDS).map(([kind]) => line('kind', kind, kindName(kind)))}</ul>
-        {rest.length > 0 && (
-          <details>
-            <summary class="soft">{count(rest.length, 'more kind')}</summary>
-            <ul>{rest.map(([kind]) => line('kind', kind, kindName(kind)))}</ul>
-          </details>
-        )}
+        <Folded lines={kinds.map(([kind]) => line('kind', kind, kindName(kind)))} most={SHOWN_KINDS} noun="more kind" />
       </div>
     </nav>
   );

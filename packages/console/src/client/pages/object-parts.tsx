@@ -1,14 +1,23 @@
-import type { DeliveryAnswer, EventAnswer, ObjectAnswer, ReadAnswer } from '../../api-types.ts';
+import type { DeliveryAnswer, EventAnswer, ObjectAnswer, PodAnswer, ReadAnswer } from '../../api-types.ts';
 import type { Change } from '../logic/change-groups.ts';
+import { linkedText, namedPlaces } from '../logic/linked-text.ts';
 import { age, clockTime } from '../logic/relative-time.ts';
-import { describe, linkToObject, parseObjectId } from '../logic/routes.ts';
+import { describe, linkToObject, nameOf, type ObjectPlace, parseObjectId } from '../logic/routes.ts';
 import { ChangeList } from '../parts/change-list.tsx';
 import { Glyph, stateWord } from '../parts/glyph.tsx';
 import { Nothing, Panel } from '../parts/panel.tsx';
 import { now } from '../state/world.ts';
 
-export function Why({ data, history }: { data: ObjectAnswer; history: readonly Change[] }) {
+interface WhyProps {
+  readonly data: ObjectAnswer;
+  readonly history: readonly Change[];
+  /** Objects that the sentences may name. */
+  readonly places: readonly ObjectPlace[];
+}
+
+export function Why({ data, history, places }: WhyProps) {
   const { why, health, cause } = data;
+  const known = namedPlaces(places);
   const causes = cause?.changes ?? [];
   const fallback =
     health === null || health.message === ''
@@ -18,7 +27,11 @@ export function Why({ data, history }: { data: ObjectAnswer; history: readonly C
     <Panel title="Why it is as it is">
       <div class="body why" id="why" tabIndex={-1}>
         {(why === '' ? fallback : why).split(/\n+/).map((paragraph) => (
-          <p key={paragraph}>{paragraph}</p>
+          <p key={paragraph}>
+            {linkedText(paragraph, known).map((part) =>
+              typeof part === 'string' ? part : <a href={linkToObject(part.place)}>{part.text}</a>,
+            )}
+          </p>
         ))}
         {causes.length > 0 && (
           <>
@@ -61,6 +74,45 @@ function Source({ id }: { id: string }) {
     <a class="name" href={linkToObject(place)}>
       {describe(place)}
     </a>
+  );
+}
+
+export function Pods({ pods }: { pods: readonly PodAnswer[] }) {
+  if (pods.length === 0) return null;
+  return (
+    <Panel title="Pods" count={pods.length}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Pod</th>
+            <th scope="col">State</th>
+            <th scope="col" class="right">
+              Since
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {pods.map((pod) => (
+            <tr key={pod.id}>
+              <td>
+                <Glyph state={pod.state} />{' '}
+                <a class="name" href={linkToObject(pod)} data-row>
+                  {nameOf(pod.key)}
+                </a>
+                {pod.node !== undefined && <div class="faint">on {pod.node}</div>}
+              </td>
+              <td class={pod.state === 'broken' ? 'bad' : 'soft'}>
+                {pod.message}
+                {pod.isSimulated && <span class="faint"> · simulated</span>}
+              </td>
+              <td class="right faint nowrap" title={clockTime(pod.since, now.value)}>
+                {age(pod.since, now.value)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Panel>
   );
 }
 

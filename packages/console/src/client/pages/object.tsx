@@ -1,4 +1,5 @@
 import type { GraphAnswer, ObjectAnswer } from '../../api-types.ts';
+import { conditionState } from '../logic/condition-state.ts';
 import { age, clockTime } from '../logic/relative-time.ts';
 import {
   DEFAULT_DEPTH,
@@ -17,7 +18,7 @@ import { route, withQuery } from '../state/location.ts';
 import { useEvent, useResource } from '../state/resource.ts';
 import { now } from '../state/world.ts';
 import { type Direction, ObjectGraph } from './object-graph.tsx';
-import { Deliveries, Events, Reads, Why } from './object-parts.tsx';
+import { Deliveries, Events, Pods, Reads, Why } from './object-parts.tsx';
 
 const BUDGET = 200;
 const SHOWN_HISTORY = 6;
@@ -49,6 +50,13 @@ export function ObjectPage() {
     <>
       <PageHead title={nameOf(place.key)} sub={subtitle(place, data)} glyph={<Glyph state={state} />}>
         <span class={`tag ${state}`}>{data?.health?.reason || stateWord(state)}</span>
+        {(data?.conditions ?? [])
+          .filter(({ type, status }) => conditionState(type, status, state) === 'warning')
+          .map(({ type, message }) => (
+            <span key={type} class="tag warn" title={message}>
+              {type}
+            </span>
+          ))}
         <a class="button" href={isAbsent ? `/plan?create=${encodeURIComponent(path ?? '')}` : edit}>
           {isAbsent ? 'Plan to create it' : 'Edit and plan'}
           <kbd>e</kbd>
@@ -169,11 +177,20 @@ function Summary({ place, data, graph, depth, direction }: SummaryProps) {
         ) : (
           <ObjectGraph place={place} graph={graph} cause={data?.cause ?? null} depth={depth} direction={direction} />
         )}
-        {data !== undefined && <Why data={data} history={withoutHeartbeats(data.changes).slice(0, SHOWN_HISTORY)} />}
+        {data !== undefined && (
+          <Why
+            data={data}
+            history={withoutHeartbeats(data.changes).slice(0, SHOWN_HISTORY)}
+            places={[...(data.reads ?? []), ...(graph?.nodes ?? []), place]}
+          />
+        )}
       </div>
       {data !== undefined && (
         <div class="columns">
-          <Conditions data={data} />
+          <div class="stack">
+            <Conditions data={data} />
+            <Pods pods={data.pods ?? []} />
+          </div>
           <YamlView object={data.object} owners={data.owners} command={`${kubectl(place, 'get')} -o yaml`} />
         </div>
       )}
@@ -202,6 +219,7 @@ function Conditions({ data }: { data: ObjectAnswer }) {
             {conditions.map(({ type, status, reason, message, since }) => (
               <tr key={type}>
                 <td class="nowrap">
+                  <Glyph state={conditionState(type, status, data.health?.state)} isNamed />{' '}
                   <span class="strong">{type}</span> <span class="soft">{status}</span>
                 </td>
                 <td>

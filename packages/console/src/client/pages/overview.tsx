@@ -5,6 +5,7 @@ import { describe, linkToExplorer, linkToObject } from '../logic/routes.ts';
 import { ChangeList, withoutHeartbeats } from '../parts/change-list.tsx';
 import { Glyph } from '../parts/glyph.tsx';
 import { Choice, CopyButton, Loading, Nothing, PageHead, Panel } from '../parts/panel.tsx';
+import { follow, route, withQuery } from '../state/location.ts';
 import { useEvent, useResource } from '../state/resource.ts';
 import { now, overview, session } from '../state/world.ts';
 import { Filling } from './filling.tsx';
@@ -22,7 +23,11 @@ export function Overview() {
     const added = changes.filter(({ sequence }) => sequence > known).toReversed();
     loaded.value = { ...loaded.value, data: { ...data, changes: [...added, ...data.changes].slice(0, LIMIT) } };
   });
-  const { value } = overview;
+  const { ns = '' } = route.value.query;
+  // The stream has the overview of all namespaces; that of one is asked for.
+  const one = useResource<OverviewAnswer>(ns === '' ? undefined : `/api/overview?ns=${encodeURIComponent(ns)}`);
+  useEvent('roots', one.reloadSoon);
+  const value = ns === '' ? overview.value : one.loaded.value.data;
   if (value === undefined) return <Loading />;
   const { roots, rootCount, progressCount, operators, sinks } = value;
   const objects = operators.reduce((sum, one) => sum + one.objects, 0);
@@ -37,14 +42,16 @@ export function Overview() {
         : objects === 0
           ? 'There is nothing here yet'
           : 'Nothing needs you';
-  const last = loaded.value.data && withoutHeartbeats(loaded.value.data.changes)[0];
+  const changes = inNamespace(loaded.value.data, ns);
+  const last = changes && withoutHeartbeats(changes.changes)[0];
   return (
     <>
       <PageHead
         title={title}
         sub={`${affected > 0 ? `${rootCount === 1 ? 'It affects' : 'They affect'} ${count(affected, 'more object')}. ` : ''}${ready} of ${count(objects, 'object')} of your operators ${ready === 1 ? 'is' : 'are'} ready.`}
       >
-        <CopyButton text="capstan status" title="Copy as capstan status" />
+        <Namespaces namespaces={overview.value?.namespaces ?? []} chosen={ns} />
+        <CopyButton text={ns === '' ? 'capstan status' : `capstan status -n ${ns}`} title="Copy as capstan status" />
       </PageHead>
       <div class="panel stats">
         <Stat
@@ -72,9 +79,43 @@ export function Overview() {
           <Operators operators={operators} />
           <Hidden />
         </div>
-        <LatestChanges changes={loaded.value.data} />
+        <LatestChanges changes={changes} />
       </div>
     </>
+  );
+}
+
+function inNamespace(answer: ChangesAnswer | undefined, namespace: string): ChangesAnswer | undefined {
+  if (answer === undefined || namespace === '') return answer;
+  return { ...answer, changes: answer.changes.filter(({ key }) => key.startsWith(`${namespace}/`)) };
+}
+
+/** So many namespaces are buttons; more are a list. */
+const MOST_BUTTONS = 3;
+
+function Namespaces({ namespaces, chosen }: { namespaces: OverviewAnswer['namespaces']; chosen: string }) {
+  const names = namespaces.map(({ name }) => name);
+  if (chosen !== '' && !names.includes(chosen)) names.unshift(chosen);
+  if (names.length < 2) return null;
+  const choose = (name: string) => follow(withQuery({ ns: name }));
+  if (names.length <= MOST_BUTTONS)
+    return (
+      <Choice
+        label="Namespace"
+        options={[['', 'All namespaces'], ...names.map((name): [string, string] => [name, name])]}
+        value={chosen}
+        onChange={choose}
+      />
+    );
+  return (
+    <select aria-label="Namespace" value={chosen} onChange={(event) => choose(event.currentTarget.value)}>
+      <option value="">All namespaces</option>
+      {names.map((name) => (
+        <option key={name} value={name}>
+          {name}
+        </option>
+      ))}
+    </select>
   );
 }
 

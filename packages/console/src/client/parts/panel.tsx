@@ -147,7 +147,7 @@ export function Choice<T extends string>({ label, options, value, onChange }: Ch
 }
 
 /** Every view can be had on the command line: the button copies the command, which its title shows. */
-export function CopyButton({ text, title }: { text: string; title: string }) {
+export function CopyButton({ text, title, isSmall = false }: { text: string; title: string; isSmall?: boolean }) {
   const isCopied = useSignal(false);
   const copy = async () => {
     await navigator.clipboard.writeText(text);
@@ -155,7 +155,7 @@ export function CopyButton({ text, title }: { text: string; title: string }) {
     setTimeout(() => (isCopied.value = false), COPIED_MS);
   };
   return (
-    <button type="button" class="button" title={text} onClick={() => void copy()}>
+    <button type="button" class={`button ${isSmall ? 'small' : ''}`} title={text} onClick={() => void copy()}>
       <span aria-live="polite">{isCopied.value ? 'Copied' : title}</span>
     </button>
   );

@@ -34,7 +34,7 @@ export function YamlView({ object, owners, command }: YamlViewProps) {
               {isStatusShown.value ? 'Fold status' : 'Show status'}
             </button>
           )}
-          <CopyButton text={command} title="Copy kubectl" />
+          <CopyButton text={command} title="Copy kubectl" isSmall />
         </>
       }
     >
