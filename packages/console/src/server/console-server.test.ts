@@ -9,6 +9,7 @@ import type {
   ChangesAnswer,
   FindAnswer,
   ObjectAnswer,
+  ObjectsAnswer,
   OverviewAnswer,
   TimelineAnswer,
   WaveDetailAnswer,
@@ -244,6 +245,17 @@ describe('the server of the console', () => {
       `/api/objects?q=kind:page&limit=10&after=${encodeURIComponent(first.rows.at(-1)?.id ?? '')}`,
     );
     assert.equal(new Set([...first.rows, ...second.rows].map(({ id }) => id)).size, 20);
+  });
+
+  it('shows the overview of one namespace: its objects, and the roots that are in it or affect it', async () => {
+    const all = await get<OverviewAnswer>('/api/overview');
+    assert.deepEqual(all.namespaces, [{ name: 'default', objects: 40, unready: 1 }]);
+    const own = await get<OverviewAnswer>('/api/overview?ns=default');
+    assert.deepEqual([own.rootCount, own.operators[0]?.objects], [1, 40]);
+    const other = await get<OverviewAnswer>('/api/overview?ns=other');
+    assert.deepEqual([other.rootCount, other.operators[0]?.objects, other.namespaces.length], [0, 0, 1]);
+    const { facets } = await get<ObjectsAnswer>('/api/objects?q=kind:page');
+    assert.deepEqual([facets.operator, facets.namespace], [{ pages: 40 }, { default: 40 }]);
   });
 
   it('draws an absent object as absent', async () => {
