@@ -120,6 +120,8 @@ export interface ObjectsAnswer {
     readonly kind: Readonly<Record<string, number>>;
     readonly operator: Readonly<Record<string, number>>;
     readonly namespace: Readonly<Record<string, number>>;
+    /** `-` is the cluster of the console. */
+    readonly cluster: Readonly<Record<string, number>>;
   };
 }
 

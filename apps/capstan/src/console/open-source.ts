@@ -16,6 +16,7 @@ import { VERSION } from '../version.ts';
 import { healthIn } from './console-health.ts';
 import { deliveriesOf } from './deliveries.ts';
 import { operatorReports } from './operator-reports.ts';
+import { addOtherClusters, type OtherCluster, observerOf } from './other-clusters.ts';
 import { createPlanner } from './planner.ts';
 import { schemaOf } from './schema-of.ts';
 
@@ -31,8 +32,8 @@ export interface OpenSourceOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   readonly writes: boolean;
-  /** Clients of other clusters that the program knows. */
-  readonly others?: readonly Client[];
+  /** Other clusters that the program knows. Their objects are shown, and never planned. */
+  readonly others?: readonly OtherCluster[];
   /** The runtime of the operators, where they run in this process. */
   delivering?(): Runtime | undefined;
 }
@@ -45,7 +46,7 @@ export interface OpenedSource {
 const MAX_EVENTS = 50;
 
 export async function openSource(options: OpenSourceOptions): Promise<OpenedSource> {
-  const { operators, client, clock, signal, timeoutMs, namespace, writes } = options;
+  const { operators, client, clock, signal, timeoutMs, namespace, writes, others = [] } = options;
   const [instances, user] = await Promise.all([
     findInstances(operators, { client, clock, signal, given: [], timeoutMs }),
     userOf(client, signal),
@@ -56,10 +57,11 @@ export async function openSource(options: OpenSourceOptions): Promise<OpenedSour
   const { runtime, warm, stop } = fillingRuntime({
     ...options,
     operators: own,
-    instances: beside,
+    instances: others.length === 0 ? beside : [...beside, observerOf(operators)],
     namespace,
     keyNamespaces: [SYSTEM_NAMESPACE, namespace],
   });
+  addOtherClusters(runtime, others, namespace);
   let warming: Promise<RuntimeNotes> | undefined;
   /** Plans wait for full caches. One that waited in vain is refused, and the next one waits again. */
   const notesOf = async (): Promise<RuntimeNotes> => {
@@ -77,7 +79,7 @@ export async function openSource(options: OpenSourceOptions): Promise<OpenedSour
     runtime,
     operators: [...own, ...beside],
     client,
-    others: options.others ?? [],
+    others: others.map((one) => one.client),
     clock,
     timeoutMs,
     changesOf: planner.changesOf,

@@ -47,8 +47,8 @@ export async function startUpConsole(options: UpConsoleOptions): Promise<UpConso
       return createClient({ transport, clock, logger: silentLogger, userAgent: 'capstan-console' });
     };
     const client = await clientOf(context);
-    const others = await Promise.all(options.others.map(clientOf));
-    clients = [client, ...others];
+    const others = await Promise.all(options.others.map(async (name) => ({ name, client: await clientOf(name) })));
+    clients = [client, ...others.map((one) => one.client)];
     opened = await openSource({
       ...options,
       client,

@@ -38,7 +38,7 @@ export function podsOf(
       return found;
     });
   const found: PodAnswer[] = [];
-  for (const object of world.peek(kind)) if (leads(object, MAX_STEPS)) found.push(answerOf(object as Pod, id.world));
+  for (const object of world.peek(kind)) if (leads(object, MAX_STEPS)) found.push(answerOf(object, id.world));
   return found.toSorted((a, b) => ORDER[a.state] - ORDER[b.state] || (a.key < b.key ? -1 : 1)).slice(0, MAX_PODS);
 }
 

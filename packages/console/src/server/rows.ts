@@ -15,7 +15,7 @@ export interface Row extends ObjectId {
 }
 
 export interface RowQuery {
-  /** Words that must all be found; `is:unready`, `kind:NAME`, `ns:NAME`, `operator:NAME` and `reads:KIND/NS/NAME` filter. */
+  /** Words that must all be found; `is:unready`, `kind:NAME`, `ns:NAME`, `cluster:NAME`, `operator:NAME` and `reads:KIND/NS/NAME` filter. */
   readonly q: string;
   /** `state` (default: worst first), `name`, `kind` or `since`, with `-` before it for descending. */
   readonly sort?: string;
@@ -27,7 +27,7 @@ export interface RowQuery {
 export interface RowPage {
   readonly rows: readonly Row[];
   readonly total: number;
-  readonly facets: Readonly<Record<'state' | 'kind' | 'operator' | 'namespace', Record<string, number>>>;
+  readonly facets: Readonly<Record<'state' | 'kind' | 'operator' | 'namespace' | 'cluster', Record<string, number>>>;
 }
 
 export interface Rows {
@@ -41,6 +41,9 @@ export interface Rows {
   /** The problems for `causesFromReads`. */
   unready(): readonly Row[];
 }
+
+/** The name of the local world in filters and paths. */
+const LOCAL_WORLD = '-';
 
 /** Worst first. */
 const ORDER: Readonly<Record<Row['state'], number>> = { broken: 0, paused: 1, progress: 2, ready: 3, none: 4 };
@@ -122,11 +125,12 @@ export function createRows(source: ConsoleSource, now: () => string): Rows {
     page({ q, sort = '', limit, after }, readersOf) {
       const isWanted = filterOf(q, texts, readersOf);
       const found = sortedBy(sort, order.of(all).filter(isWanted));
-      const facets: RowPage['facets'] = { state: {}, kind: {}, operator: {}, namespace: {} };
+      const facets: RowPage['facets'] = { state: {}, kind: {}, operator: {}, namespace: {}, cluster: {} };
       const add = (counts: Record<string, number>, value: string) => (counts[value] = (counts[value] ?? 0) + 1);
-      for (const { state, kind, operator, key } of found) {
+      for (const { state, kind, operator, key, world } of found) {
         add(facets.state, state);
         add(facets.kind, kind);
+        add(facets.cluster, world === '' ? LOCAL_WORLD : world);
         if (operator !== undefined) add(facets.operator, operator);
         const slash = key.indexOf('/');
         if (slash > 0) add(facets.namespace, key.slice(0, slash));
@@ -212,7 +216,7 @@ function filterOf(
     .split(/\s+/)
     .filter((word) => word !== '')
     .map((word): ((row: Row) => boolean) => {
-      const [, field, value = ''] = /^(is|kind|ns|operator|reads):(.*)$/.exec(word) ?? [];
+      const [, field, value = ''] = /^(is|kind|ns|cluster|operator|reads):(.*)$/.exec(word) ?? [];
       if (field === undefined) {
         const text = word.toLowerCase();
         return ({ id }) => texts.get(id)?.includes(text) ?? false;
@@ -221,6 +225,7 @@ function filterOf(
       if (field === 'is') return ({ state }) => state === value;
       if (field === 'kind') return ({ kind }) => kind.toLowerCase().startsWith(value.toLowerCase());
       if (field === 'ns') return ({ key }) => key.startsWith(`${value}/`);
+      if (field === 'cluster') return ({ world }) => (world === '' ? LOCAL_WORLD : world) === value;
       if (field === 'operator') return ({ operator }) => operator === value;
       const slash = value.indexOf('/');
       const readers = readersOf({ world: '', kind: value.slice(0, slash), key: value.slice(slash + 1) });

@@ -128,12 +128,13 @@ export function answersOf({ objects, text = '', writes = false }: FixtureOptions
     total: objects,
     facets:
       objects === 0
-        ? { state: {}, kind: {}, operator: {}, namespace: {} }
+        ? { state: {}, kind: {}, operator: {}, namespace: {}, cluster: {} }
         : {
             state: { broken: broken.length, ready: objects - broken.length },
             kind: { [PROXY]: objects },
             operator: { kroxylicious: objects },
             namespace: { default: objects },
+            cluster: { '-': objects, [name]: 0 },
           },
   };
   const object: ObjectAnswer = {

@@ -91,7 +91,7 @@ describe('states of the page', { skip: withoutBrowser, timeout: 5 * PATIENCE }, 
     const answers = answersOf({ objects: 10 });
     const withRoots = (rootCount: number) => {
       server.set({ ...answers, '/api/overview': { ...(answers['/api/overview'] as object), rootCount } });
-      server.send('roots', { roots: [], rootCount, heldCount: 0, progress: [], progressCount: 0, operators: [] });
+      server.send('roots', { roots: [], rootCount, heldCount: 0, progress: [], progressCount: 0, operators: [], namespaces: [] });
     };
     withRoots(7);
     await Promise.all([page, second].map((tab) => tab.getByRole('heading', { name: '7 things need you' }).waitFor()));

@@ -32,6 +32,15 @@ describe('the palette', () => {
     assert.equal(choices[0]?.state, 'absent');
   });
 
+  it('offers no plan of an object of another cluster', () => {
+    const found = { objects: [{ ...object('Service', 'default/shop'), world: 'east' }], absent: [] };
+    const asked = paletteChoices('shop', found, []).filter(({ group }) => group === 'Ask');
+    assert.deepEqual(
+      asked.map(({ text }) => text),
+      ['Why is Service shop as it is?'],
+    );
+  });
+
   it('opens reports by their title, and asks nothing about a filter', () => {
     const reports = [{ name: 'ingress/default/edge', title: 'Ingress edge' }];
     assert.ok(paletteChoices('edge', nothing, reports).some(({ link }) => link === '/ingress/default/edge'));

@@ -79,11 +79,12 @@ function questionsAbout(place: ObjectPlace): readonly Choice[] {
     link,
     icon,
   });
+  const why = ask(`Why is ${name} as it is?`, 'why', linkToObject(place), 'question');
+  // Readers and plans are known for the cluster of the console alone.
+  if (place.world !== '') return [why];
   return [
-    ask(`Why is ${name} as it is?`, 'why', linkToObject(place), 'question'),
-    ...(place.world === ''
-      ? [ask(`What reads ${name}?`, 'readers', linkToExplorer(`reads:${place.kind}/${place.key}`), 'explore')]
-      : []),
+    why,
+    ask(`What reads ${name}?`, 'readers', linkToExplorer(`reads:${place.kind}/${place.key}`), 'explore'),
     ask(
       `What would deleting ${name} do?`,
       'plan --delete',

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { formatFilter, localFilter, parseFilter, toggleTerm } from './row-filter.ts';
 
 const row = {
+  world: '',
   id: 'HTTPProxy.projectcontour.io shop/web',
   kind: 'HTTPProxy.projectcontour.io',
   key: 'shop/web',

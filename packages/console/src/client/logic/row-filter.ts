@@ -1,4 +1,4 @@
-// The filter language of the explorer: words that must all be found, and terms `is:`, `kind:`, `ns:`, `operator:`, `reads:`.
+// The filter language of the explorer: words that must all be found, and terms `is:`, `kind:`, `ns:`, `cluster:`, `operator:`, `reads:`.
 
 export type FilterField = (typeof FIELDS)[number];
 
@@ -8,7 +8,7 @@ export interface FilterTerm {
   readonly value: string;
 }
 
-const FIELDS = ['is', 'kind', 'ns', 'operator', 'reads'] as const;
+const FIELDS = ['is', 'kind', 'ns', 'cluster', 'operator', 'reads'] as const;
 
 export function parseFilter(q: string): readonly FilterTerm[] {
   return q
@@ -38,6 +38,7 @@ export function toggleTerm(q: string, field: FilterField, value: string): string
 
 export interface FilteredRow {
   readonly id: string;
+  readonly world: string;
   readonly kind: string;
   readonly key: string;
   readonly state: string;
@@ -58,5 +59,6 @@ function matches(row: FilteredRow, { field, value }: FilterTerm): boolean {
   if (field === 'is') return value === 'unready' ? row.state !== 'ready' && row.state !== 'none' : row.state === value;
   if (field === 'kind') return row.kind.toLowerCase().startsWith(value.toLowerCase());
   if (field === 'ns') return row.key.startsWith(`${value}/`);
+  if (field === 'cluster') return (row.world === '' ? '-' : row.world) === value;
   return row.operator === value;
 }

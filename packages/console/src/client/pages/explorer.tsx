@@ -16,6 +16,8 @@ const ROW_HEIGHT = 33;
 /** A page of rows; a list that is scrolled to its end gets longer, up to the most. */
 const LIMIT = 200;
 const MOST = 2000;
+/** The cluster of the console in filters. */
+const LOCAL_WORLD = '-';
 const SHOWN_KINDS = 8;
 const SHOWN_NAMESPACES = 5;
 const COLUMNS = [
@@ -248,7 +250,13 @@ interface FacetsProps {
 }
 
 /** The facet that counts the values of a field. */
-const COUNTED = { is: 'state', operator: 'operator', ns: 'namespace', kind: 'kind' } as const;
+const COUNTED = {
+  is: 'state',
+  operator: 'operator',
+  ns: 'namespace',
+  cluster: 'cluster',
+  kind: 'kind',
+} as const;
 
 function Folded({ lines, most, noun }: { lines: readonly ComponentChildren[]; most: number; noun: string }) {
   return (
@@ -267,6 +275,7 @@ function Folded({ lines, most, noun }: { lines: readonly ComponentChildren[]; mo
 function Facets({ q, facets, found }: FacetsProps) {
   if (facets === undefined) return <div />;
   const kinds = Object.entries(facets.kind).toSorted(([, a], [, b]) => b - a);
+  const clusters = Object.keys(facets.cluster).toSorted();
   const namespaces = Object.entries(facets.namespace).toSorted(([, a], [, b]) => b - a);
   const line = (field: keyof typeof COUNTED, value: string, text: string, state?: string) => {
     const number = found?.[COUNTED[field]]?.[value] ?? 0;
@@ -293,6 +302,16 @@ function Facets({ q, facets, found }: FacetsProps) {
         <h3>Operator</h3>
         <ul>{session.value?.operators.map((name) => line('operator', name, name))}</ul>
       </div>
+      {clusters.length > 1 && (
+        <div class="wide">
+          <h3>Cluster</h3>
+          <ul>
+            {clusters.map((name) =>
+              line('cluster', name, name === LOCAL_WORLD ? (session.value?.context ?? 'this one') : name),
+            )}
+          </ul>
+        </div>
+      )}
       {namespaces.length > 1 && (
         <div class="wide">
           <h3>Namespace</h3>

@@ -1,6 +1,5 @@
 import { useSignal } from '@preact/signals';
 import type { KafkaAnswer, KafkaProxiesAnswer, WhatIfAnswer } from '../../api-types.ts';
-import { hashChanges } from '../logic/hash-changes.ts';
 import { clockTime, count } from '../logic/relative-time.ts';
 import { describe, linkToObject, nameOf, parseObjectId } from '../logic/routes.ts';
 import { Glyph } from '../parts/glyph.tsx';
@@ -223,7 +222,8 @@ const NOTHING: Lit = { hashes: new Map() };
 
 function litBy(before: KafkaAnswer, after: KafkaAnswer): Lit {
   const earlier = new Map(before.nodes.map(({ id, hash }) => [id, hash]));
-  const changes = hashChanges(before.nodes, after.nodes);
+  // A new node is a change too.
+  const changes = after.nodes.filter(({ id, hash }) => earlier.get(id) !== hash);
   const good = new Map(after.nodes.map(({ id, lastGood }) => [id, lastGood]));
   const short = (hash: string) => hash.slice(0, SHORT);
   const text = (id: string, next: string) => {
@@ -231,7 +231,7 @@ function litBy(before: KafkaAnswer, after: KafkaAnswer): Lit {
     if (next !== '') return `${from} → ${short(next)}`;
     return good.get(id) === undefined ? `${from} → none` : `${from}, last good`;
   };
-  return { hashes: new Map([...changes].map(([id, next]) => [id, text(id, next)])) };
+  return { hashes: new Map(changes.map(({ id, hash }) => [id, text(id, hash)])) };
 }
 
 const SHORT = 8;

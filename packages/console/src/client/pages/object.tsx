@@ -57,10 +57,16 @@ export function ObjectPage() {
               {type}
             </span>
           ))}
-        <a class="button" href={isAbsent ? `/plan?create=${encodeURIComponent(path ?? '')}` : edit}>
-          {isAbsent ? 'Plan to create it' : 'Edit and plan'}
-          <kbd>e</kbd>
-        </a>
+        {place.world === '' ? (
+          <a class="button" href={isAbsent ? `/plan?create=${encodeURIComponent(path ?? '')}` : edit}>
+            {isAbsent ? 'Plan to create it' : 'Edit and plan'}
+            <kbd>e</kbd>
+          </a>
+        ) : (
+          <span class="tag" title="Plans are computed for the cluster of the console.">
+            read-only here
+          </span>
+        )}
         <CopyButton text={kubectl(place, 'describe')} title="Copy kubectl" />
       </PageHead>
       {isAbsent ? (

@@ -169,6 +169,11 @@ function open(
 ): (() => void) | undefined {
   const place = placeOf((object ?? create ?? '').split('/').map(decodeURIComponent));
   if (place === undefined) return undefined;
+  if (place.world !== '') {
+    const message = `${describe(place)} is in another cluster; plan it in the console of that cluster`;
+    problem.value = new Problem(422, message);
+    return undefined;
+  }
   const stop = new AbortController();
   const show = async () => {
     if (object !== undefined) {

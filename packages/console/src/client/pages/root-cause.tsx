@@ -39,16 +39,18 @@ export function RootCause({ root }: { root: OverviewRoot }) {
         </p>
         <Chain root={root} />
         <div class="actions">
-          <a
-            class="button small primary"
-            href={
-              isAbsent
-                ? `/plan?create=${encodeURIComponent(pathOfPlace(root))}`
-                : `/plan?object=${encodeURIComponent(pathOfPlace(root))}`
-            }
-          >
-            Plan a fix
-          </a>
+          {root.world === '' && (
+            <a
+              class="button small primary"
+              href={
+                isAbsent
+                  ? `/plan?create=${encodeURIComponent(pathOfPlace(root))}`
+                  : `/plan?object=${encodeURIComponent(pathOfPlace(root))}`
+              }
+            >
+              Plan a fix
+            </a>
+          )}
           <a class="button small" href={linkToObject(root)}>
             Open graph
           </a>

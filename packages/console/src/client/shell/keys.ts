@@ -45,6 +45,8 @@ function perform(action: KeyAction): void {
       if (page === 'time') return replace(withQuery({ only: query['only'] === 'broken' ? '' : 'broken' }));
       return follow(linkToExplorer('is:unready'));
     case 'edit':
+      // Plans are computed for the cluster of the console alone.
+      if (place !== undefined && place.world !== '') return;
       return follow(place === undefined ? '/plan' : `/plan?object=${encodeURIComponent(pathOfPlace(place))}`);
     case 'why':
       document.getElementById('why')?.focus();
