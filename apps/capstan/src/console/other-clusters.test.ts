@@ -7,7 +7,6 @@ import { Site, sites } from '../commands/sites.test-support.ts';
 import { openSource } from './open-source.ts';
 
 const at = (name: string) => ({ namespace: 'default', name });
-const random = createRandom(6);
 
 interface Objects {
   readonly rows: readonly { readonly id: string; readonly state: string; readonly operator?: string }[];
@@ -27,7 +26,7 @@ test('objects of another cluster are shown beside those of the own one, without 
   const ports = [{ port: 80, protocol: 'TCP' as const }];
   await east.client.create(Service, { apiVersion: 'v1', kind: 'Service', metadata: at('shop'), spec: { ports } });
   const transport = recordingTransport(east.transport());
-  const client = createClient({ transport, clock: systemClock, random: () => random.next(), logger: silentLogger });
+  const client = createClient({ transport, clock: systemClock, logger: silentLogger });
   const stopping = new AbortController();
   const opened = await openSource({
     operators: [sites],

@@ -103,11 +103,19 @@ function missing(what: string): ReportsResponse {
 /** One sentence for each thing that is not known, and the Role to request where a right is missing. */
 function unknownAnswer(source: ConsoleSource, waitingFor: readonly string[]): UnknownAnswer {
   const role = rolesToRead(source.runtime, waitingFor);
-  const unknown = waitingFor.map((one) => `${one} is not known yet`);
+  const unknown = waitingFor.map((one) => `${nameOfAwaited(one)} is not known yet`);
   return {
     unknown: unknown.length === 0 ? ['the page is not computed yet'] : unknown,
     ...(role !== undefined && { role }),
   };
+}
+
+/** `Pod[*]` is the list of a kind, `Secret/default/token` one object. */
+function nameOfAwaited(text: string): string {
+  const [, list] = /^([A-Z][\w.-]*)\[\*\]$/.exec(text) ?? [];
+  if (list !== undefined) return `the list of ${list.split('.')[0]} objects`;
+  const [, kind = '', key] = /^([A-Z][\w.-]*)\/(.+)$/.exec(text) ?? [];
+  return key === undefined ? text : `${kind.split('.')[0]} ${key}`;
 }
 
 function changeOf(body: unknown): WhatIfRequest | undefined {

@@ -1,9 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
+import type { OverviewAnswer } from '../../src/api-types.ts';
 import { type FixtureServer, refused, startFixtures } from './fixture-server.ts';
 import { AT, answersOf } from './fixtures.ts';
-import { openBrowser, openPage, PATIENCE, violationsOf, waitForStream, withoutBrowser } from './open-browser.ts';
+import {
+  openBrowser,
+  openPage,
+  overflowOf,
+  PATIENCE,
+  violationsOf,
+  waitForStream,
+  withoutBrowser,
+} from './open-browser.ts';
 
 describe('states of the page', { skip: withoutBrowser, timeout: 5 * PATIENCE }, () => {
   let browser: Browser;
@@ -52,13 +61,50 @@ describe('states of the page', { skip: withoutBrowser, timeout: 5 * PATIENCE }, 
     const answers = answersOf({ objects: 0 });
     const overview = {
       ...(answers['/api/overview'] as object),
-      filling: [{ world: '', kind: 'Secret', received: 410, remaining: 1890 }],
+      filling: [
+        { world: '', kind: 'Secret', received: 410, remaining: 1890 },
+        { world: 'east', kind: 'Pod', received: 0, problem: `no answer, ${'which-is-a-long-word'.repeat(9)}` },
+      ],
     };
     server.set({ ...answers, '/api/overview': overview });
     const { page, context } = await openPage(browser, server.url, 'token');
     await page.getByRole('heading', { name: 'Still reading the cluster' }).waitFor();
     assert.equal(await page.getByText('Nothing needs you').count(), 0);
     await page.getByText('410 of ~2,300').waitFor();
+    await page.getByText('no answer, which-is').waitFor();
+    await page.setViewportSize({ width: 320, height: 700 });
+    assert.ok((await overflowOf(page)) <= 0);
+    const height = (await page.evaluate(`document.querySelector('.filling').getBoundingClientRect().height`)) as number;
+    assert.ok(height < 400, `a long problem makes the list ${height} pixels high`);
+    await context.close();
+  });
+
+  test('ten thousand root causes are counted, and the worst fifty are shown', async () => {
+    const answers = answersOf({ objects: 10 });
+    const overview = answers['/api/overview'] as OverviewAnswer;
+    const [root] = overview.roots;
+    const roots = Array.from({ length: 50 }, (_, at) => ({
+      ...root,
+      id: `Secret default/s${at}`,
+      key: `default/s${at}`,
+    }));
+    server.set({ ...answers, '/api/overview': { ...overview, roots, rootCount: 10_000 } });
+    const { page, context, complaints } = await openPage(browser, server.url, 'token');
+    await page.getByRole('heading', { name: '10,000 things need you' }).waitFor();
+    await page.getByText('the first 50 are shown').waitFor();
+    assert.equal(await page.locator('article.root').count(), 50);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  });
+
+  test('an object of another cluster has no plan, and its address in the plan is refused in a sentence', async () => {
+    server.set(answersOf({ objects: 10 }));
+    const { page, context, complaints } = await openPage(browser, `${server.url}/o/east/Service/default/shop`, 'token');
+    await page.getByText('read-only here').waitFor();
+    assert.equal(await page.getByRole('link', { name: /Edit and plan/ }).count(), 0);
+    await page.goto(`${server.url}/plan?object=east%2FService%2Fdefault%2Fshop`);
+    await page.getByText('Service default/shop in east is in another cluster').first().waitFor();
+    assert.deepEqual(complaints, []);
     await context.close();
   });
 
@@ -91,7 +137,15 @@ describe('states of the page', { skip: withoutBrowser, timeout: 5 * PATIENCE }, 
     const answers = answersOf({ objects: 10 });
     const withRoots = (rootCount: number) => {
       server.set({ ...answers, '/api/overview': { ...(answers['/api/overview'] as object), rootCount } });
-      server.send('roots', { roots: [], rootCount, heldCount: 0, progress: [], progressCount: 0, operators: [], namespaces: [] });
+      server.send('roots', {
+        roots: [],
+        rootCount,
+        heldCount: 0,
+        progress: [],
+        progressCount: 0,
+        operators: [],
+        namespaces: [],
+      });
     };
     withRoots(7);
     await Promise.all([page, second].map((tab) => tab.getByRole('heading', { name: '7 things need you' }).waitFor()));

@@ -19,6 +19,9 @@ describe('a sentence with names', () => {
   it('stays text where no object is known, or another one with a longer name', () => {
     const known = namedPlaces([{ ...secret, key: 'default/vault' }]);
     for (const text of ['', 'Secret default/vault-token is absent.', '<img src=x onerror=alert(1)> Secret'])
-      assert.ok(linkedText(text, known).every((part) => typeof part === 'string'), text);
+      assert.ok(
+        linkedText(text, known).every((part) => typeof part === 'string'),
+        text,
+      );
   });
 });

@@ -1,3 +1,4 @@
+import { Fragment } from 'preact';
 import type { FillingKind } from '../../api-types.ts';
 import { count } from '../logic/relative-time.ts';
 import { kindName } from '../logic/routes.ts';
@@ -17,18 +18,27 @@ export function Filling({ kinds, held }: { kinds: readonly FillingKind[]; held: 
         <caption class="hidden-text">Kinds that are still filling</caption>
         <tbody>
           {sorted.slice(0, SHOWN).map((one) => (
-            <tr key={`${one.world}/${one.kind}`}>
-              <th scope="row">
-                {one.world === '' ? '' : `${one.world}: `}
-                {kindName(one.kind)}
-              </th>
-              <td>
-                <span class="bar" aria-hidden="true">
-                  <i class="progress" style={{ width: `${shareOf(one)}%` }} />
-                </span>
-              </td>
-              <td class="right">{textOf(one)}</td>
-            </tr>
+            <Fragment key={`${one.world}/${one.kind}`}>
+              <tr>
+                <th scope="row">
+                  {one.world === '' ? '' : `${one.world}: `}
+                  {kindName(one.kind)}
+                </th>
+                <td>
+                  <span class="bar" aria-hidden="true">
+                    <i class="progress" style={{ width: `${shareOf(one)}%` }} />
+                  </span>
+                </td>
+                <td class="right nowrap">{textOf(one)}</td>
+              </tr>
+              {one.problem !== undefined && (
+                <tr>
+                  <td colSpan={3} class="bad">
+                    {one.problem}
+                  </td>
+                </tr>
+              )}
+            </Fragment>
           ))}
         </tbody>
       </table>
@@ -47,7 +57,7 @@ function shareOf(kind: FillingKind): number {
 
 function textOf(kind: FillingKind): string {
   const { received, remaining, problem } = kind;
-  if (problem !== undefined) return problem;
+  if (problem !== undefined) return 'tries again';
   if (remaining !== undefined && remaining > 0)
     return `${received.toLocaleString('en')} of ~${totalOf(kind).toLocaleString('en')}`;
   return received === 0 ? 'not listed yet' : received.toLocaleString('en');

@@ -33,7 +33,6 @@ export function Plan() {
     draft.value = loaded;
     revision.value++;
   };
-  useEffect(() => open(query, fill, base, problem), [query['object'], query['create']]);
   useEffect(() => {
     problem.value = undefined;
     if (action === undefined && text.trim() === '') {
@@ -65,6 +64,8 @@ export function Plan() {
       stop.abort();
     };
   }, [text, isDeletion, action?.verb, action?.object, saved.value]);
+  // It runs last: the effect above forgets the problem of an earlier draft.
+  useEffect(() => open(query, fill, base, problem), [query['object'], query['create']]);
   const first = outlineOf(text).find(({ kind }) => kind !== '');
   const documents = outlineOf(text).filter(({ kind }) => kind !== '').length;
   const command = isDeletion ? 'capstan plan -f FILE --delete' : 'capstan plan -f FILE';
