@@ -265,6 +265,8 @@ export const AREAS: readonly Area[] = [
         ['XDS_LIMITS.streams', 'count', 'streams of all connections', 'a stream is refused'],
         ['XDS_LIMITS.names', 'count', 'names of a type on a stream', 'the stream ends'],
         ['XDS_LIMITS.nameLength', 'count', 'characters of a name', 'the stream ends'],
+        ['XDS_LIMITS.sessionNameLength', 'count', 'characters of all names of a connection', 'the stream ends'],
+        ['XDS_LIMITS.refusalLength', 'count', 'characters of the message of a refusal', 'the rest is cut off'],
         ['XDS_LIMITS.waitingRequests', 'count', 'requests that wait for the first resources', 'the stream ends'],
         ['MAX_UNANSWERED', 'count', 'responses of a type that are not answered', 'changes are combined'],
       ),

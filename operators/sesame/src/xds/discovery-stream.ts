@@ -40,6 +40,8 @@ export interface StreamCalls {
   closeLater(http: ServerHttp2Stream): void;
   /** The client that the first request names. */
   nodeOf(identity: NodeIdentity, http: ServerHttp2Stream, method: DiscoveryMethod): XdsNode;
+  /** Reports whether there is a complete set of resources. */
+  isComplete(): boolean;
   /** Runs at once, or when the first complete set of resources is there. */
   whenComplete(call: () => void): void;
   onSent(type: ResourceType, bytes: number): void;
@@ -71,7 +73,10 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers, AwaitedStream
   #grpc: GrpcStream | undefined;
   #node: XdsNode | undefined;
   #nonce = 0;
+  /** Bytes of the request that has not arrived completely. */
   #incomplete = 0;
+  /** Bytes of that, and of requests that wait for the first complete set. */
+  #held = 0;
   #waiting = 0;
   #nameCharacters = 0;
   /** A stream of one type has one, the aggregated stream several. */
@@ -122,25 +127,43 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers, AwaitedStream
       this.#refuse('memory', GrpcStatus.resourceExhausted, 'too many requests were sent before the first response');
       return;
     }
+    const { isComplete } = this.#calls;
+    const waiting = isComplete() ? 0 : bytes.length;
+    if (waiting > 0) {
+      // Its bytes were counted while it arrived.
+      this.#hold(waiting - this.#incomplete);
+      this.#incomplete = 0;
+    }
     this.#calls.whenComplete(() => {
       this.#waiting -= 1;
+      if (waiting > 0) this.#hold(-waiting);
       this.#contain(() => this.#handle(request));
     });
   }
 
-  onIncomplete(bytes: number): void {
-    const { awaited, addIncomplete, limits } = this.#calls;
-    if (bytes === 0) awaited.stop(this);
-    else awaited.start(this);
-    if (bytes === this.#incomplete) return;
-    const sum = addIncomplete(this.#http, bytes - this.#incomplete);
-    this.#incomplete = bytes;
-    if (sum > limits.incompleteBytes)
+  /** Counts the bytes of requests that are kept for this stream. */
+  #hold(bytes: number): void {
+    const { addIncomplete, limits } = this.#calls;
+    // A stream that was ended has given its bytes back.
+    const change = Math.max(bytes, -this.#held);
+    this.#held += change;
+    const sum = addIncomplete(this.#http, change);
+    if (bytes > 0 && sum > limits.incompleteBytes)
       this.#refuse(
         'memory',
         GrpcStatus.resourceExhausted,
-        `the connection has ${sum} bytes of incomplete requests; at most ${limits.incompleteBytes} are kept`,
+        `the connection has ${sum} bytes of waiting and incomplete requests; at most ${limits.incompleteBytes} are kept`,
       );
+  }
+
+  onIncomplete(bytes: number): void {
+    const { awaited } = this.#calls;
+    if (bytes === 0) awaited.stop(this);
+    else awaited.start(this);
+    if (bytes === this.#incomplete) return;
+    const change = bytes - this.#incomplete;
+    this.#incomplete = bytes;
+    this.#hold(change);
   }
 
   onMalformed(reason: RefusalReason, status: GrpcStatus, message: string): void {
@@ -153,8 +176,7 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers, AwaitedStream
 
   onClose(): void {
     this.#calls.awaited.stop(this);
-    if (this.#incomplete > 0) this.#calls.addIncomplete(this.#http, -this.#incomplete);
-    this.#incomplete = 0;
+    this.#hold(-this.#held);
     if (this.#nameCharacters > 0) this.#calls.addNames(this.#http, -this.#nameCharacters);
     this.#nameCharacters = 0;
     try {
@@ -190,6 +212,7 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers, AwaitedStream
     this.#calls.onRefused(reason);
     this.#calls.logger.warn('a stream of xDS is ended', { node: this.#node?.id, reason, message });
     this.#grpc.end(status, message);
+    this.#hold(-this.#held);
     this.#calls.closeLater(this.#http);
   }
 
@@ -205,21 +228,37 @@ class DiscoveryStream implements SubscriptionStream, GrpcHandlers, AwaitedStream
   #handle(request: Request): void {
     if (!this.#grpc?.isOpen) return;
     const { logger } = this.#calls;
-    this.#node ??= this.#calls.nodeOf(identityOf(request), this.#http, this.#method);
+    const identity = identityOf(request);
+    const { nameLength, refusalLength } = this.#calls.limits;
+    if (identity.id.length > nameLength) {
+      this.#refuse(
+        'names',
+        GrpcStatus.resourceExhausted,
+        `the id of the node has ${identity.id.length} characters; at most ${nameLength} are taken`,
+      );
+      return;
+    }
+    this.#node ??= this.#calls.nodeOf(identity, this.#http, this.#method);
     const type = this.#method.type ?? typeOfUrl(request.type_url ?? '');
     if (type === undefined) {
       logger.debug('a client asks for a type that is not served', { node: this.#node.id, type: request.type_url });
       return;
     }
-    const error = request.error_detail;
-    if (error) logger.warn('Envoy refuses a configuration', { node: this.#node.id, type, message: error.message });
     const subscription = this.#subscriptionTo(type, this.#node);
     const problem = this.#tooManyNames(request, subscription.names.size);
     if (problem !== undefined) {
       this.#refuse('names', GrpcStatus.resourceExhausted, problem);
       return;
     }
-    subscription.request(request);
+    const error = request.error_detail;
+    if (!error) subscription.request(request);
+    else {
+      const message = error.message?.slice(0, refusalLength);
+      // Refusals of responses that were not sent, or were answered, do not fill the log.
+      if (subscription.awaits(request.response_nonce ?? ''))
+        logger.warn('Envoy refuses a configuration', { node: this.#node.id, type, message });
+      subscription.request({ ...request, error_detail: message === undefined ? {} : { message } });
+    }
     this.#countNames();
   }
 

@@ -2,7 +2,7 @@
 export interface XdsLimits {
   /** Bytes of one request. A request has names and versions, not resources; with 20,000 names it has about 2 MB. */
   readonly requestBytes: number;
-  /** Bytes of requests of one connection that have not arrived completely. */
+  /** Bytes of requests of one connection that have not arrived completely, or that wait for the first complete set of resources. */
   readonly incompleteBytes: number;
   /** A stream ends when its first request, or the rest of a request, takes longer. */
   readonly requestMs: number;
@@ -12,10 +12,12 @@ export interface XdsLimits {
   readonly streams: number;
   /** Names that one stream asks for of one type. */
   readonly names: number;
-  /** Characters of one name. */
+  /** Characters of one name: of a resource, or of a node. */
   readonly nameLength: number;
   /** Characters of all names that the streams of one connection ask for: 20,000 streams with a name each have about 1 MB. */
   readonly sessionNameLength: number;
+  /** Characters of the message of a refusal that are kept. Envoy's own have 4,096 at most. */
+  readonly refusalLength: number;
   /** Requests of one stream that wait for the first complete set of resources. */
   readonly waitingRequests: number;
 }
@@ -29,6 +31,7 @@ export const XDS_LIMITS: XdsLimits = {
   names: 250_000,
   nameLength: 4_096,
   sessionNameLength: 64 * 1024 * 1024,
+  refusalLength: 8_192,
   waitingRequests: 64,
 };
 

@@ -34,7 +34,7 @@ export function placeOf(metadata: Readonly<Record<string, unknown>> | undefined)
   const address = metadata?.[BIND_METADATA];
   const given = metadata?.[PORTS_METADATA];
   const ports = Object.entries(typeof given === 'object' && given !== null ? given : {}).filter(
-    (entry): entry is [string, number] => isPort(entry[1]),
+    (entry): entry is [string, number] => entry[0].length <= LONGEST_NAME && isPort(entry[1]),
   );
   const place: ListenerPlace = {
     ...(typeof address === 'string' && isIP(address) !== 0 && { address }),
@@ -45,6 +45,8 @@ export function placeOf(metadata: Readonly<Record<string, unknown>> | undefined)
 
 /** Far more than there are listeners. Each different place costs memory. */
 const MOST_PORTS = 64;
+
+const LONGEST_NAME = 256;
 
 const byName = ([one]: readonly [string, number], [other]: readonly [string, number]) => (one < other ? -1 : 1);
 

@@ -74,6 +74,11 @@ export abstract class Subscription {
     return this.#inFlight !== undefined;
   }
 
+  /** Reports whether the response with this nonce waits for an answer. */
+  awaits(nonce: string): boolean {
+    return this.#inFlight?.has(nonce) === true;
+  }
+
   /** Names the kept snapshot where a response is made of it. */
   protected get controlPlane(): Envoy.ControlPlane | undefined {
     const { mark } = this.node.store;

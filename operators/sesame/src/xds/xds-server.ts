@@ -153,6 +153,7 @@ export async function startXdsServer(options: XdsServerOptions): Promise<XdsServ
       const name = id === '' ? `session-${session ? (sessionIds.get(session) ?? 0) : 0}` : id;
       return clients.nodeOf({ id: name, place }, http, method);
     },
+    isComplete: () => store.isComplete,
     whenComplete: (call) => (store.isComplete ? call() : waiting.push(call)),
     onSent(type, size) {
       responses[type] = (responses[type] ?? 0) + 1;

@@ -34,6 +34,9 @@ export type RefusedParts = Map<string, string>;
 /** The oldest are dropped: most of them belong to content that was changed since, and that is not sent again. */
 const MAX_KNOWN = 1000;
 
+/** A client that refuses more parts of one resource refuses everything: no more of them are looked for. */
+const MAX_KEPT = 200;
+
 export interface KeptPart {
   readonly name: string;
   readonly message: string;
@@ -188,7 +191,7 @@ export class Isolation {
       this.#step = Math.ceil(changes.length / 2);
       return true;
     }
-    if (!only.after) return false;
+    if (!only.after || this.#kept.size >= MAX_KEPT) return false;
     this.#keep(only.after.hash(), { name: only.name, instead: only.before, message });
     this.#step = Number.POSITIVE_INFINITY;
     return true;
@@ -208,7 +211,7 @@ export class Isolation {
     const result = this.#search.refused(message);
     if (result === 'again') return true;
     this.#search = undefined;
-    if (result === 'none') return false;
+    if (result === 'none' || this.#kept.size >= MAX_KEPT) return false;
     this.#keep(result.found, { name: nameOf(result.found), instead: undefined, message });
     return true;
   }
