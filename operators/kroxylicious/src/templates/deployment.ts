@@ -67,9 +67,19 @@ export function proxyDeployment({
       // Stop no pod before its successor is ready.
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } },
       ...(spec?.rollout?.minReadySeconds === undefined ? {} : { minReadySeconds: spec.rollout.minReadySeconds }),
-      template,
+      template: withOldAccount(template),
     },
   };
+}
+
+/**
+ * Sets the old name of the account's field too. Kubernetes fills it in, and takes the account from it when an apply removes the new one: it must
+ * have the same owner. The template of existing Deployments is the same with it, so no pod is rolled.
+ */
+function withOldAccount<T extends { readonly spec: PodSpec }>(template: T): T {
+  const { serviceAccountName } = template.spec;
+  if (serviceAccountName === undefined) return template;
+  return { ...template, spec: { ...template.spec, serviceAccount: serviceAccountName } };
 }
 
 const templateId = (template: unknown) => plainDigest(template).split('.')[1]?.slice(0, 16) ?? '';
