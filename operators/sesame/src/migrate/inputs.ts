@@ -1,5 +1,6 @@
 // The inputs of a migration: a configuration file, the ConfigMap that holds one, the Deployment that names flags, Contour's resource, or a
 // resource that was migrated already. One stream of YAML may hold several of them.
+import { isJsonObject } from '@capstan/kube/values';
 import { isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type YAMLMap } from 'yaml';
 import { decodeFile, type FileProblem } from '../configuration/file/index.ts';
 import { type ParsedServeFlags, parseServeFlags } from '../configuration/serve-flags.ts';
@@ -107,17 +108,38 @@ function takeText(
         };
         break;
       }
-      case 'Deployment': {
-        const argv = serveArguments(contents.toJS(document));
-        if (argv !== undefined) found.flags = { ...parseServeFlags(argv, env), from: name };
-        break;
-      }
+      case 'Deployment':
       case 'ContourConfiguration':
-        found.contours = { name, object: contents.toJS(document) };
-        break;
       case 'SesameConfiguration':
-        found.resource = { name, text, object: contents.toJS(document) };
-        break;
+        try {
+          takeObject(contents.toJS(document), { name, text }, found, env);
+        } catch (error) {
+          // Aliases may stand for more values than the memory holds.
+          if (!(error instanceof ReferenceError)) throw error;
+          const { line, col } = lines.linePos(contents.range?.[0] ?? 0);
+          const message = 'the YAML cannot be read: its aliases stand for too many values; write the values';
+          problems.push({ file: name, severity: 'error', line, column: col, key: '', message });
+        }
+    }
+  }
+}
+
+function takeObject(
+  object: unknown,
+  { name, text }: { readonly name: string; readonly text: string },
+  found: Found,
+  env: Readonly<Record<string, string | undefined>>,
+): void {
+  switch ((object as { kind?: unknown }).kind) {
+    case 'ContourConfiguration':
+      found.contours = { name, object };
+      break;
+    case 'SesameConfiguration':
+      found.resource = { name, text, object };
+      break;
+    default: {
+      const argv = serveArguments(object);
+      if (argv !== undefined) found.flags = { ...parseServeFlags(argv, env), from: name };
     }
   }
 }
@@ -129,18 +151,22 @@ function objectsOf(contents: unknown): YAMLMap[] {
   return contents.get('kind') === 'List' && isSeq(items) ? items.items.flatMap(objectsOf) : [contents];
 }
 
-interface Container {
-  readonly command?: readonly string[];
-  readonly args?: readonly string[];
-}
-
 /** The arguments that follow `serve` in a container of the Deployment. */
 export function serveArguments(deployment: unknown): string[] | undefined {
-  const { spec } = deployment as { spec?: { template?: { spec?: { containers?: readonly Container[] } } } };
-  for (const { command = [], args = [] } of spec?.template?.spec?.containers ?? []) {
-    const argv = [...command, ...args].map(String);
+  const template = ['spec', 'template', 'spec', 'containers'].reduce(fieldOf, deployment);
+  for (const container of listOf(template)) {
+    const argv = [...listOf(fieldOf(container, 'command')), ...listOf(fieldOf(container, 'args'))].map(String);
     const at = argv.indexOf('serve');
     if (at !== -1) return argv.slice(at + 1);
   }
   return undefined;
+}
+
+/** Manifests are written by hand: any value may stand in any place. */
+function fieldOf(value: unknown, name: string): unknown {
+  return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }

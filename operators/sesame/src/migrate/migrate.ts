@@ -1,6 +1,6 @@
 // From the file (and the Deployment's flags) to the resource, and back. Lossless: the configurations in force before and after are
 // compared, and nothing is printed when they differ.
-import { equal } from '@capstan/kube/values';
+import { equal, isJsonObject } from '@capstan/kube/values';
 import { Document, stringify } from 'yaml';
 import { type EffectiveConfiguration, effectiveConfiguration } from '../configuration/effective.ts';
 import { LEAVES, valueAt } from '../configuration/fields.ts';
@@ -11,6 +11,7 @@ import { DEFAULT_NAMESPACE, GROUP, VERSION } from '../kinds/group.ts';
 import { carryComments } from './comments.ts';
 import { type InputFile, type Inputs, readInputs } from './inputs.ts';
 import { resourceSpecOf } from './resource-spec.ts';
+import { unknownFields } from './unknown-fields.ts';
 
 export interface MigrateOptions {
   readonly to: 'resource' | 'file';
@@ -53,9 +54,10 @@ function failed(errors: readonly string[], warnings: readonly string[] = []): Mi
 
 function unchanged({ name, text, object }: NonNullable<Inputs['resource']>): Migration {
   const { errors, warnings } = effectiveConfiguration({ given: specOf(object) });
+  const all = [...errors.map((problem) => problemText(problem)), ...unknownFields(specOf(object))];
   return {
-    output: errors.length === 0 ? text : undefined,
-    errors: errors.map((problem) => `${name}: error: ${problemText(problem)}`),
+    output: all.length === 0 ? text : undefined,
+    errors: all.map((problem) => `${name}: error: ${problem}`),
     warnings: warnings.map((problem) => `${name}: warning: ${problemText(problem)}`),
     notes: [`${name} is a SesameConfiguration already and is printed unchanged`],
   };
@@ -127,6 +129,26 @@ function resourceNotes(name: string, stays: ReadonlyMap<string, string>, { flags
 /** Defaults of a ContourConfiguration that are not those of a SesameConfiguration. */
 const CONTOURS_DEFAULTS = { envoy: { service: { namespace: 'projectcontour', name: 'envoy' } } };
 
+interface ContoursSpec {
+  readonly xdsServer?: { readonly type?: string };
+  readonly envoy?: { readonly service?: object };
+}
+
+/** Reports whether the parts that are read here are objects. The schema reports those that are not. */
+function isTyped(given: unknown): given is ContoursSpec {
+  if (!isJsonObject(given)) return false;
+  return ['xdsServer', 'envoy'].every((name) => (given[name] ?? undefined) === undefined || isJsonObject(given[name]));
+}
+
+function withContoursDefaults(given: ContoursSpec): object {
+  const { type, ...server } = given.xdsServer ?? {};
+  return {
+    ...given,
+    ...(given.xdsServer && { xdsServer: { ...server, ...(type !== undefined && type !== 'contour' && { type }) } }),
+    envoy: { ...given.envoy, service: given.envoy?.service ?? CONTOURS_DEFAULTS.envoy.service },
+  };
+}
+
 /** Contour's resource has the fields of ours. Defaults that differ are written out, and names of Contour itself are left out. */
 function fromContour(
   { name, object }: NonNullable<Inputs['contours']>,
@@ -134,18 +156,13 @@ function fromContour(
   inputs: Inputs,
 ): Migration {
   const namespace = options.namespace ?? inputs.namespace ?? DEFAULT_NAMESPACE;
-  const given = specOf(object) as { xdsServer?: { type?: string }; envoy?: { service?: object } };
-  const { type, ...server } = given.xdsServer ?? {};
-  const named = {
-    ...given,
-    ...(given.xdsServer && { xdsServer: { ...server, ...(type !== undefined && type !== 'contour' && { type }) } }),
-    envoy: { ...given.envoy, service: given.envoy?.service ?? CONTOURS_DEFAULTS.envoy.service },
-  };
-  const before = effectiveConfiguration({ given: named, namespace });
+  const given = specOf(object);
+  const before = effectiveConfiguration({ given: isTyped(given) ? withContoursDefaults(given) : given, namespace });
   const warnings = before.warnings.map((problem) => `${name}: warning: ${problemText(problem)}`);
-  if (before.errors.length > 0)
+  const errors = [...before.errors.map((problem) => problemText(problem)), ...unknownFields(specOf(object))];
+  if (errors.length > 0)
     return failed(
-      before.errors.map((problem) => `${name}: error: ${problemText(problem)}`),
+      errors.map((problem) => `${name}: error: ${problem}`),
       warnings,
     );
   const spec = resourceSpecOf(before.value, namespace, options.isFull);
@@ -172,9 +189,10 @@ function toFile({ name, object }: NonNullable<Inputs['resource']>, options: Migr
   const namespace = options.namespace ?? inputs.namespace ?? DEFAULT_NAMESPACE;
   const before = effectiveConfiguration({ given: specOf(object), namespace });
   const warnings = before.warnings.map((problem) => `${name}: warning: ${problemText(problem)}`);
-  if (before.errors.length > 0)
+  const errors = [...before.errors.map((problem) => problemText(problem)), ...unknownFields(specOf(object))];
+  if (errors.length > 0)
     return failed(
-      before.errors.map((problem) => `${name}: error: ${problemText(problem)}`),
+      errors.map((problem) => `${name}: error: ${problem}`),
       warnings,
     );
   const { content, flags, lost } = fileFormOf(resourceSpecOf(before.value, namespace));
@@ -201,7 +219,7 @@ function toFile({ name, object }: NonNullable<Inputs['resource']>, options: Migr
 }
 
 function specOf(object: unknown): unknown {
-  return (object as { spec?: unknown }).spec ?? {};
+  return isJsonObject(object) ? (object['spec'] ?? {}) : {};
 }
 
 /** Leaves that differ between two configurations. */

@@ -15,6 +15,15 @@ import { type MigrateOptions, migrate } from '../../src/migrate/index.ts';
 
 const OPTIONS: MigrateOptions = { to: 'resource', name: 'sesame' };
 const fileOf = (text: string, name = 'sesame.yaml') => [{ name, bytes: new TextEncoder().encode(text) }];
+/** Five lines, with more values than any memory holds. */
+const MANY = `a: &a [${Array(10).fill('x').join()}]\n${['b', 'c', 'd', 'e']
+  .map(
+    (name, at) =>
+      `${name}: &${name} [${Array(10)
+        .fill(`*${'abcd'[at] ?? ''}`)
+        .join()}]\n`,
+  )
+  .join('')}`;
 const run = (text: string, options: Partial<MigrateOptions> = {}) => migrate(fileOf(text), { ...OPTIONS, ...options });
 const specOf = (text: string | undefined) => (parse(text ?? '') as { spec: Record<string, never> }).spec;
 const example = readFileSync(join(import.meta.dirname, 'example.yaml'), 'utf8');
@@ -145,15 +154,48 @@ rateLimitService:
       ],
       [
         'network:\n  admin-port: 0777',
-        '2:15: error: network.admin-port: must be a whole number without a leading zero (777); correct it',
+        '2:15: error: network.admin-port: must be a whole number without a leading zero (0777); correct it',
       ],
       [
         'network:\n  num-trusted-hops: 4294967296',
         '2:21: error: network.num-trusted-hops: must be a number of 32 bits (4294967296); correct it',
       ],
+      [
+        'network:\n  num-trusted-hops: 99999999999999999999',
+        '2:21: error: network.num-trusted-hops: must be a whole number (99999999999999999999); correct it',
+      ],
+      ['timeouts: &t\n  <<: *t', '2:3: error: timeouts: the map is merged into itself (<<); remove the merge'],
+      [`${MANY}json-fields: [*e,*e]`, '6:14: error: json-fields: must be a list of texts ("[*e,*e]"); correct it'],
     ] as const)
       assert.ok(run(text).errors.includes(`sesame.yaml:${error}`), `${text}: ${run(text).errors.join()}`);
     assert.match(run('timeouts: *nowhere').errors.join(), /^sesame.yaml:1:11: error: .*nowhere/);
+    const twice = run('rateLimitService:\n  extensionService: a/b/c').errors;
+    assert.equal(twice.length, 1, 'a wrong value is reported once');
+  });
+
+  test('manifests of any shape are refused with their place, and fields that do not exist are named', () => {
+    const manifest = (kind: string, spec: string) =>
+      `apiVersion: projectcontour.io/v1alpha1\nkind: ${kind}\nspec: ${spec}\n`;
+    for (const spec of [
+      '5',
+      '{template: {spec: {containers: {a: b}}}}',
+      '{template: {spec: {containers: [null, {args: serve}]}}}',
+    ])
+      assert.match(run(manifest('Deployment', spec)).errors.join(), /^there is no configuration in the input/);
+    assert.match(
+      run(`${MANY}apiVersion: v1\nkind: Deployment\nspec: [*e,*e]\n`).errors.join(),
+      /^sesame.yaml:1:1: error: the YAML cannot be read: its aliases stand for too many values/,
+    );
+    for (const kind of ['ContourConfiguration', 'SesameConfiguration']) {
+      assert.match(run(manifest(kind, 'hello')).errors.join(), /: error: spec: must be an object \(string\)/);
+      assert.match(run(manifest(kind, '{envoy: [a]}')).errors.join(), /: error: spec\.envoy: must be an object/);
+      const { output, errors } = run(
+        manifest(kind, '{envoy: {lisener: {useProxyProtocol: true}, errorPages: [{status: 1}]}}'),
+      );
+      assert.equal(output, undefined);
+      assert.match(errors.join(), /spec\.envoy\.lisener: is not a field; did you mean listener\?/);
+      assert.match(errors.join(), /spec\.envoy\.errorPages\[0\]\.status: is not a field/);
+    }
   });
 
   test('is refused when a ConfigMap has it twice', () => {

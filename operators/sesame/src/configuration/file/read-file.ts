@@ -11,6 +11,7 @@ import {
   type Pair,
   parseAllDocuments,
   type Scalar,
+  type YAMLMap,
 } from 'yaml';
 import { valueAt, withValueAt } from '../fields.ts';
 import { shown } from '../problem.ts';
@@ -61,6 +62,8 @@ class FileReader implements FileContent {
   #document: Document | undefined;
   /** Values as they stand in the file. */
   readonly #written = new Map<string, unknown>();
+  /** Maps whose keys are being merged into another one. */
+  readonly #merged = new Set<YAMLMap>();
 
   constructor(text: string, options: ReadFileOptions) {
     this.#text = text;
@@ -97,7 +100,7 @@ class FileReader implements FileContent {
       const offset = pair.key.range?.[0] ?? 0;
       const value = this.#resolved(pair.value);
       if (name === '<<' && isMap(value)) {
-        this.#section(value.items as Pair<Node, Node | null>[], path);
+        this.#merge(value, path, offset);
         continue;
       }
       const key = Object.hasOwn(FILE_KEYS, at) ? FILE_KEYS[at] : undefined;
@@ -105,6 +108,17 @@ class FileReader implements FileContent {
       else if (KEYS_BELOW.has(at) || at === 'server') this.#subsection(at, value, offset);
       else this.#unknown(at, path, name, offset);
     }
+  }
+
+  /** The keys of another map. One that contains itself has no end. */
+  #merge(value: YAMLMap, path: string, offset: number): void {
+    if (this.#merged.has(value)) {
+      this.#report('error', offset, path, 'the map is merged into itself (<<); remove the merge');
+      return;
+    }
+    this.#merged.add(value);
+    this.#section(value.items as Pair<Node, Node | null>[], path);
+    this.#merged.delete(value);
   }
 
   #subsection(at: string, value: Node | null, offset: number): void {
@@ -150,12 +164,7 @@ class FileReader implements FileContent {
   #value({ type, shape }: FileKey, node: Node, at: string): unknown {
     const offset = node.range?.[0] ?? 0;
     const wrong = (expected: string) => {
-      this.#report(
-        'error',
-        offset,
-        at,
-        `must be ${expected} (${shown(node.toJS(this.#document as Document))}); correct it`,
-      );
+      this.#report('error', offset, at, `must be ${expected} (${this.#shown(node)}); correct it`);
       return undefined;
     };
     switch (type) {
@@ -198,8 +207,7 @@ class FileReader implements FileContent {
     const node = this.#resolved(given);
     const offset = node?.range?.[0] ?? 0;
     const wrong = (expected: string) => {
-      const value: unknown = node?.toJS(this.#document as Document);
-      this.#report('error', offset, at, `must be ${expected} (${shown(value)}); correct it`);
+      this.#report('error', offset, at, `must be ${expected} (${this.#shown(node)}); correct it`);
       return undefined;
     };
     if (type === 'string') return isScalar(node) ? textOf(node) : wrong('a text');
@@ -262,12 +270,11 @@ class FileReader implements FileContent {
     const written = text ?? (typeof name === 'string' ? name : '');
     const slashes = written.split('/').length - 1;
     const place = this.places.get(field);
-    if (place !== undefined && slashes > (text === undefined ? 0 : 1))
-      this.problems.push({
-        severity: 'error',
-        ...place,
-        message: `must be NAMESPACE/NAME (${shown(text ?? this.#written.get(field))}); correct it`,
-      });
+    if (place === undefined || slashes <= (text === undefined ? 0 : 1)) return;
+    const message = `must be NAMESPACE/NAME (${shown(text ?? this.#written.get(field))}); correct it`;
+    this.problems.push({ severity: 'error', ...place, message });
+    // The rules of the resource would report it once more.
+    this.spec = withValueAt(this.spec, field, undefined);
   }
 
   #resolved(node: Node | null): Node | null {
@@ -281,6 +288,18 @@ class FileReader implements FileContent {
         `there is no anchor &${node.source} above (*${node.source}); define it, or write the value`,
       );
     return found ?? null;
+  }
+
+  /** A value as it is written: a number may be another one than YAML takes it for. */
+  #shown(node: Node | null): string {
+    if (isScalar(node) && typeof node.value !== 'string' && node.source) return node.source.slice(0, 80);
+    try {
+      return shown(node?.toJS(this.#document as Document));
+    } catch {
+      // Its aliases would be too many values.
+      const [from, to] = node?.range ?? [0, 0];
+      return shown(this.#text.slice(from, to));
+    }
   }
 
   #position(offset: number): { line: number; column: number } {
