@@ -73,7 +73,8 @@ function mutateFile(file: string, source: SourceFile, first: number): MutatedFil
       mutated += to === '' ? `if (!${active}) ` : `${active} ? (${to}) : `;
     }
     if (mutated === '') return own;
-    return node.kind === SyntaxKind.ExpressionStatement ? `${mutated}{ ${own} }` : `(${mutated}(${own}))`;
+    // The outer braces keep an `else` that follows at its own condition.
+    return node.kind === SyntaxKind.ExpressionStatement ? `{ ${mutated}{ ${own} } }` : `(${mutated}(${own}))`;
   };
   const parts: string[] = [];
   let at = 0;
