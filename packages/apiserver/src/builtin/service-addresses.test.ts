@@ -216,6 +216,14 @@ describe('addresses of services in several clusters of a process', () => {
     assert.match(refused.message ?? '', /provided port is already allocated/);
   });
 
+  it('refuses an exported Service for its taken address before its resourceVersion, as Kubernetes does', async () => {
+    const { ok, refused } = testServer({ checkNamespaces: false });
+    const exported = await ok('POST', SERVICES, service('exported'));
+    assert.equal((await refused('POST', SERVICES, exported)).code, 422);
+    const { clusterIP: _, clusterIPs: __, ...rest } = specOf(exported);
+    assert.equal((await refused('POST', SERVICES, { ...exported, spec: rest })).code, 400);
+  });
+
   it('removes Endpoints with their Service, whichever client made them, and keeps their finalizers', async () => {
     const { ok, send } = testServer({ checkNamespaces: false });
     const [services, endpoints] = ['/api/v1/namespaces/default/services', '/api/v1/namespaces/default/endpoints'];

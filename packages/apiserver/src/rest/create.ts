@@ -30,6 +30,9 @@ export async function createObject(
   const decoded = await decodeInTurns(core, target, body, options, context, warnings);
   if (target.name !== '' && decoded.metadata.name !== target.name) throw methodNotAllowed();
   if ((decoded.metadata.resourceVersion ?? '') !== '') {
+    // Kubernetes allocates the addresses of a Service first.
+    const { errors = [] } = target.resource.strategy.complete?.(decoded, undefined) ?? {};
+    if (errors.length > 0) throw invalid(reportedKind(target.resource), decoded.metadata.name ?? '', errors);
     throw badRequest('resourceVersion should not be set on objects to be created');
   }
   return storeNew(core, target, decoded, options, context, (object) =>
