@@ -193,6 +193,10 @@ rateLimitService:
         manifest(kind, '{envoy: {lisener: {useProxyProtocol: true}, errorPages: [{status: 1}]}}'),
       );
       assert.equal(output, undefined);
+      assert.match(
+        run(manifest(kind, '{envoy: {errorPages: [{statusCodes: null}]}}')).errors.join(),
+        /statusCodes: must not be empty/,
+      );
       assert.match(errors.join(), /spec\.envoy\.lisener: is not a field; did you mean listener\?/);
       assert.match(errors.join(), /spec\.envoy\.errorPages\[0\]\.status: is not a field/);
     }
