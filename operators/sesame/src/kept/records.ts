@@ -107,15 +107,21 @@ export function restoredResources(known: ReadonlyMap<ResourceKey, KnownRecord>):
 }
 
 function composedRoutes({ name, version, requires }: ResourceRecord, split: Buffer, hosts: readonly Resource[]): Resource {
+  let chunks: ReturnType<typeof composedHosts> | undefined;
+  const { virtual_hosts: more = [] } = decode('google.protobuf.Any', split) as Envoy.RouteConfiguration;
+  const fixed = (more as readonly Envoy.VirtualHost[]).map((host) => new Fragment(VIRTUAL_HOST, host, true));
+  // Clients that get the hosts one by one never ask for the whole.
+  return sharedRoutes(name, () => (chunks ??= composedHosts(name, hosts)), version, requires ?? [], fixed);
+}
+
+function composedHosts(name: string, hosts: readonly Resource[]) {
   const parts = new SharedParts<typeof VIRTUAL_HOST>();
   for (const host of hosts) {
     const fqdn = host.name.slice(name.length + 1);
     const fragment = new RenamedFragment(VIRTUAL_HOST, hashName(fqdn), host.bytes('grpc', 'whole'));
     parts.put(resourceKey('vhds', host.name), { name: fqdn, fragment, requires: [] });
   }
-  const { virtual_hosts: more = [] } = decode('google.protobuf.Any', split) as Envoy.RouteConfiguration;
-  const fixed = (more as readonly Envoy.VirtualHost[]).map((host) => new Fragment(VIRTUAL_HOST, host, true));
-  return sharedRoutes(name, parts.take().chunks, version, requires ?? [], fixed);
+  return parts.take().chunks;
 }
 
 function listOf<K, V>(map: Map<K, V[]>, key: K): V[] {

@@ -303,25 +303,33 @@ export function sharedHost(routesName: string, parts: VirtualHost): SharedHost {
   return { fragment, resource };
 }
 
-/** One resource, composed of the bytes of the hosts; for delta clients it is split, and only the hosts in `more` stay in it. */
+type HostChunks = readonly FragmentChunk<typeof VIRTUAL_HOST>[];
+
+/**
+ * One resource, composed of the bytes of the hosts; for delta clients it is split, and only the hosts in `more` stay in it. A function
+ * returns the same hosts each time.
+ */
 export function sharedRoutes(
   name: string,
-  hosts: readonly FragmentChunk<typeof VIRTUAL_HOST>[],
+  hosts: HostChunks | (() => HostChunks),
   contentHash: string,
   requires: readonly ResourceKey[],
   more: readonly HostFragment[] = [],
 ): Resource {
+  const chunksOf = typeof hosts === 'function' ? hosts : () => hosts;
   return createResource({
     type: 'rds',
     name,
     composition: {
-      chunks: hosts,
-      of: (chunks: readonly FragmentChunk<typeof VIRTUAL_HOST>[], hash) =>
+      get chunks() {
+        return chunksOf();
+      },
+      of: (chunks: HostChunks, hash) =>
         sharedRoutes(name, chunks, hash, requires, more),
       nameOf: ({ value }: HostFragment) => value.domains?.[0] ?? '',
       marker: HOST_MARKER,
     },
-    value: () => ({ name, virtual_hosts: [...hosts, ...more], ...COMMON }),
+    value: () => ({ name, virtual_hosts: [...chunksOf(), ...more], ...COMMON }),
     splitValue: {
       name,
       virtual_hosts: more.length > 0 ? more : undefined,
