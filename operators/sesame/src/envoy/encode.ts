@@ -137,11 +137,11 @@ export class FragmentChunk<Name extends MessageName = MessageName> {
 export function hashAny<Name extends MessageName>(
   type: Name,
   value: Messages[Name] | Fragment<Name>,
-  delivery: Delivery = 'grpc',
+  length: number,
 ): string {
   return withWritten(
-    (writer) => writeAnyOf(writer, type, value, delivery),
-    (bytes) => hexHash(bytes, VERSION_BYTES),
+    (writer) => writeAnyOf(writer, type, value, 'grpc'),
+    (bytes) => hexHash(bytes, length),
   );
 }
 
@@ -149,9 +149,6 @@ export function hashAny<Name extends MessageName>(
 export function hexHash(bytes: Uint8Array | string, length = 16): string {
   return hash('sha256', bytes, 'buffer').toString('hex', 0, length);
 }
-
-/** The bytes of a resource's version. */
-export const VERSION_BYTES = 8;
 
 export function encode<Name extends keyof AllMessages>(
   type: Name,

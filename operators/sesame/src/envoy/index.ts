@@ -10,7 +10,6 @@ export {
   hashAny,
   hexHash,
   RenamedFragment,
-  VERSION_BYTES,
 } from './encode.ts';
 export { EncodeError } from './errors.ts';
 export type * as Envoy from './gen/types.ts';

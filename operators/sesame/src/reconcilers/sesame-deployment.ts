@@ -6,9 +6,7 @@ import {
   DaemonSet,
   Deployment,
   equal,
-  type Kind,
   keyOfObject,
-  type ObjectRef,
   PodDisruptionBudget,
   Role,
   RoleBinding,
@@ -24,17 +22,13 @@ import {
   derivation,
   type GroupInput,
   index,
-  keep,
   mint,
-  type Patch,
   type Plan,
-  patch,
   plan,
   type Reader,
   type Reconciler,
   reading,
   reconciler,
-  released,
   writing,
 } from '@capstan/reconcile';
 import { createPkiMinter, type PkiMinter, sideSecrets } from '../certificates/rotation.ts';
@@ -42,7 +36,6 @@ import { type Effective, effectiveConfiguration, type Problem } from '../configu
 import { warningAt } from '../configuration/problem.ts';
 import { instanceConfiguration } from '../deployment/configuration.ts';
 import { envoyDaemonSet, envoyDeployment, envoyDisruptionBudget } from '../deployment/envoy-workload.ts';
-import { CONFIGURATION_FINALIZER } from '../deployment/finalizer.ts';
 import {
   envoyYields,
   type Instance,
@@ -80,6 +73,7 @@ import {
   type SesameDeploymentSpec,
 } from '../kinds/index.ts';
 import type { Settings } from '../settings.ts';
+import { release } from './deployment-release.ts';
 
 const { Gateway, GatewayClass } = gatewayKinds();
 
@@ -113,7 +107,7 @@ export function createSesameDeploymentReconciler(settings: Settings): Reconciler
       PodDisruptionBudget,
     ],
     reconcile: ({ object, read }) => reconcile(object, read, settings, minter),
-    release: ({ object, read }) => release(object, read),
+    release: ({ object, read }) => release(idOf(object), object.spec ?? {}, read),
   });
 }
 
@@ -334,91 +328,7 @@ function reportedBy(read: Reader, id: InstanceId): string | undefined {
   return read.get(SesameConfiguration, { namespace: id.namespace, name: names.configuration(id) }, validityOf);
 }
 
-const deleting = conditionType<'Deleting'>('Progressing');
 const deployed = conditionType<'ParametersOnly'>('Available');
-
-/**
- * In order: first the senders of requests, and the configuration, which a running Sesame releases; then the workloads; then the objects
- * that they ran with. Everything that is not mentioned is removed.
- */
-function release(object: SesameDeployment, read: Reader): Plan {
-  const id = idOf(object);
-  const spec = object.spec ?? {};
-  const configuration = { namespace: id.namespace, name: names.configuration(id) };
-  const left = read.get(SesameConfiguration, configuration, deletionOf);
-  const rest = [...workloadRefs(id), ...foundationRefs(id, spec)].map(([kind, ref]) => keep(kind, ref));
-  if (left !== undefined)
-    return plan({
-      children: rest,
-      patches: abandoned(read, id, left) ? [withoutFinalizer(configuration, left.finalizers)] : [],
-      conditions: [deleting.isTrue('Deleting', 'waiting for Sesame to release its configuration')],
-    });
-  const workloads = workloadRefs(id).filter(([kind, ref]) => read.get(kind, ref, identityOf) !== undefined);
-  if (workloads.length > 0)
-    return plan({
-      children: foundationRefs(id, spec).map(([kind, ref]) => keep(kind, ref)),
-      conditions: [deleting.isTrue('Deleting', 'waiting for the workloads to end')],
-    });
-  return released();
-}
-
-const identityOf = ({ metadata }: { metadata: { uid?: string } }) => metadata.uid;
-const deletionOf = ({ metadata }: SesameConfiguration) => ({
-  deletedAt: metadata.deletionTimestamp,
-  finalizers: metadata.finalizers ?? [],
-});
-
-type Deletion = ReturnType<typeof deletionOf>;
-
-/** A running Sesame has so long to release its configuration. */
-const RELEASE_MS = 30_000;
-
-/** Whether no Sesame will release the configuration. */
-function abandoned(read: Reader, id: InstanceId, { deletedAt, finalizers }: Deletion): boolean {
-  if (deletedAt === undefined || !finalizers.includes(CONFIGURATION_FINALIZER)) return false;
-  const sesame = read.get(Deployment, { namespace: id.namespace, name: names.sesame(id) }, deploymentHealth);
-  return (sesame?.available ?? 0) === 0 || read.reached(Date.parse(deletedAt) + RELEASE_MS);
-}
-
-function withoutFinalizer(ref: ObjectRef, finalizers: readonly string[]): Patch {
-  const value = finalizers.filter((finalizer) => finalizer !== CONFIGURATION_FINALIZER);
-  return patch(SesameConfiguration, ref, [{ path: '/metadata/finalizers', value }], {
-    restore: false,
-    explained: false,
-  });
-}
-
-type ChildRef = readonly [Kind, ObjectRef];
-
-function workloadRefs(id: InstanceId): ChildRef[] {
-  const at = (name: string) => ({ namespace: id.namespace, name });
-  return [
-    [Deployment, at(names.sesame(id))],
-    [Deployment, at(names.envoy(id))],
-    [DaemonSet, at(names.envoy(id))],
-  ];
-}
-
-/** The objects that the workloads run with: permissions and certificates. */
-function foundationRefs(id: InstanceId, spec: NonNullable<SesameDeployment['spec']>): ChildRef[] {
-  const at = (name: string) => ({ namespace: id.namespace, name });
-  const watched = watchedNamespaces({ spec, namespace: id.namespace }) ?? [];
-  return [
-    [ServiceAccount, at(names.sesame(id))],
-    [ServiceAccount, at(names.envoy(id))],
-    [ClusterRole, { name: names.clusterRole(id) }],
-    [ClusterRoleBinding, { name: names.clusterRole(id) }],
-    [Role, at(names.sesame(id))],
-    [RoleBinding, at(names.roleBinding(id))],
-    ...watched.flatMap((namespace): ChildRef[] => [
-      [Role, { namespace, name: names.resourcesRole(id) }],
-      [RoleBinding, { namespace, name: names.resourcesRole(id) }],
-    ]),
-    [Secret, at(names.pki(id))],
-    [Secret, at(names.sesameCertificate(id))],
-    [Secret, at(names.envoyCertificate(id))],
-  ];
-}
 
 function idOf({ metadata }: SesameDeployment): InstanceId {
   return { name: metadata.name ?? '', namespace: metadata.namespace ?? '' };

@@ -11,7 +11,6 @@ import {
   RESOURCE_MESSAGES,
   type ResourceMessage,
   type ResourceType,
-  VERSION_BYTES,
   type Violation,
   validate,
   withoutDelivery,
@@ -100,6 +99,9 @@ export function isSameResource(left: Resource | undefined, right: Resource | und
   return left.key === right.key && left.version('whole') === right.version('whole');
 }
 
+/** The bytes of a version. */
+const VERSION_BYTES = 8;
+
 /** Listeners and clusters name the source of their references, which depends on the client's connection. */
 const NAMES_SOURCES: ReadonlySet<ResourceType> = new Set(['lds', 'cds']);
 
@@ -146,13 +148,13 @@ class EncodedResource implements Resource {
       return (this.#more.splitVersion ??= versionOf(this.bytes('grpc', 'split')));
     // Which of its forms will be asked for is not known yet: the bytes of this one are not kept for the version's sake.
     this.#version ??= NAMES_SOURCES.has(this.type)
-      ? hashAny(RESOURCE_MESSAGES[this.type], this.#message())
+      ? hashAny(RESOURCE_MESSAGES[this.type], this.#message(), VERSION_BYTES)
       : versionOf(this.bytes('grpc', 'whole'));
     return this.#version;
   }
 
   check(): void {
-    hashAny(RESOURCE_MESSAGES[this.type], this.#message());
+    hashAny(RESOURCE_MESSAGES[this.type], this.#message(), VERSION_BYTES);
   }
 
   violations(): Violation[] {

@@ -324,8 +324,7 @@ export function sharedRoutes(
       get chunks() {
         return chunksOf();
       },
-      of: (chunks: HostChunks, hash) =>
-        sharedRoutes(name, chunks, hash, requires, more),
+      of: (chunks: HostChunks, hash) => sharedRoutes(name, chunks, hash, requires, more),
       nameOf: ({ value }: HostFragment) => value.domains?.[0] ?? '',
       marker: HOST_MARKER,
     },
