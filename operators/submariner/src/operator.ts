@@ -1,4 +1,5 @@
-import { type Operator, operator } from '@capstan/reconcile';
+import { kindId } from '@capstan/kube';
+import { type InstancesContext, type Operator, operator } from '@capstan/reconcile';
 import { FLAGS } from './commands/flags.ts';
 import { Broker, CablePolicies, Cluster, Endpoint, Gateway, Submariner } from './kinds/index.ts';
 import { type ConnectToBroker, createDepartures } from './membership/departures.ts';
@@ -24,6 +25,7 @@ export function createSubmariner(given: Partial<Settings> = {}, connect?: Connec
     admission: ADMISSION,
     reconcilers: [createSubmarinerReconciler(settings, departures), broker, cablePolicies, cluster],
     sinks: [departures],
+    instances: ({ given: changes }) => Promise.resolve({ operators: [], notes: resolvedByGateways(changes) }),
     reports: [cablesReport],
     commands: {
       gateway: { summary: 'Run the gateway of a cluster', load: () => import('./commands/gateway.ts') },
@@ -31,6 +33,15 @@ export function createSubmariner(given: Partial<Settings> = {}, connect?: Connec
     flags: FLAGS,
     withFlags: (values) => createSubmariner({ ...given, ...settingsOf(values) }, connect),
   });
+}
+
+/** The gateways run in the member clusters, which a plan does not read. */
+function resolvedByGateways(changes: InstancesContext['given']): string[] {
+  const kinds = [CablePolicies, Cluster].filter((one) => changes.some(({ kind }) => kindId(kind) === kindId(one)));
+  return kinds.map(
+    ({ kind }) =>
+      `${kind}: the gateways of the member clusters resolve the drivers of their pairs again; cables that they replace, and the Endpoints that report it, are not shown`,
+  );
 }
 
 export default createSubmariner();
