@@ -129,8 +129,12 @@ function createContentChecks() {
     *inSteps(object: UnknownObject, old: UnknownObject | undefined): Steps<void> {
       const { spec } = object;
       if (!isObject(spec) || isSame(spec, old?.['spec'])) return;
-      const errors = yield* checkCrdInSteps(object as unknown as CustomResourceDefinition, MAX_ERRORS);
-      checked.set(spec, { name: object.metadata.name, errors });
+      try {
+        const errors = yield* checkCrdInSteps(object as unknown as CustomResourceDefinition, MAX_ERRORS);
+        checked.set(spec, { name: object.metadata.name, errors });
+      } catch {
+        // Values that no definition may have, such as null for a schema: validation refuses them before it reads the content.
+      }
     },
     errorsOf(crd: CustomResourceDefinition, old: CustomResourceDefinition | undefined): readonly SchemaFieldError[] {
       if (isSame(crd.spec, old?.spec)) return [];

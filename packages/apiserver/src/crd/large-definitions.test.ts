@@ -67,3 +67,21 @@ for (const [name, properties, expected] of definitions) {
     assert.ok(longest < 300, `${Math.round(longest)} ms`);
   });
 }
+
+test('a definition with null in the place of a schema is refused, and not answered with an internal error', async (t) => {
+  const { server, send } = testServer({ evaluateRule: createRuleEvaluator() });
+  t.after(() => server.close());
+  const openAPIV3Schema = { type: 'object', properties: { spec: null } };
+  const { status } = await send('POST', CRDS, {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'nulls.example.dev' },
+    spec: {
+      group: 'example.dev',
+      scope: 'Namespaced',
+      names: { plural: 'nulls', singular: 'null', kind: 'Null', listKind: 'NullList' },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }],
+    },
+  });
+  assert.ok(status >= 400 && status < 500, String(status));
+});
