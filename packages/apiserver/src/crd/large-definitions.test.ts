@@ -71,7 +71,8 @@ for (const [name, properties, expected] of definitions) {
 test('a definition with null in the place of a schema is refused, and not answered with an internal error', async (t) => {
   const { server, send } = testServer({ evaluateRule: createRuleEvaluator() });
   t.after(() => server.close());
-  const openAPIV3Schema = { type: 'object', properties: { spec: null } };
+  const list = { type: 'array', items: { type: 'object', properties: { name: null } } };
+  const openAPIV3Schema = { type: 'object', properties: { spec: null, list } };
   const { status } = await send('POST', CRDS, {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',

@@ -29,7 +29,9 @@ function writtenSchema(schema: JsonObject): JsonObject {
   for (const field of LISTS) if (Array.isArray(result[field])) result[field] = result[field].map(inside);
   for (const field of MAPS) {
     const map = result[field];
-    if (isObject(map)) result[field] = Object.fromEntries(Object.entries(map).map(([key, one]) => [key, inside(one)]));
+    // A schema that is null has no value to Go.
+    if (isObject(map))
+      result[field] = Object.fromEntries(Object.entries(map).map(([key, one]) => [key, inside(one ?? {})]));
   }
   for (const field of ['items', 'not', 'additionalProperties', 'additionalItems']) {
     if (isObject(result[field])) result[field] = inside(result[field]);
