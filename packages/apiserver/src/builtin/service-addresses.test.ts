@@ -224,6 +224,16 @@ describe('addresses of services in several clusters of a process', () => {
     assert.equal((await refused('POST', SERVICES, { ...exported, spec: rest })).code, 400);
   });
 
+  it('refuses a Service without a name for its address, as Kubernetes does', async () => {
+    const { ok, refused } = testServer({ checkNamespaces: false });
+    const nameless = { ...service(''), metadata: {} };
+    const { message } = await refused('POST', SERVICES, nameless);
+    assert.match(message ?? '', /failed to allocate IP: IPAddress.* is invalid: spec\.parentRef\.name: Required value/);
+    const headless = await refused('POST', SERVICES, { ...nameless, spec: { ...nameless.spec, clusterIP: 'None' } });
+    assert.match(headless.message ?? '', /metadata\.name: Required value/);
+    await ok('POST', SERVICES, { ...nameless, metadata: { generateName: 'drawn-' } });
+  });
+
   it('removes Endpoints with their Service, whichever client made them, and keeps their finalizers', async () => {
     const { ok, send } = testServer({ checkNamespaces: false });
     const [services, endpoints] = ['/api/v1/namespaces/default/services', '/api/v1/namespaces/default/endpoints'];

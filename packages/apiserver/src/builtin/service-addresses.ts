@@ -85,9 +85,16 @@ export function createServiceAddresses(
     return undefined;
   };
 
-  const withAddress = (spec: ServiceSpec, errors: FieldError[]): ServiceSpec => {
+  const withAddress = (spec: ServiceSpec, errors: FieldError[], isNamed: boolean): ServiceSpec => {
     const wanted = spec.clusterIP ?? '';
     if (wanted === 'None') return spec;
+    if (!isNamed) {
+      // Kubernetes writes an IPAddress that refers to the Service by its name.
+      const address = wanted || (freeAddress() ?? '');
+      const why = `IPAddress.networking.k8s.io "${address}" is invalid: spec.parentRef.name: Required value`;
+      errors.push(fieldInvalid('spec.clusterIPs', [wanted], `failed to allocate IP: ${why}`));
+      return spec;
+    }
     if (wanted !== '') {
       const refuse = (why: string) =>
         errors.push(fieldInvalid('spec.clusterIPs', [wanted], `failed to allocate IP ${wanted}: ${why}`));
@@ -193,11 +200,16 @@ export function createServiceAddresses(
   };
 
   /** Each step relies on the checks of the earlier ones. */
-  const completed = (given: ServiceSpec, old: ServiceSpec | undefined, errors: FieldError[]): ServiceSpec => {
+  const completed = (
+    given: ServiceSpec,
+    old: ServiceSpec | undefined,
+    errors: FieldError[],
+    isNamed: boolean,
+  ): ServiceSpec => {
     let spec = sameAddresses(old ? keepGiven(given, old) : given, old);
     if (spec.type !== 'ExternalName') {
       spec = withFamilies(spec, old, errors);
-      if (errors.length === 0 && (!old || old.type === 'ExternalName')) spec = withAddress(spec, errors);
+      if (errors.length === 0 && (!old || old.type === 'ExternalName')) spec = withAddress(spec, errors, isNamed);
     }
     const own = new Set<number>();
     if (errors.length === 0 && opens(spec) && spec.ports) {
@@ -211,7 +223,9 @@ export function createServiceAddresses(
   return {
     complete(service, old) {
       const errors: FieldError[] = [];
-      const spec = completed(specOf(service), old && specOf(old), errors);
+      const { name = '', generateName = '' } = service.metadata;
+      const isNamed = name !== '' || generateName !== '';
+      const spec = completed(specOf(service), old && specOf(old), errors, isNamed);
       if (spec.type !== 'ExternalName') return { object: { ...service, spec }, errors };
       // No traffic inside of the cluster goes through it.
       const { internalTrafficPolicy: _, ...rest } = spec;
