@@ -189,6 +189,12 @@ export const AREAS: readonly Area[] = [
         'the size that estimates assume for unbounded values',
         'no refusal',
       ]),
+      ...of(`${SERVER}/crd/definition-strategy.ts`, [
+        'MAX_ERRORS',
+        'count',
+        'errors of a definition in one answer',
+        'the rest is left out',
+      ]),
       ...of(
         `${KUBE}/regexp/parse.ts`,
         ['MAX_REPEAT', 'count', 'a counted repetition', 'the pattern is refused'],
@@ -410,6 +416,7 @@ export const OTHER_CONSTANTS: Readonly<Record<string, string>> = {
   [`${KUBE}/regexp/charset.ts MAX_CODE_POINT`]: 'the last character',
   [`${XPKG}/xpkg/cache.ts MAX_HEADER`]: 'files of our own',
   [`${XPKG}/xpkg/archive/tar-writer.ts MAX_OCTAL`]: 'a field of tar',
+  'operators/sesame/src/xds/refusals/isolation.ts MAX_KEPT': 'a memory of our own',
   'operators/sesame/src/xds/refusals/isolation.ts MAX_KNOWN': 'a memory of our own',
   'operators/sesame/src/xds/refusals/refused-resources.ts MAX_KNOWN': 'a memory of our own',
 };
