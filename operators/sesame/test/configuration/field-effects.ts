@@ -39,6 +39,7 @@ const cluster = (more: NonNullable<NonNullable<ConfigurationSpec['envoy']>['clus
 const timeouts = (more: NonNullable<NonNullable<ConfigurationSpec['envoy']>['timeouts']>): ConfigurationSpec => ({
   envoy: { timeouts: more },
 });
+const MAX_HEADERS = '/filter_chains/0/filters/0/typed_config/max_request_headers_kb';
 const METRICS_TLS = { certFile: '/m/tls.crt', keyFile: '/m/tls.key' };
 
 export const IN_XDS: Readonly<Record<string, Row>> = {
@@ -311,11 +312,11 @@ export const IN_XDS: Readonly<Record<string, Row>> = {
           name: 'buffer',
           type: 'Listener',
           resource: 'ingress_http',
-          operations: [{ op: 'add', path: '/tcp_backlog_size', value: 321 }],
+          operations: [{ op: 'add', path: MAX_HEADERS, value: 96 }],
         },
       ],
     },
-    shows: /"tcp_backlog_size":321/,
+    shows: /"max_request_headers_kb":96/,
   },
   'httpproxy.disablePermitInsecure': {
     edit: { httpproxy: { disablePermitInsecure: true } },
