@@ -120,6 +120,8 @@ class Game {
 
   /** A client that answers as Envoy does has one aggregated stream, and another one while its connection is renewed. */
   get #maxStreams(): number {
+    // A client comes back with all that it has when it has one stream.
+    if (this.#hasRestarts && this.#mode.isAggregated) return 1;
     if (this.#temper === 'any' || !this.#mode.isAggregated) return 4;
     // The refusals of both would be those of one client.
     return this.#temper === 'strict' ? 1 : 2;
