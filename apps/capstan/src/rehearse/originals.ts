@@ -19,6 +19,8 @@ export interface Original {
   readonly given?: readonly KubeObject[];
   /** The resources without which the operator does nothing. */
   readonly needs?: string;
+  /** Programs that the operator starts for a resource take these objects over: they have the name of the resource in one of these labels. */
+  readonly taken?: { readonly kind: string; readonly labels: readonly string[] };
   /** The steps, in order. */
   order(found: FoundPrograms): readonly string[];
 }
@@ -85,6 +87,7 @@ export const ORIGINALS: Readonly<Record<string, Original>> = {
     groups: [],
     managers: /^(?:gimbal|kubernetes-discoverer|openstack-discoverer)/,
     labels: [['gimbal.projectcontour.io/backend'], ['gimbal.heptio.com/backend'], ['gimbal.heptio.com/cluster']],
+    taken: { kind: 'DiscoveryBackend', labels: ['gimbal.projectcontour.io/backend', 'gimbal.heptio.com/backend'] },
     needs: 'a DiscoveryBackend for each discoverer, with the name of its backend (-f backends.yaml)',
     order: ({ stop, install }) => [
       install,

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import gimbal, { DiscoveryBackend } from '@capstan/gimbal';
 import kroxylicious, { KafkaProxy, KafkaProxyIngress, KafkaService, VirtualKafkaCluster } from '@capstan/kroxylicious';
-import { ConfigMap, Deployment, type Kind, type KubeObject, Namespace, Service, systemClock } from '@capstan/kube';
+import {
+  ConfigMap,
+  Deployment,
+  Endpoints,
+  type Kind,
+  type KubeObject,
+  Namespace,
+  Service,
+  systemClock,
+} from '@capstan/kube';
 import { createRandom, createTestCluster, recordingTransport, type TestCluster } from '@capstan/testing';
 import { runTest } from '../cli/test-io.test-support.ts';
 import type { TakeoverReport } from './plan-takeover.ts';
@@ -117,4 +127,43 @@ describe('capstan plan takeover', () => {
     assert.equal(code, 2);
     assert.match(err, /name one of contour, submariner, kroxylicious, gimbal, crossplane/);
   });
+});
+
+test('objects that a discoverer takes over are kept, and those of a backend without a DiscoveryBackend are not', async () => {
+  const cluster = await createTestCluster({ clock: systemClock, random: createRandom(1), operators: [gimbal] });
+  try {
+    await cluster.client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } });
+    for (const [name, label, backend] of [
+      ['east-web', 'gimbal.projectcontour.io/backend', 'east'],
+      ['east-api', 'gimbal.heptio.com/backend', 'east'],
+      ['west-web', 'gimbal.projectcontour.io/backend', 'west'],
+    ] as const)
+      for (const kind of [Service, Endpoints])
+        await cluster.client.create<KubeObject>(kind, {
+          apiVersion: 'v1',
+          kind: kind.kind,
+          metadata: { namespace: 'team', name, labels: { [label]: backend } },
+          ...(kind === Service && { spec: { clusterIP: 'None', ports: [{ name: 'http', port: 80 }] } }),
+        });
+    const backend = {
+      apiVersion: DiscoveryBackend.apiVersion,
+      kind: DiscoveryBackend.kind,
+      metadata: { namespace: 'team', name: 'east' },
+      spec: { type: 'kubernetes', secret: 'remote' },
+    };
+    const { code, out, err } = await runTest(
+      ['plan', 'takeover', 'gimbal', '-f', 'b.json', '-o', 'json', '--offline'],
+      {
+        transport: cluster.transport,
+        files: { '/home/user/b.json': JSON.stringify(backend) },
+      },
+    );
+    assert.equal(code, 0, err);
+    const { takenLater, withoutCounterpart } = JSON.parse(out) as TakeoverReport;
+    const objects = ['Endpoints', 'Service'].flatMap((kind) => [`${kind} team/east-api`, `${kind} team/east-web`]);
+    assert.deepEqual(takenLater, objects);
+    assert.deepEqual(withoutCounterpart, ['Endpoints team/west-web', 'Service team/west-web']);
+  } finally {
+    await cluster.close();
+  }
 });

@@ -38,6 +38,8 @@ export interface TakeoverReport extends Rehearsal {
   readonly changed: readonly PreviewWrite[];
   /** Objects of users that are read as they are, by kind; at most their status is written. */
   readonly leftAlone: readonly { readonly kind: string; readonly objects: readonly string[] }[];
+  /** Objects that programs of the operator take over once they run; they must not be deleted. */
+  readonly takenLater: readonly string[];
   /** Objects that the original created and the operator does not use: they can be deleted after the switch. */
   readonly withoutCounterpart: readonly string[];
   readonly created: readonly string[];
@@ -93,13 +95,19 @@ export async function planTakeover(
       const candidates = await Promise.all(candidateKinds(runtime).map(list));
       const theirs = candidates.flat().filter(({ object }) => isCreatedBy(object, original));
       const isProgram = new Set(programs.map(idOf));
+      const taken = takenLater(theirs, original, runtime, begins);
       return {
         original: name,
         operator: original.operator,
         programs: [...isProgram],
         ...adopted(rehearsal),
         leftAlone: leftAlone(runtime, rehearsal),
-        withoutCounterpart: withoutCounterpart(theirs, rehearsal, isProgram),
+        takenLater: taken.map(idOf).toSorted(),
+        withoutCounterpart: withoutCounterpart(
+          theirs.filter((one) => !taken.includes(one)),
+          rehearsal,
+          isProgram,
+        ),
         created: lastingWrites(rehearsal).flatMap(({ creates, object }) => (creates === true ? [object] : [])),
         order: original.order({
           stop: programs.map(stopCommand),
@@ -209,6 +217,26 @@ function leftAlone({ engine, bindings }: Runtime, rehearsal: Rehearsal): Takeove
   );
 }
 
+/** The objects with the name of a resource whose program takes them over. */
+function takenLater(
+  theirs: readonly Found[],
+  { taken }: Original,
+  { engine, bindings }: Runtime,
+  begins: readonly KubeObject[],
+): Found[] {
+  if (taken === undefined) return [];
+  const names = new Set(begins.flatMap(({ kind, metadata }) => (kind === taken.kind ? [metadata.name] : [])));
+  for (const { reconciler, writes } of bindings)
+    if (reconciler.resource.kind === taken.kind)
+      for (const key of engine.keysOf(writes)) names.add(key.slice(key.indexOf('/') + 1));
+  return theirs.filter(({ object: { metadata } }) =>
+    taken.labels.some((label) => {
+      const name = metadata.labels?.[label];
+      return name !== undefined && names.has(name);
+    }),
+  );
+}
+
 function withoutCounterpart(theirs: readonly Found[], rehearsal: Rehearsal, programs: ReadonlySet<string>): string[] {
   const written = new Set(lastingWrites(rehearsal).map(({ object }) => object));
   return theirs
@@ -220,7 +248,17 @@ function withoutCounterpart(theirs: readonly Found[], rehearsal: Rehearsal, prog
 const MOST_OBJECTS = 20;
 
 export function formatTakeover(report: TakeoverReport, options: FormatPlanOptions): string {
-  const { original, operator, programs, unchanged, changed, created, withoutCounterpart, order } = report;
+  const {
+    original,
+    operator,
+    programs,
+    unchanged,
+    changed,
+    created,
+    takenLater: later,
+    withoutCounterpart,
+    order,
+  } = report;
   const { bold, yellow, dim } = options.colours;
   const some = (objects: readonly string[], sign: string) => [
     ...objects.slice(0, options.isWide ? undefined : MOST_OBJECTS).map((one) => `  ${sign} ${one}`),
@@ -250,6 +288,7 @@ export function formatTakeover(report: TakeoverReport, options: FormatPlanOption
     ...section('Adopted, content unchanged:', some(unchanged, '=')),
     ...section('Adopted and changed:', changes),
     ...section('Left alone:', alone),
+    ...section('Taken over by programs of the operator once they run (keep them):', some(later, '=')),
     ...section(`Without a counterpart (delete them after the switch):`, some(withoutCounterpart, '-')),
     ...rehearsalLines(rest, options),
     ...sinkLines(report.sinks, options),

@@ -283,6 +283,7 @@ const takeover = object({
   leftAlone: array(object({ kind: string(), objects: array(string()) }), {
     description: 'Resources of users: at most their status is written.',
   }),
+  takenLater: strings('Objects that programs of the operator take over once they run.'),
   withoutCounterpart: strings('Objects that the original created and the operator does not use.'),
   created: array(string()),
   order: strings('The steps of the switch.'),

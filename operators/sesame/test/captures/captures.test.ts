@@ -1,4 +1,4 @@
-import { type Client, type Kind, type KubeObject, Namespace, Service } from '@capstan/kube';
+import { type Client, type Kind, Namespace, Service } from '@capstan/kube';
 import { type Stage, testKeptCaptures } from '@capstan/testing';
 import { defaultConfiguration } from '../../src/configuration/index.ts';
 import { createSesame, HTTPProxy, SesameDeployment } from '../../src/index.ts';
@@ -16,7 +16,7 @@ function serve() {
 
 async function create(client: Client, kind: Kind, name: string, parts: object = {}): Promise<void> {
   const metadata = kind === Namespace ? { name } : { namespace: EDGE.namespace, name };
-  await client.create(kind, { apiVersion: kind.apiVersion, kind: kind.kind, metadata, ...parts } as KubeObject);
+  await client.create(kind, { apiVersion: kind.apiVersion, kind: kind.kind, metadata, ...parts });
 }
 
 /** Certificates are created in the thread pool. */

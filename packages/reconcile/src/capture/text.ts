@@ -75,10 +75,10 @@ export function setField(object: Record<string, unknown>, name: string, value: u
   else object[name] = value;
 }
 
-/** Returns the value of a packed one. Kinds and functions stay representations. */
+/** Returns the value of a packed one. Kinds and functions stay representations. Parts without tags are the given ones: most have none. */
 export function unpack(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(unpack);
+  if (Array.isArray(value)) return unpackedItems(value);
   const { [TAG]: tag, is } = value as { [TAG]?: string; is?: unknown };
   if (tag === 'undefined') return undefined;
   if (tag === 'number') return Number(is);
@@ -90,7 +90,29 @@ export function unpack(value: unknown): unknown {
     return Object.fromEntries((is as [string, unknown][]).map(([name, part]) => [name, unpack(part)]));
   if (tag === 'kind' && typeof is === 'object') return { ...is, [TAG]: 'kind' };
   if (tag !== undefined) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, unpack(part)]));
+  return unpackedFields(value as Record<string, unknown>);
+}
+
+function unpackedItems(items: readonly unknown[]): readonly unknown[] {
+  let copy: unknown[] | undefined;
+  for (let at = 0; at < items.length; at++) {
+    const item = unpack(items[at]);
+    if (item === items[at]) continue;
+    copy ??= items.slice();
+    copy[at] = item;
+  }
+  return copy ?? items;
+}
+
+function unpackedFields(fields: Record<string, unknown>): Record<string, unknown> {
+  let copy: Record<string, unknown> | undefined;
+  for (const name of Object.keys(fields)) {
+    const part = unpack(fields[name]);
+    if (part === fields[name]) continue;
+    copy ??= Object.fromEntries(Object.entries(fields));
+    setField(copy, name, part);
+  }
+  return copy ?? fields;
 }
 
 /** A kind, also one that was unpacked, by its names alone: its schema and functions are the program's. */

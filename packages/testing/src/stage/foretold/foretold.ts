@@ -2,6 +2,7 @@
 // its order and with its effect on running pods. Then the pods become ready, and the writes that follow are compared too.
 import {
   DaemonSet,
+  type DefinedKind,
   Deployment,
   equal,
   isNotFound,
@@ -382,12 +383,16 @@ function readyStatus(kind: Kind, observedGeneration: number, count: number): Rec
   return { ...status, availableReplicas: count, conditions };
 }
 
-/** By `plural.group`. */
+/** By `plural.group`, with the kinds under which objects are written as well. */
 function kindsByPath({ program }: Stage): Map<string, string> {
-  const kinds = program.runtime.bindings.flatMap(({ reconciler }) => [
+  const declared = program.runtime.bindings.flatMap(({ reconciler }) => [
     reconciler.resource,
     ...[...reconciler.reads, ...reconciler.writes].map(({ kind }) => kind),
   ]);
+  const kinds = declared.flatMap((kind) => {
+    const { aliases = [] } = kind as Kind & Partial<Pick<DefinedKind, 'aliases'>>;
+    return [kind, ...aliases.map((alias) => alias.kind)];
+  });
   return new Map(
     kinds.map(({ plural, apiVersion, kind }) => {
       const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
