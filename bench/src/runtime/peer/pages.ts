@@ -64,6 +64,22 @@ export async function countOf(connection: Connection, collection: string): Promi
   return rest + (text.includes('"items":[]') || text.includes('"items":null') ? 0 : 1);
 }
 
+/** Returns the content of every ConfigMap of a namespace that a side wrote. Those of the server itself are left out. */
+export async function childrenOf(connection: Connection, namespace: string): Promise<ReadonlyMap<string, string>> {
+  const { body } = await connection.exchange(requestBytes('GET', configMapsIn(namespace)));
+  const { items } = JSON.parse(body.toString('utf8')) as {
+    items: readonly {
+      readonly metadata: { readonly name: string };
+      readonly data?: Readonly<Record<string, string>>;
+    }[];
+  };
+  return new Map(
+    items
+      .filter(({ metadata }) => metadata.name.startsWith('page-'))
+      .map(({ metadata, data = {} }) => [metadata.name, JSON.stringify(Object.entries(data).toSorted())]),
+  );
+}
+
 /** Calls back with the number of every ConfigMap that is written from now on; returns a function that ends it. */
 export async function watchSequences(
   address: Address,

@@ -9,8 +9,9 @@ import { type ServerUnderTest, startServer } from '../../apiserver/server.ts';
 import { inTempFolder } from '../../apiserver/temp-folder.ts';
 import type { Part, Scale } from '../../bench.ts';
 import { type Figure, type Result, result } from '../../measure/result.ts';
+import { assertSameWork } from '../../measure/same-work.ts';
 import { latencyOf } from '../../measure/timing.ts';
-import { configMapsIn, countOf, createPages, editRequest, watchSequences } from './pages.ts';
+import { childrenOf, configMapsIn, countOf, createPages, editRequest, watchSequences } from './pages.ts';
 import { missingPeer, PEER, type RunningSide, SIDES, type Side, startSide } from './sides.ts';
 
 export interface Size {
@@ -94,6 +95,7 @@ export async function measureOn(server: ServerUnderTest, size: Size, sides: read
       );
     }
     const resident = running.map(memoryOf);
+    await checkWork(server, namespaces);
     for (const side of running) await side.stop();
     running = await startBoth(server, sides);
     await settled(server, running, size, sides);
@@ -102,6 +104,18 @@ export async function measureOn(server: ServerUnderTest, size: Size, sides: read
   } finally {
     for (const editor of editors) editor.close();
     for (const side of running) await side.stop();
+  }
+}
+
+/** Compares the children that both sides wrote for the same Pages and the same edits. */
+async function checkWork({ address }: ServerUnderTest, namespaces: readonly string[]): Promise<void> {
+  const connection = await openConnection(address);
+  try {
+    const sides = [];
+    for (const name of namespaces) sides.push({ name, work: await childrenOf(connection, name) });
+    assertSameWork(sides);
+  } finally {
+    connection.close();
   }
 }
 
