@@ -26,9 +26,9 @@ export async function createPages(address: Address, namespaces: readonly string[
   first.close();
   const random = createRandom(7);
   const letters = Array.from({ length: TEXT_LENGTH * 2 }, () => random.integer(0, 35).toString(36)).join('');
-  const requests = namespaces.flatMap((namespace) =>
-    Array.from({ length: count }, (_, index) => ({ namespace, index, from: random.integer(0, TEXT_LENGTH) })),
-  );
+  // The same Pages for each side, so that the children can be compared.
+  const texts = Array.from({ length: count }, () => random.integer(0, TEXT_LENGTH));
+  const requests = namespaces.flatMap((namespace) => texts.map((from, index) => ({ namespace, index, from })));
   const writers = await Promise.all(Array.from({ length: WRITERS }, () => openConnection(address)));
   await Promise.all(
     writers.map(async (writer) => {
