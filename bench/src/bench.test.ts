@@ -7,7 +7,9 @@ import { median, percentile } from './measure/percentiles.ts';
 import { type Result, result } from './measure/result.ts';
 import type { Report } from './table.ts';
 
-async function command(...args: string[]) {
+const command = (...args: string[]) => commandWith(() => 'written', ...args);
+
+async function commandWith(report: () => string, ...args: string[]) {
   let out = '';
   let err = '';
   const code = await runCommand(args, {
@@ -19,7 +21,7 @@ async function command(...args: string[]) {
     },
     now: () => new Date('2026-01-01T00:00:00Z'),
     save: () => assert.fail('a run in tiny size is saved'),
-    report: () => 'written',
+    report,
   });
   return { code, out, err };
 }
@@ -67,6 +69,15 @@ describe('npm run bench', () => {
     const { code, out } = await command();
     assert.equal(code, 0);
     for (const { name } of benches) assert.match(out, new RegExp(`^ {2}${name} `, 'm'));
+  });
+
+  test('writes the page of results, or prints why it could not', async () => {
+    assert.deepEqual(await command('report'), { code: 0, out: 'written\n', err: '' });
+    const failing = () => {
+      throw new Error('there are no results');
+    };
+    assert.deepEqual(await commandWith(failing, 'report'), { code: 1, out: '', err: 'there are no results\n' });
+    assert.equal((await command('report', 'extra')).code, 2);
   });
 
   test('says what there is when a bench or a part is not known', async () => {

@@ -20,8 +20,13 @@ export interface Io {
 /** The exit code: 0 when everything was measured, reached or not; 1 when something could not be; 2 for a wrong call. */
 export async function runCommand(args: readonly string[], io: Io): Promise<number> {
   if (args.length === 1 && args[0] === 'report') {
-    io.out(`${io.report()}\n`);
-    return 0;
+    try {
+      io.out(`${io.report()}\n`);
+      return 0;
+    } catch (error) {
+      io.err(`${describe(error)}\n`);
+      return 1;
+    }
   }
   const call = parse(args);
   if (typeof call === 'string') {
