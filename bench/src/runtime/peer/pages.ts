@@ -76,7 +76,10 @@ export async function childrenOf(connection: Connection, namespace: string): Pro
   return new Map(
     items
       .filter(({ metadata }) => metadata.name.startsWith('page-'))
-      .map(({ metadata, data = {} }) => [metadata.name, JSON.stringify(Object.entries(data).toSorted())]),
+      .map(({ metadata, data = {} }) => [
+        metadata.name,
+        JSON.stringify(Object.entries(data).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+      ]),
   );
 }
 
