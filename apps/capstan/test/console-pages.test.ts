@@ -40,7 +40,7 @@ spec:
 const PAGES: readonly (readonly [name: string, path: string, text: RegExp])[] = [
   ['overview', '/', /Operators/],
   ['explorer', '/explore', /found/],
-  ['object', PROXY, /Conditions/],
+  ['object', PROXY, /my-proxy-[a-z0-9]+-[a-z0-9]+/],
   ['object-yaml', `${PROXY}?tab=yaml`, /apiVersion/],
   ['object-reads', `${PROXY}?tab=reads`, /Recorded reads/],
   ['object-deliveries', '/o/-/HTTPProxy.projectsesame.io/default/store?tab=deliveries', /acknowledged/i],
@@ -49,8 +49,8 @@ const PAGES: readonly (readonly [name: string, path: string, text: RegExp])[] = 
   ['ingress-xds', '/ingress?view=xds', /Envoy/],
   ['cables', '/cables', /Policies/],
   ['kafka', '/kafka', /Virtual clusters/],
-  ['discovery', '/discovery/east', /east/],
-  ['packages', '/packages', /Who decides/],
+  ['discovery', '/discovery/east', /Copy in use/],
+  ['packages', '/packages', /From the package to its pods/],
   ['timeline', '/time', /Time line/],
 ];
 

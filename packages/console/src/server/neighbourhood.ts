@@ -90,13 +90,14 @@ export function neighbourhood(
       return one.left.length > 0 && rest > half ? walked(one.direction, rest) : one;
     });
   const nodes = new Map(walks.flatMap((one) => [...one.nodes]).toReversed());
-  const edges = new Map(walks.flatMap((one) => [...one.edges]));
+  const edges = createEdgeSet();
+  for (const one of walks) for (const edge of one.edges) edges.put(edge);
   const omitted = writes[drawn.length];
   const found = [first, ...[...nodes.values()].toReversed().filter(({ id }) => id !== startId), ...drawn, ...owner];
   return {
     nodes: found,
     edges: [
-      ...directEdges(found, [...edges.values()]),
+      ...directEdges(found, edges.all()),
       ...drawn.map(({ id }) => ({ from: id, to: startId, via: [] })),
       ...owner.map(({ id }) => ({ from: startId, to: id, via: [] })),
     ],
@@ -129,12 +130,12 @@ function walk(
 ): {
   readonly direction: Direction;
   readonly nodes: ReadonlyMap<string, GraphReportNode>;
-  readonly edges: ReadonlyMap<string, GraphReport['edges'][number]>;
+  readonly edges: GraphReport['edges'];
   readonly left: GraphReport['left'];
 } {
   const sign = direction === 'reads' ? -1 : 1;
   const nodes = new Map([[start.id, start]]);
-  const edges = new Map<string, GraphReport['edges'][number]>();
+  const edges = createEdgeSet();
   const left: GraphReport['left'][number][] = [];
   let level: readonly GraphReportNode[] = [start];
   // Objects that are computed together share most of their reads, of which the page draws one edge each.
@@ -161,14 +162,27 @@ function walk(
           next.push(node);
         }
         const [from, to] = direction === 'reads' ? [parent.id, neighbour.id] : [neighbour.id, parent.id];
-        edges.set(`${from} > ${to}`, { from, to, via: neighbour.via });
+        edges.put({ from, to, via: neighbour.via });
       }
       if (omitted.length > 0)
         left.push({ of: parent.id, direction, count: omitted.length, worst: omitted[0]?.state ?? '' });
     }
     level = next;
   }
-  return { direction, nodes, edges, left };
+  return { direction, nodes, edges: edges.all(), left };
+}
+
+/** Returns a set of edges by their two ends. One text of both ends would be built and hashed for each edge. */
+function createEdgeSet() {
+  const byStart = new Map<string, Map<string, GraphReport['edges'][number]>>();
+  return {
+    put(edge: GraphReport['edges'][number]): void {
+      const known = byStart.get(edge.from);
+      if (known === undefined) byStart.set(edge.from, new Map([[edge.to, edge]]));
+      else known.set(edge.to, edge);
+    },
+    all: () => [...byStart.values()].flatMap((ends) => [...ends.values()]),
+  };
 }
 
 interface Neighbour extends ObjectId {

@@ -43,7 +43,7 @@ describe('the pictures of the pages', { skip: withoutBrowser, timeout: 5 * PATIE
       const { page, context } = await openPage(browser, server.url, 'token', options);
       const environment = await environmentOf(browser, page);
       if (isWriting) {
-        mkdirSync(FOLDER, { recursive: true });
+        mkdirSync(join(FOLDER, colorScheme), { recursive: true });
         writeFileSync(ENVIRONMENT, environment);
       } else if (!existsSync(ENVIRONMENT) || readFileSync(ENVIRONMENT, 'utf8') !== environment) {
         await context.close();
@@ -60,15 +60,15 @@ describe('the pictures of the pages', { skip: withoutBrowser, timeout: 5 * PATIE
         // The time that a plan took is another one each time.
         await page.evaluate(`for (const one of document.querySelectorAll('.page-head span'))
           if (/^planned in/.test(one.textContent)) one.textContent = 'planned in 9 ms'`);
-        const shown = await page.screenshot({ animations: 'disabled' });
-        const file = `${nameOf(path)}-${colorScheme}.png`;
+        const shown = await steadyPicture(page);
+        const file = `${colorScheme}/${nameOf(path)}.png`;
         if (isWriting) {
           writeFileSync(join(FOLDER, file), shown);
           continue;
         }
         const share = await differenceOf(browser, readFileSync(join(FOLDER, file)), shown);
         if (share <= TOLERANCE) continue;
-        mkdirSync(CHANGED, { recursive: true });
+        mkdirSync(join(CHANGED, colorScheme), { recursive: true });
         writeFileSync(join(CHANGED, file), shown);
         differences.push(
           `${file}: ${(share * 100).toFixed(2)} % of the pixels differ; compare artifacts/console/changed`,
@@ -78,6 +78,23 @@ describe('the pictures of the pages', { skip: withoutBrowser, timeout: 5 * PATIE
       assert.deepEqual(differences, []);
     });
 });
+
+/** The picture once it stays the same: some answers follow from others. */
+async function steadyPicture(page: Page): Promise<Buffer> {
+  const end = performance.now() + PATIENCE;
+  let last = await page.screenshot({ animations: 'disabled' });
+  for (let same = 0; same < STEADY; ) {
+    await page.waitForTimeout(REST_MS);
+    const next = await page.screenshot({ animations: 'disabled' });
+    same = next.equals(last) ? same + 1 : 0;
+    last = next;
+    assert.ok(performance.now() < end, 'the page does not come to rest');
+  }
+  return last;
+}
+
+const STEADY = 2;
+const REST_MS = 150;
 
 function nameOf(path: string): string {
   const words = decodeURIComponent(path)
@@ -100,7 +117,7 @@ async function environmentOf(browser: Browser, page: Page): Promise<string> {
 async function differenceOf(browser: Browser, kept: Buffer, shown: Buffer): Promise<number> {
   const page = await browser.newPage();
   try {
-    return (await page.evaluate(
+    return await page.evaluate(
       async ([first, second]) => {
         const scope = globalThis as unknown as Canvases;
         const pixels = async (base64: string) => {
@@ -118,7 +135,7 @@ async function differenceOf(browser: Browser, kept: Buffer, shown: Buffer): Prom
         return different / (a.width * a.height);
       },
       [kept.toString('base64'), shown.toString('base64')],
-    )) as number;
+    );
   } finally {
     await page.close();
   }
