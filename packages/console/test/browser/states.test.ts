@@ -97,6 +97,15 @@ describe('states of the page', { skip: withoutBrowser, timeout: 5 * PATIENCE }, 
     await context.close();
   });
 
+  test('a namespace without objects is named, and a cluster without them is empty', async () => {
+    server.set(answersOf({ objects: 0 }));
+    const { page, context } = await openPage(browser, `${server.url}/?ns=shop`, 'token');
+    await page.getByRole('heading', { name: 'No object of your operators in shop' }).waitFor();
+    await page.goto(server.url);
+    await page.getByRole('heading', { name: 'There is nothing here yet' }).waitFor();
+    await context.close();
+  });
+
   test('an object of another cluster has no plan, and its address in the plan is refused in a sentence', async () => {
     server.set(answersOf({ objects: 10 }));
     const { page, context, complaints } = await openPage(browser, `${server.url}/o/east/Service/default/shop`, 'token');

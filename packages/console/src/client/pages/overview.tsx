@@ -40,7 +40,9 @@ export function Overview() {
       : isFilling
         ? 'Still reading the cluster'
         : objects === 0
-          ? 'There is nothing here yet'
+          ? ns === ''
+            ? 'There is nothing here yet'
+            : `No object of your operators in ${ns}`
           : 'Nothing needs you';
   const changes = inNamespace(loaded.value.data, ns);
   const last = changes && withoutHeartbeats(changes.changes)[0];
@@ -258,7 +260,8 @@ function Operators({ operators }: { operators: OverviewAnswer['operators'] }) {
 function Hidden() {
   const hidden = (session.value?.kinds ?? []).filter(({ access }) => access === 'forbidden' || access === 'not-served');
   const forbidden = hidden.filter(({ access }) => access === 'forbidden');
-  const absent = hidden.filter(({ access }) => access === 'not-served');
+  // Other clusters need not serve any kind.
+  const absent = hidden.filter(({ access, world }) => access === 'not-served' && world === '');
   if (hidden.length === 0) return null;
   const nameOf = ({ world, kind }: KindAccess) => (world === '' ? kind : `${world}: ${kind}`);
   return (
