@@ -2,6 +2,7 @@
 // Per proxy 8 nodes (routes, host, chain, status; per service ports, endpoints, cluster; per secret one) and 29 edges,
 // and one listener over all chains, in chunks.
 import { type Engine, fields, type Table, type Tracker } from '@capstan/reconcile';
+import { createChunked } from './chunked-join.ts';
 import {
   condition,
   ingressObjects,
@@ -212,14 +213,7 @@ function declare(engine: Engine, { proxies, services, slices, secrets }: Tables,
         sink: true,
         compute: (_key, read) => read.keys(proxies).map((key) => read.derived(chain, key)),
       })
-    : engine.chunked({
-        name: 'listener',
-        sink: true,
-        table: proxies,
-        part: chain,
-        chunk: (parts) => parts.map(({ part }) => part),
-        join: (chunks) => chunks,
-      });
+    : createChunked(engine, { name: 'listener', table: proxies, part: chain });
   engine.each(proxies, {}, status);
   engine.each(services, {}, cluster);
   engine.hold(listener, '');

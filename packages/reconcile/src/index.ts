@@ -6,7 +6,6 @@ export * from './digest.ts';
 export {
   aside,
   type Cause,
-  type ChunkedOptions,
   createEngine,
   type Engine,
   type EngineStats,

@@ -70,8 +70,6 @@ export interface DerivationOptions<R> {
   readonly sink?: boolean;
   /** The value of every node of this derivation that takes part in a cycle; without it, an error. */
   onCycle?(members: readonly string[]): R;
-  /** Milliseconds that a node outlives its last reader. Default: none. */
-  readonly disposeDelay?: number;
 }
 
 declare const result: unique symbol;
@@ -180,25 +178,6 @@ export interface FoldOptions<S, P, R, V = unknown> {
   equals?(before: R, after: R): boolean;
   readonly sink?: boolean;
   readonly owner?: string;
-}
-
-export interface ChunkedOptions<V, P, C, R> {
-  readonly name: string;
-  readonly table: Table<V>;
-  readonly where?: Where<V>;
-  readonly part: Derivation<P> | Projection<V, P>;
-  /** Default: 128. */
-  readonly chunks?: number;
-  /** Members in the order of their keys. */
-  chunk(parts: readonly ChunkPart<P>[]): C;
-  join(chunks: readonly C[]): R;
-  readonly sink?: boolean;
-  readonly owner?: string;
-}
-
-export interface ChunkPart<P> {
-  readonly key: string;
-  readonly part: P;
 }
 
 /** A key of a table that was read. */
@@ -350,7 +329,6 @@ export interface Engine {
   index<V>(table: Table<V>, name: string, keysOf: (value: V, key: string) => readonly string[]): Index<V>;
   derive<R>(options: DerivationOptions<R>): Derivation<R>;
   fold<S, P, R, V = unknown>(options: FoldOptions<S, P, R, V>): Derivation<R>;
-  chunked<V, P, C, R>(options: ChunkedOptions<V, P, C, R>): Derivation<R>;
   /** One live node per member; a member that becomes unknown is kept. */
   each<V>(table: Table<V>, where: Where<V>, derivation: Derivation<unknown>): Root;
   hold(derivation: Derivation<unknown>, key: string): Root;

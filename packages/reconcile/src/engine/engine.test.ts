@@ -192,18 +192,6 @@ describe('a derivation', () => {
     assert.match(settled?.state === 'error' ? settled.error.message : '', /in a projection/);
     assert.throws(() => kept?.get(items, 'a'), { code: 'ReadOutsideRun' });
   });
-
-  it('outlives its last reader by disposeDelay', () => {
-    let now = 0;
-    const { engine } = setUp({ clock: { ...clock, now: () => now } });
-    const d = engine.derive({ name: 'd', sink: true, disposeDelay: 10, compute: () => 1 });
-    const root = engine.hold(d, '');
-    engine.flushSync();
-    root.stop();
-    assert.equal(engine.flushSync().changes.length, 0);
-    now = 10;
-    assert.deepEqual(afterOf(engine.flushSync().changes), [['', undefined]]);
-  });
 });
 
 describe('a cycle', () => {

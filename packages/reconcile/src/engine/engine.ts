@@ -1,4 +1,3 @@
-import { createChunked } from './chunked.ts';
 import type {
   Derivation,
   DerivationOptions,
@@ -47,7 +46,6 @@ export function createEngine(options: EngineOptions): Engine {
       derivation.fold = fold as unknown as DerivationState['fold'];
       return derivation;
     },
-    chunked: (chunked) => createChunked(engine, chunked),
     each: (table, where, derivation) => createEach(graph, tableState(table), where, stateOf(derivation)),
     hold: (derivation, key) => createHold(graph, stateOf(derivation), key),
     invalidate(derivation, key) {
@@ -64,7 +62,7 @@ export function createEngine(options: EngineOptions): Engine {
     retire(...handles) {
       for (const handle of handles) {
         if ('put' in handle) graph.retired.add(tableState(handle));
-        else for (const part of withParts(stateOf(handle))) graph.retired.add(part);
+        else graph.retired.add(stateOf(handle));
       }
       requestWave(graph);
     },
@@ -101,11 +99,6 @@ export function createEngine(options: EngineOptions): Engine {
   return engine;
 }
 
-/** A chunked join is built from two derivations. */
-function withParts(derivation: DerivationState): DerivationState[] {
-  return derivation.part === undefined ? [derivation] : [derivation, derivation.part];
-}
-
 function stateOf(derivation: Derivation<unknown>): DerivationState {
   return derivation as unknown as DerivationState;
 }
@@ -138,9 +131,7 @@ function newDerivation<R>(
     owner: declaration.owner,
     sink: declaration.sink ?? false,
     onCycle: onCycle?.bind(declaration),
-    disposeDelay: declaration.disposeDelay ?? 0,
     fold: undefined,
-    part: undefined,
     remembers: false,
   };
   graph.derivations.push(derivation);
@@ -203,7 +194,6 @@ function newGraph(options: EngineOptions): Graph {
     cyclic: new Set(),
     retaining: new Set(),
     released: false,
-    lingering: new Map(),
     grown: new Set(),
     demandKeys: new Map(),
     demandLists: new Map(),

@@ -26,7 +26,7 @@ function expected(values: ReadonlyMap<string, number>): Record<string, number> {
   return Object.fromEntries(kept);
 }
 
-function setUp(isChunked: boolean) {
+function setUp() {
   const faults = new Map<string, string>();
   const engine = createEngine({
     clock,
@@ -40,33 +40,20 @@ function setUp(isChunked: boolean) {
   const sorted = (entries: readonly (readonly [string, number])[]) =>
     Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
   const part = (value: number) => value;
-  const all = isChunked
-    ? engine.chunked<number, number, readonly (readonly [string, number])[], Record<string, number>>({
-        name: 'all',
-        table: numbers,
-        part,
-        chunks: 1,
-        chunk(parts) {
-          check(parts.map((one) => one.part));
-          return parts.map((one) => [one.key, one.part] as const);
-        },
-        join: (chunks) => sorted(chunks.flat()),
-        sink: true,
-      })
-    : engine.fold<Map<string, number>, number, Record<string, number>, number>({
-        name: 'all',
-        over: () => ({ table: numbers }),
-        part,
-        empty: () => new Map(),
-        clone: (state) => new Map(state),
-        put: (state, key, value) => void state.set(key, value),
-        remove: (state, key) => void state.delete(key),
-        result(state) {
-          check([...state.values()]);
-          return sorted([...state]);
-        },
-        sink: true,
-      });
+  const all = engine.fold<Map<string, number>, number, Record<string, number>, number>({
+    name: 'all',
+    over: () => ({ table: numbers }),
+    part,
+    empty: () => new Map(),
+    clone: (state) => new Map(state),
+    put: (state, key, value) => void state.set(key, value),
+    remove: (state, key) => void state.delete(key),
+    result(state) {
+      check([...state.values()]);
+      return sorted([...state]);
+    },
+    sink: true,
+  });
   engine.hold(all, '');
   engine.flushSync();
   return { engine, numbers, all, faults };
@@ -74,47 +61,46 @@ function setUp(isChunked: boolean) {
 
 const step = fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'), fc.option(fc.integer({ min: 5, max: 9 })));
 
-for (const isChunked of [false, true])
-  describe(isChunked ? 'the chunk of a chunked join' : 'the result of a fold', () => {
-    test('a fold that fails on some members leaves these out, in any order of events, and in a fork', () => {
-      fc.assert(
-        fc.property(fc.array(step, { maxLength: 25 }), step, (steps, next) => {
-          const { engine, numbers, all, faults } = setUp(isChunked);
-          const values = new Map<string, number>();
-          for (const [key, value] of steps) {
-            if (value === null) {
-              numbers.delete(key);
-              values.delete(key);
-            } else {
-              numbers.put(key, value);
-              values.set(key, value);
-            }
-            engine.flushSync();
-            const kept = expected(values);
-            assert.deepEqual(engine.valueOf(all, ''), { state: 'value', value: kept });
-            const leftOut = [...values.keys()].filter((one) => !(one in kept));
-            assert.deepEqual(
-              [...faults.keys()].sort(),
-              leftOut.sort(),
-              'the errors show on the members that are left out',
-            );
+describe('the result of a fold', () => {
+  test('a fold that fails on some members leaves these out, in any order of events, and in a fork', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 25 }), step, (steps, next) => {
+        const { engine, numbers, all, faults } = setUp();
+        const values = new Map<string, number>();
+        for (const [key, value] of steps) {
+          if (value === null) {
+            numbers.delete(key);
+            values.delete(key);
+          } else {
+            numbers.put(key, value);
+            values.set(key, value);
           }
-          const fork = engine.fork();
-          const [key, value] = next;
-          if (value === null) fork.delete(numbers, key);
-          else fork.put(numbers, key, value);
-          const then = new Map(values);
-          if (value === null) then.delete(key);
-          else then.set(key, value);
-          fork.evaluate();
-          assert.deepEqual(fork.valueOf(all, ''), { state: 'value', value: expected(then) });
-        }),
-      );
-    });
+          engine.flushSync();
+          const kept = expected(values);
+          assert.deepEqual(engine.valueOf(all, ''), { state: 'value', value: kept });
+          const leftOut = [...values.keys()].filter((one) => !(one in kept));
+          assert.deepEqual(
+            [...faults.keys()].sort(),
+            leftOut.sort(),
+            'the errors show on the members that are left out',
+          );
+        }
+        const fork = engine.fork();
+        const [key, value] = next;
+        if (value === null) fork.delete(numbers, key);
+        else fork.put(numbers, key, value);
+        const then = new Map(values);
+        if (value === null) then.delete(key);
+        else then.set(key, value);
+        fork.evaluate();
+        assert.deepEqual(fork.valueOf(all, ''), { state: 'value', value: expected(then) });
+      }),
+    );
   });
+});
 
 test('a result that fails without members, or on very many, is an error for all readers', () => {
-  const { engine, numbers, all } = setUp(false);
+  const { engine, numbers, all } = setUp();
   for (let at = 0; at < 40; at++) numbers.put(`member-${at}`, 9);
   engine.flushSync();
   assert.equal(engine.valueOf(all, '')?.state, 'error');

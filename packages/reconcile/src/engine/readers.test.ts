@@ -77,8 +77,7 @@ interface Live {
 }
 
 /**
- * The declared nodes that are alive, and those that they read: parts of chunked joins have no handle of their own. Parts that only a failed
- * join keeps alive are found by their reads.
+ * Returns the declared nodes that are alive, and those that they read.
  */
 function liveNodes(engine: Engine, schema: Schema): Map<string, Live> {
   const found = new Map<string, Live>();

@@ -6,7 +6,7 @@ import { operator } from '../operator.ts';
 import { apply, plan } from '../plan/index.ts';
 import { reading, reconciler } from '../reconciler.ts';
 import { derivation } from './derivation.ts';
-import { chunked, fold } from './fold.ts';
+import { fold } from './fold.ts';
 
 let parts = 0;
 const amountOf = (map: ConfigMap) => {
@@ -37,13 +37,14 @@ const doubled = derivation<number>({
     return 2 * Number(read.get(ConfigMap, { namespace, name })?.data?.['amount'] ?? 0);
   },
 });
-const everything = chunked<ConfigMap, number, number, number>({
+const everything = fold<ConfigMap, number, Map<string, number>, number>({
   name: 'everything',
   kind: ConfigMap,
   part: doubled,
-  chunks: 4,
-  chunk: (members) => members.reduce((sum, { part }) => sum + part, 0),
-  join: (chunks) => chunks.reduce((sum, part) => sum + part, 0),
+  empty: () => new Map(),
+  put: (state, member, part) => void state.set(member, part),
+  remove: (state, member) => void state.delete(member),
+  result: (state) => [...state.values()].reduce((sum, part) => sum + part, 0),
 });
 
 const summary = reconciler<Namespace>({

@@ -25,35 +25,14 @@ export interface FoldDefinition<T extends KubeObject, P, S, R> {
   clone?(state: S): S;
 }
 
-/** Joins many members in two steps: each chunk of them is a node, so a change reads one chunk and the list of chunks. */
-export interface ChunkedDefinition<T extends KubeObject, P, C, R> {
-  readonly name: string;
-  readonly kind: Kind<T>;
-  readonly where?: Where;
-  readonly part: Projection<T, P> | DerivationDefinition<P>;
-  /** Default 128. */
-  readonly chunks?: number;
-  /** Members in the order of their keys. */
-  chunk(parts: readonly { readonly key: string; readonly part: P }[]): C;
-  join(chunks: readonly C[]): R;
-}
-
-/** A fold or chunked join, read like a derivation: `read.derived(fold, key)`; a chunked join has one key, the empty one. */
+/** A fold, read like a derivation: `read.derived(fold, key)`. */
 export interface AggregateDefinition<R> {
   readonly name: string;
-  readonly aggregate:
-    | { readonly how: 'fold'; readonly definition: FoldDefinition<KubeObject, unknown, unknown, R> }
-    | { readonly how: 'chunked'; readonly definition: ChunkedDefinition<KubeObject, unknown, unknown, R> };
+  readonly aggregate: FoldDefinition<KubeObject, unknown, unknown, R>;
 }
 
 export function fold<T extends KubeObject, P, S, R>(definition: FoldDefinition<T, P, S, R>): AggregateDefinition<R> {
-  const erased = definition as unknown as FoldDefinition<KubeObject, unknown, unknown, R>;
-  return { name: definition.name, aggregate: { how: 'fold', definition: erased } };
-}
-
-export function chunked<T extends KubeObject, P, C, R>(
-  definition: ChunkedDefinition<T, P, C, R>,
-): AggregateDefinition<R> {
-  const erased = definition as unknown as ChunkedDefinition<KubeObject, unknown, unknown, R>;
-  return { name: definition.name, aggregate: { how: 'chunked', definition: erased } };
+  // The runtime hands the functions of a fold only objects and parts that the fold itself selected.
+  const aggregate = definition as unknown as AggregateDefinition<R>['aggregate'];
+  return { name: definition.name, aggregate };
 }

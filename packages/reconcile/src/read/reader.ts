@@ -42,7 +42,7 @@ export interface Reader {
   sink<R, S>(sink: SinkDefinition<R, S>): SinkReader<S>;
   /** The obstacle to the writes of a reconciler of this operator, for an object key; undefined when there is none. */
   writeProblem(reconciler: string, key: string): WriteProblem | undefined;
-  /** The value of a derivation, fold or chunked join for a key. */
+  /** The value of a derivation or fold for a key. */
   derived<R>(derivation: Derived<R>, key: string): R;
   derived<R, P>(derivation: Derived<R>, key: string, project: Projection<R, P>): P;
   /**

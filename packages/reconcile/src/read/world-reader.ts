@@ -417,26 +417,13 @@ function bindAggregate<R>(
 ): Derivation<unknown> {
   const sink = sources.delivered.has(aggregated);
   const { engine } = sources;
-  const { how, definition } = aggregated.aggregate;
+  const definition = aggregated.aggregate;
   const table = world.readTable(definition.kind);
   if (table === undefined) throw ReadErrors.Undeclared(aggregated.name, kindId(definition.kind));
   const names = world.readsOnly(definition.kind);
   if (names !== undefined) throw ReadErrors.NamesOnly(aggregated.name, kindId(definition.kind), names);
   const { part } = definition;
   const bound = typeof part === 'function' ? part : bindDerived(sources, world, operator, part);
-  if (how === 'chunked') {
-    return engine.chunked<KubeObject, unknown, unknown, R>({
-      name: nameIn(world, aggregated),
-      table,
-      where: toEngine(definition.where ?? {}),
-      part: bound,
-      sink,
-      owner: operator,
-      ...(definition.chunks === undefined ? {} : { chunks: definition.chunks }),
-      chunk: (parts) => definition.chunk(parts.map(({ key, part: value }) => ({ key, part: unmarked(value) }))),
-      join: (chunks) => definition.join(chunks),
-    });
-  }
   return engine.fold<unknown, unknown, R, KubeObject>({
     name: nameIn(world, aggregated),
     over: (key) => ({ table, where: toEngine(definition.where?.(key) ?? {}) }),

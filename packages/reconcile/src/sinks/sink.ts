@@ -87,7 +87,7 @@ export interface SinkLease {
 
 /**
  * Which keys a sink has: every object of a kind (its key is `namespace/name`), every key that an index finds, every key that
- * a derivation lists for the objects of a kind, or the keys that one derivation, fold or chunked join lists (read with the
+ * a derivation lists for the objects of a kind, or the keys that one derivation or fold lists (read with the
  * empty key; its cost grows with the number of keys).
  */
 export type KeySet = Kind | KindIndex | EachKeys | Derived<readonly string[]>;

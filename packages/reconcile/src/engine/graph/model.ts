@@ -211,10 +211,7 @@ export interface DerivationState {
   owner: string | undefined;
   sink: boolean;
   onCycle: ((members: readonly string[]) => unknown) | undefined;
-  disposeDelay: number;
   fold: FoldOptions<unknown, unknown, unknown> | undefined;
-  /** The derivation that this one is built from, if it is a chunked join. */
-  part: DerivationState | undefined;
   /** One of its runs looked at the previous result. */
   remembers: boolean;
 }
@@ -370,7 +367,6 @@ export interface Graph {
   retaining: Set<Node>;
   /** Some node lost a reader or a root in this wave. */
   released: boolean;
-  lingering: Map<Node, number>;
   grown: Set<Bucket>;
   demandKeys: Map<TableState, Set<string>>;
   demandLists: Map<TableState, Map<string, Query>>;

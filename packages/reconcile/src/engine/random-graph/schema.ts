@@ -108,9 +108,8 @@ function addDerivation(
   count: number,
   sink: boolean,
 ): Derivation<unknown> {
-  const kind = i === 0 ? 0 : roll.below(8);
+  const kind = i === 0 ? 0 : roll.below(7);
   if (kind === 6) return addFold(engine, roll, context, i, sink);
-  if (kind === 7) return addChunked(engine, roll, context, i, sink);
   const steps: Step[] = [];
   for (let s = 1 + roll.below(3); s > 0; s--) steps.push(randomStep(roll, context, i, count));
   const coarse = roll.chance(0.4);
@@ -161,20 +160,6 @@ function addFold(engine: Engine, roll: Dice, context: Context, i: number, sink: 
     result: (state: Map<string, unknown>) => [...state].sort(([a], [b]) => (a < b ? -1 : 1)),
   };
   return engine.fold(roll.chance(0.5) ? { ...options, clone: (state) => new Map(state) } : options);
-}
-
-function addChunked(engine: Engine, roll: Dice, context: Context, i: number, sink: boolean): Derivation<unknown> {
-  const part = roll.chance(0.5) ? roll.pick(context.derivations) : roll.pick([numberOf, labelsOf]);
-  return engine.chunked({
-    name: `d${i}`,
-    sink,
-    table: context.items,
-    where: randomWhere(roll, context, 'p/a'),
-    part: part,
-    chunks: 3,
-    chunk: (parts) => parts.map(({ key, part }) => [key, part]),
-    join: (chunks) => chunks.flat().length,
-  });
 }
 
 const numberOf: Projection<Item> = (item) => item.n;

@@ -1,5 +1,5 @@
 // The end of a wave: removes nodes that nothing reads or holds, and with them the nodes that only they read.
-import { depsOf, idleNode, unlink } from '../graph/edge.ts';
+import { depsOf, unlink } from '../graph/edge.ts';
 import { pardon } from '../graph/fault.ts';
 import {
   DIRTY,
@@ -12,7 +12,6 @@ import {
   type Query,
   RUNNING,
 } from '../graph/model.ts';
-import { requestWave } from '../graph/pending.ts';
 import { dropQuery } from '../graph/query.ts';
 
 /** Forgets retired tables and derivations in which nothing is left. */
@@ -29,12 +28,10 @@ export function forgetRetired(graph: Graph): void {
 
 /** Yields after every node, so that the caller may pause. */
 export function* collectIdle(graph: Graph): Generator<void> {
-  expire(graph);
   do {
     for (let node = graph.idleNodes.pop(); node !== undefined; node = graph.idleNodes.pop()) {
       node.flags &= ~IDLE;
       if (isLive(node) || (node.flags & DISPOSED) !== 0) continue;
-      if (node.derivation.disposeDelay > 0 && !linger(graph, node)) continue;
       dispose(graph, node);
       yield;
     }
@@ -61,7 +58,6 @@ function dispose(graph: Graph, node: Node): void {
   graph.recorder?.disposed(node);
   graph.cyclic.delete(node);
   graph.retaining.delete(node);
-  graph.lingering.delete(node);
   if (node.derivation.sink && node.state !== FRESH && !graph.wave.changed.has(node)) {
     graph.wave.changed.set(node, { state: node.state, value: node.value });
   }
@@ -69,24 +65,6 @@ function dispose(graph: Graph, node: Node): void {
   node.deps = [];
   for (const cell of node.fold?.blamed.values() ?? []) pardon(graph, cell, `the fold ${node.derivation.name}`);
   node.fold = undefined;
-}
-
-/** True when the node's time is up. */
-function linger(graph: Graph, node: Node): boolean {
-  const until = graph.lingering.get(node);
-  const now = graph.clock.now();
-  if (until !== undefined) return now >= until;
-  const { disposeDelay } = node.derivation;
-  graph.lingering.set(node, now + disposeDelay);
-  graph.clock.after(disposeDelay, () => requestWave(graph));
-  return false;
-}
-
-function expire(graph: Graph): void {
-  for (const node of graph.lingering.keys()) {
-    if (isLive(node)) graph.lingering.delete(node);
-    else idleNode(graph, node);
-  }
 }
 
 /** Members of a cycle, and nodes that a failure retains, may keep each other alive; they go when no root is above any of them. */

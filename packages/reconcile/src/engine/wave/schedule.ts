@@ -24,7 +24,7 @@ export function takeUp(graph: Graph, node: Node): void {
   node.flags &= ~(DIRTY | INFLUENCES);
 }
 
-/** The next dirty node, lowest first. A node that nothing reads stays dirty, and runs only if a user takes it up again. */
+/** The next dirty node, lowest first. A node that nothing reads stays dirty, and runs only if a reader reads it again. */
 export function next(graph: Graph): Node | undefined {
   for (; graph.low < graph.queue.length; graph.low++) {
     const level = graph.queue[graph.low];
@@ -35,7 +35,7 @@ export function next(graph: Graph): Node | undefined {
       }
       node.flags &= ~QUEUED;
       if ((node.flags & DIRTY) === 0) continue;
-      if (node.first === undefined && node.holds === 0 && !graph.lingering.has(node)) {
+      if (node.first === undefined && node.holds === 0) {
         if ((node.flags & INFLUENCES) !== 0) graph.influencers--;
         node.flags &= ~INFLUENCES;
         continue;

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { ConfigMap, findCondition, Secret, type Secret as SecretObject } from '@capstan/kube';
 import { operator } from '../../operator.ts';
 import { type Minter, mint, type Plan, plan } from '../../plan/index.ts';
-import { chunked, derivation, fact, fold, index, source } from '../../read/index.ts';
+import { derivation, fact, fold, index, source } from '../../read/index.ts';
 import { type Context, reading, reconciler, writing } from '../../reconciler.ts';
 import { type Sink, sink } from '../../sinks/index.ts';
 import { onRuntime, ref, Thing, thing } from '../runtime.test-support.ts';
@@ -160,8 +160,6 @@ const cases: Record<string, (check: Check) => Contained> = {
   'the result of a fold': (check) => foldOf(check, 'result'),
   'the selection of a fold': (check) => foldOf(check, 'where'),
   'the first state of a fold': (check) => foldOf(check, 'empty'),
-  'the part of a chunked join': (check) => chunkedOf(check, 'part'),
-  'the chunk of a chunked join': (check) => chunkedOf(check, 'chunk'),
   'the fetch of a fact': (check) => {
     const outside = fact<string>({
       name: 'outside',
@@ -354,26 +352,6 @@ function foldOf(check: Check, failing: FoldPart): Contained {
     shows: ['part', 'put', 'result'].includes(failing)
       ? /the fold values on Thing\.test\.capstan\.dev default\/bad threw/
       : /./,
-  };
-}
-
-function chunkedOf(check: Check, failing: 'part' | 'chunk'): Contained {
-  const values = chunked<Thing, string, string, string>({
-    name: 'joined',
-    kind: Thing,
-    part({ spec }) {
-      if (failing === 'part') check(spec.value);
-      return spec.value;
-    },
-    chunk(parts) {
-      if (failing === 'chunk') check(parts.some(({ part }) => part === 'bad') ? 'bad' : 'good');
-      return parts.map(({ part }) => part).join();
-    },
-    join: (chunks) => chunks.join(''),
-  });
-  return {
-    reconcile: ({ object: { spec }, read }) => seen(`${spec.value}${read.derived(values, '').length > 0}`),
-    shows: /the fold joined chunk on Thing\.test\.capstan\.dev default\/bad threw/,
   };
 }
 
