@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { AREAS, CHECKED_FOLDERS, OTHER_CONSTANTS } from './limits/limit-table.ts';
+import { AREAS } from './limits/limit-table.ts';
 import { limitsPage, valueOf } from './limits/limits-page.ts';
+import { CHECKED_FOLDERS, OTHER_CONSTANTS } from './limits/other-constants.ts';
 
 const root = dirname(import.meta.dirname);
 const read = (path: string) => readFileSync(join(root, path), 'utf8');

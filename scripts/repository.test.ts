@@ -111,6 +111,19 @@ describe('the documentation', () => {
     assert.deepEqual(wrong, []);
   });
 
+  test('names only paths of libraries that the published packages export', () => {
+    const pages = documents.filter((file) => /^packages\/[^/]+\/README\.md$|^docs\/[^/]+\.md$/.test(file));
+    const missing = ['kube', 'reconcile', 'testing'].flatMap((name) => {
+      const { publishConfig = {} } = readManifest(`packages/${name}/package.json`);
+      const paths = new RegExp(`@capstan/${name}/([a-z]+(?:-[a-z]+)*)`, 'g');
+      const named = pages.flatMap((file) => [...read(file).matchAll(paths)].map(([, path]) => path));
+      const exported = Object.keys(publishConfig.exports ?? {});
+      assert.ok(exported.includes('.'), `${name} is published`);
+      return named.filter((path) => !exported.includes(`./${path}`)).map((path) => `@capstan/${name}/${path}`);
+    });
+    assert.deepEqual([...new Set(missing)], []);
+  });
+
   test('lists every page of the documentation', () => {
     const index = linkedFiles(read('docs/README.md'));
     const pages = files

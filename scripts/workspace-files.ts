@@ -24,6 +24,7 @@ export interface Manifest {
   name?: string;
   scripts?: Record<string, string>;
   exports?: Record<string, unknown>;
+  publishConfig?: { readonly exports?: Record<string, unknown> };
   dependencies?: Record<string, string>;
   devDependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;

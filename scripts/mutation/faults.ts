@@ -4,6 +4,10 @@ import type { PlantedFault } from './plant.ts';
 
 const RECONCILE = 'packages/reconcile/src';
 const KUBE = 'packages/kube/src';
+const FAILURES = ['failures', 'interrupted-watches'].map((name) => `${KUBE}/informer/failures/${name}.test.ts`);
+const INFORMER = [`${KUBE}/informer/informer.test.ts`, `${KUBE}/informer/cache/cache.test.ts`];
+const TRANSPORT = ['http', 'watch', 'tls'].map((name) => `${KUBE}/client/http/${name}-transport.test.ts`);
+const SINKS = [`${RECONCILE}/sinks/sinks.test.ts`, `${RECONCILE}/sinks/sink-lease.test.ts`];
 
 export const FAULTS: readonly PlantedFault[] = [
   {
@@ -96,7 +100,7 @@ export const FAULTS: readonly PlantedFault[] = [
     file: `${KUBE}/informer/watchdog.ts`,
     from: 'else bark();',
     to: '',
-    tests: [`${KUBE}/informer/failures.test.ts`],
+    tests: [...FAILURES],
   },
   {
     name: 'signs of life do not count',
@@ -104,28 +108,28 @@ export const FAULTS: readonly PlantedFault[] = [
     from: `      fedAt = clock.now();
       if (limitMs`,
     to: '      if (limitMs',
-    tests: [`${KUBE}/informer/failures.test.ts`],
+    tests: [...FAILURES],
   },
   {
     name: 'a quiet watch may last ten minutes',
     file: `${KUBE}/informer/connection.ts`,
     from: 'const SHORTEST_WATCH_S = 30;',
     to: 'const SHORTEST_WATCH_S = 440;',
-    tests: [`${KUBE}/informer/informer.test.ts`, `${KUBE}/informer/failures.test.ts`],
+    tests: [...INFORMER, ...FAILURES],
   },
   {
     name: 'a watch gets no grace',
     file: `${KUBE}/informer/connection.ts`,
     from: 'const GRACE_MS = 10_000;',
     to: 'const GRACE_MS = 0;',
-    tests: [`${KUBE}/informer/failures.test.ts`],
+    tests: [...FAILURES],
   },
   {
     name: 'bookmarks are not asked for',
     file: `${KUBE}/informer/connection.ts`,
     from: 'allowBookmarks: true',
     to: 'allowBookmarks: false',
-    tests: [`${KUBE}/informer/informer.test.ts`],
+    tests: [...INFORMER],
   },
   {
     name: 'a bookmark does not advance the version',
@@ -133,7 +137,7 @@ export const FAULTS: readonly PlantedFault[] = [
     from: `                store.advance(resourceVersion);
 `,
     to: '',
-    tests: [`${KUBE}/informer/failures.test.ts`],
+    tests: [...FAILURES],
   },
   {
     name: 'a server that went back is not noticed',
@@ -142,35 +146,35 @@ export const FAULTS: readonly PlantedFault[] = [
                   throw`,
     to: `if (false)
                   throw`,
-    tests: [`${KUBE}/informer/failures.test.ts`, `${KUBE}/informer/informer.test.ts`],
+    tests: [...FAILURES, ...INFORMER],
   },
   {
     name: 'an orderly end proves nothing',
     file: `${KUBE}/informer/reflector.ts`,
     from: 'if (!failure && !listing && end.livedMs >= HEALTHY_MS && !signal.aborted) options.proven(clock.now());',
     to: '',
-    tests: [`${KUBE}/informer/failures.test.ts`],
+    tests: [...FAILURES],
   },
   {
     name: 'an expired history is not listed again',
     file: `${KUBE}/informer/reflector.ts`,
     from: 'if (failure && ENDS_HISTORY.has(failure.reason)) mustList = true;',
     to: '',
-    tests: [`${KUBE}/informer/failures.test.ts`],
+    tests: [...FAILURES],
   },
   {
     name: 'a watch is reopened in a tight loop',
     file: `${KUBE}/informer/reflector.ts`,
     from: 'if (isOrderly && !hasHurried) {',
     to: 'if (isOrderly) {',
-    tests: [`${KUBE}/informer/failures.test.ts`],
+    tests: [...FAILURES],
   },
   {
     name: 'Retry-After is ignored',
     file: `${KUBE}/informer/reflector.ts`,
     from: 'backOff(waits, BACK_OFF, random, failure?.retryAfterMs)',
     to: 'backOff(waits, BACK_OFF, random)',
-    tests: [`${KUBE}/informer/failures.test.ts`],
+    tests: [...FAILURES],
   },
   {
     name: 'the back-off of a watch is never reset',
@@ -178,28 +182,28 @@ export const FAULTS: readonly PlantedFault[] = [
     from: `    if (isHealthy) {
       waits = 0;`,
     to: '    if (isHealthy) {',
-    tests: [`${KUBE}/informer/failures.test.ts`],
+    tests: [...FAILURES],
   },
   {
     name: 'a forbidden kind is asked for without pause',
     file: `${KUBE}/informer/reflector.ts`,
     from: 'SLOW.has(failure.reason) ? Math.max(delay, spread(SLOW_MS, random)) : delay',
     to: 'delay',
-    tests: [`${KUBE}/informer/failures.test.ts`, `${KUBE}/informer/informer.test.ts`],
+    tests: [...FAILURES, ...INFORMER],
   },
   {
     name: 'a page that is too large is asked for again as it is',
     file: `${KUBE}/informer/reflector.ts`,
     from: 'if (failureOf(error).isTooLarge) pageSize = Math.max(1, Math.floor(pageSize / 2));',
     to: '',
-    tests: [`${KUBE}/informer/failures.test.ts`, `${KUBE}/informer/informer.test.ts`],
+    tests: [...FAILURES, ...INFORMER],
   },
   {
     name: 'the back-off grows without end',
     file: `${KUBE}/client/back-off.ts`,
     from: 'const whole = Math.min(firstMs * factor ** (failures - 1), longestMs);',
     to: 'const whole = firstMs * factor ** (failures - 1);',
-    tests: [`${KUBE}/client/back-off.test.ts`, `${KUBE}/informer/failures.test.ts`],
+    tests: [`${KUBE}/client/back-off.test.ts`, ...FAILURES],
   },
   {
     name: 'an older event wins',
@@ -228,7 +232,7 @@ export const FAULTS: readonly PlantedFault[] = [
     file: `${KUBE}/informer/store.ts`,
     from: 'if (old && old.metadata.uid !== object.metadata.uid) {',
     to: 'if (false) {',
-    tests: [`${KUBE}/informer/informer.test.ts`, `${KUBE}/informer/own-writes.test.ts`],
+    tests: [...INFORMER, `${KUBE}/informer/own-writes.test.ts`],
   },
   {
     name: 'what we deleted comes back',
@@ -242,11 +246,7 @@ export const FAULTS: readonly PlantedFault[] = [
     file: `${KUBE}/informer/store.ts`,
     from: 'if (!objects.has(key)) sortedKeys = undefined;',
     to: '',
-    tests: [
-      `${KUBE}/informer/informer.test.ts`,
-      `${KUBE}/informer/own-writes.test.ts`,
-      `${KUBE}/informer/model.test.ts`,
-    ],
+    tests: [...INFORMER, `${KUBE}/informer/own-writes.test.ts`, `${KUBE}/informer/model.test.ts`],
   },
   {
     name: 'an own write that leaves the selection stays',
@@ -261,14 +261,14 @@ export const FAULTS: readonly PlantedFault[] = [
     file: `${KUBE}/informer/publisher.ts`,
     from: '      onError(error);',
     to: '      throw error;',
-    tests: [`${KUBE}/informer/informer.test.ts`],
+    tests: [...INFORMER],
   },
   {
     name: 'a late listener gets a batch twice',
     file: `${KUBE}/informer/publisher.ts`,
     from: 'if (subscriber.joinedAfter < batch.number) deliver',
     to: 'deliver',
-    tests: [`${KUBE}/informer/informer.test.ts`],
+    tests: [...INFORMER],
   },
   {
     name: 'an object without name is taken',
@@ -276,14 +276,14 @@ export const FAULTS: readonly PlantedFault[] = [
     from: `    metadata.name !== '' &&
 `,
     to: '',
-    tests: [`${KUBE}/informer/informer.test.ts`, `${KUBE}/informer/failures.test.ts`],
+    tests: [...INFORMER, ...FAILURES],
   },
   {
     name: 'fields of other managers are kept',
     file: `${KUBE}/informer/ingest.ts`,
     from: 'const own = managers.length === 0 ? [] : entries.filter((entry) => isOwn(entry, managers));',
     to: 'const own = entries;',
-    tests: [`${KUBE}/informer/informer.test.ts`, `${KUBE}/informer/embedded.test.ts`],
+    tests: [...INFORMER, `${KUBE}/informer/embedded.test.ts`],
   },
   {
     name: 'a fight over fields of an exact child has no end',
@@ -298,7 +298,7 @@ export const FAULTS: readonly PlantedFault[] = [
     from: `    case 410:
       return 'Expired';`,
     to: '',
-    tests: [`${KUBE}/informer/failures.test.ts`],
+    tests: [...FAILURES],
   },
   {
     name: 'a throttled list fails as a whole',
@@ -306,7 +306,7 @@ export const FAULTS: readonly PlantedFault[] = [
     from: `    case 429:
       return 'Throttled';`,
     to: '',
-    tests: [`${KUBE}/informer/failures.test.ts`],
+    tests: [...FAILURES],
   },
   {
     name: 'a create is sent twice',
@@ -373,21 +373,21 @@ export const FAULTS: readonly PlantedFault[] = [
     file: `${KUBE}/client/http/connections.ts`,
     from: '{ keepAlive: true, keepAliveInitialDelay: 15_000 }',
     to: '{ keepAlive: false }',
-    tests: [`${KUBE}/client/http/http-transport.test.ts`],
+    tests: [...TRANSPORT],
   },
   {
     name: 'a line that is cut is an event',
     file: `${KUBE}/client/http/watch-stream.ts`,
     from: 'finish(lines.pendingBytes > 0 ? failures.cut() : undefined)',
     to: 'finish()',
-    tests: [`${KUBE}/client/http/http-transport.test.ts`],
+    tests: [...TRANSPORT],
   },
   {
     name: 'a watch reads without limit',
     file: `${KUBE}/client/http/watch-stream.ts`,
     from: 'if (waitingBytes > HIGH_WATER && !isPaused) {',
     to: 'if (false) {',
-    tests: [`${KUBE}/client/http/http-transport.test.ts`],
+    tests: [...TRANSPORT],
   },
   {
     name: 'a character between chunks is broken',
@@ -401,14 +401,14 @@ export const FAULTS: readonly PlantedFault[] = [
     file: `${KUBE}/client/http/line-splitter.ts`,
     from: 'isOverflown ||= bytes > maxLineBytes;',
     to: '',
-    tests: [`${KUBE}/client/http/line-splitter.test.ts`, `${KUBE}/client/http/http-transport.test.ts`],
+    tests: [`${KUBE}/client/http/line-splitter.test.ts`, ...TRANSPORT],
   },
   {
     name: 'a time-out is not reported',
     file: `${KUBE}/client/http/deadline.ts`,
     from: `const timer = clock.after(timeoutMs, () => end('timeout'));`,
     to: 'const timer = clock.after(timeoutMs, () => {});',
-    tests: [`${KUBE}/client/http/http-transport.test.ts`],
+    tests: [...TRANSPORT],
   },
   {
     name: 'retries wait no longer each time',
@@ -569,14 +569,14 @@ export const FAULTS: readonly PlantedFault[] = [
     file: `${RECONCILE}/sinks/delivery.ts`,
     from: 'const isKnown = keys.isComplete && expected.size === 0;',
     to: 'const isKnown = true;',
-    tests: [`${RECONCILE}/sinks/sinks.test.ts`],
+    tests: [...SINKS],
   },
   {
     name: 'a value that changed back is sent',
     file: `${RECONCILE}/sinks/delivery.ts`,
     from: 'if (!batch.snapshot && !uncertain.has(key) && equal(was, after)) {',
     to: 'if (false) {',
-    tests: [`${RECONCILE}/sinks/sinks.test.ts`, `${RECONCILE}/sinks/delivery-faults.test.ts`],
+    tests: [...SINKS, `${RECONCILE}/sinks/delivery-faults.test.ts`],
   },
   {
     name: 'caches of foreign kinds cost the lease',

@@ -17,5 +17,6 @@ export { index, type KindIndex } from './read/kind-index.ts';
 export type { Reader, WatchProblem } from './read/reader.ts';
 export { type SourceDefinition, type SourceTable, source } from './read/source.ts';
 export { reading } from './reconciler.ts';
-export { createRuntime, type Runtime } from './runtime/runtime.ts';
+export { createRuntime } from './runtime/runtime.ts';
+export { type Runtime } from './runtime/runtime-types.ts';
 export { type Sink, type SinkBatch, type SinkContext, type SinkSession, sink } from './sinks/sink.ts';

@@ -7,6 +7,7 @@ export {
   aside,
   type Cause,
   createEngine,
+  type Derivation,
   type Engine,
   type EngineStats,
   type Explanation,

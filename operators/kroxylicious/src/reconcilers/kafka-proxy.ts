@@ -26,11 +26,11 @@ import {
 } from '@capstan/reconcile';
 import { type Composed, compose, networkFaults } from '../configuration/compose.ts';
 import { type CarriedHash, carryHash } from '../hash/carried-hash.ts';
-import { isKeyed, reportedHash, shortHash } from '../hash/combine-hashes.ts';
+import { isKeyed } from '../hash/combine-hashes.ts';
 import { formatRunning } from '../hash/running-clusters.ts';
 import { KafkaProxy, SecurityContextConstraints, VirtualKafkaCluster } from '../kinds/index.ts';
 import { isolatedSelector, workloadName, workloadSelector } from '../kinds/labels.ts';
-import { POD_READ, type PodProblem, podProblemOf } from '../resolution/pod-problem.ts';
+import { POD_READ } from '../resolution/pod-problem.ts';
 import {
   ROLLOUT_HELD,
   type Rollout,
@@ -57,21 +57,20 @@ import { isOtherKey } from '../tree/key-change.ts';
 import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
 import { networkPlan } from '../tree/network-plan.ts';
 import { isOpenShift } from '../tree/platform.ts';
-import { type FaultyCluster, type ServedClusters, servedClusters } from '../tree/served-clusters.ts';
-import { NO_SNAPSHOT_YET, snapshotNames, snapshotsAwaited, storedSnapshotsOf } from '../tree/snapshots.ts';
+import { type ServedClusters, servedClusters } from '../tree/served-clusters.ts';
+import { snapshotNames, snapshotsAwaited, storedSnapshotsOf } from '../tree/snapshots.ts';
+import {
+  faultCondition,
+  faultyStatus,
+  noneServed,
+  podProblems,
+  ready,
+  readyCondition,
+  staleCondition,
+  unfinishedText,
+  withProblems,
+} from './proxy-conditions.ts';
 
-type ReadyReason =
-  | 'Ready'
-  | 'RollingOut'
-  | 'RolledBack'
-  | 'Held'
-  | 'NoVirtualClusters'
-  | 'NoValidVirtualClusters'
-  | 'InvalidConfiguration'
-  | 'ConfigurationTooLarge';
-
-const ready = conditionType<ReadyReason>('Ready');
-const staleConfig = conditionType<'StaleConfig'>('StaleConfig');
 const deprecationWarning = conditionType<'SpecMissing'>('DeprecationWarning');
 
 /** etcd refuses larger objects. The rest of the limit is left for metadata. */
@@ -312,47 +311,6 @@ function isolatedPlan(
   };
 }
 
-type Unfinished = Pick<Rollout, 'name' | 'failure'>;
-
-/** Prefers the problem that a pod reports to the one that its Deployment reports, since it is nearer to the cause. */
-function withProblems(unfinished: readonly Unfinished[], { name: proxy }: NamespacedRef, failures: PodProblem[]) {
-  const byName = new Map(
-    failures.toReversed().map(({ cluster = '', text }) => [workloadName({ proxy, cluster }), text]),
-  );
-  return unfinished.map(({ name, failure }) => ({ name, failure: byName.get(name) ?? failure }));
-}
-
-/** The number of Deployments that are reported by name. The others are counted. */
-const UNFINISHED_SHOWN = 3;
-
-function unfinishedText(unfinished: readonly Unfinished[], of: number): string {
-  const reported = unfinished
-    .slice(0, UNFINISHED_SHOWN)
-    .map(({ name, failure }) => (failure === undefined ? name : `${name} (${failure})`));
-  const others = unfinished.length - reported.length;
-  return `${unfinished.length} of ${of} Deployments are not ready yet: ${reported.join(', ')}${others > 0 ? ` and ${others} more` : ''}`;
-}
-
-function noneServed({ name }: NamespacedRef, faulty: readonly FaultyCluster[], count: number): ConditionInput {
-  return count === 0
-    ? ready.isFalse(
-        'NoVirtualClusters',
-        `no VirtualKafkaCluster names this proxy; create one with spec.proxyRef.name ${name}`,
-      )
-    : ready.isFalse(
-        'NoValidVirtualClusters',
-        `none of its virtual clusters is valid: ${faulty.map((one) => one.name).join(', ')}; see their conditions`,
-      );
-}
-
-function faultCondition(faults: Composed['faults']): ConditionInput | undefined {
-  if (faults.length === 0) return undefined;
-  return ready.isFalse(
-    'InvalidConfiguration',
-    `the proxy would refuse the configuration, so what runs stays: ${faults.map(({ path, problem }) => `${path} ${problem}`).join('; ')}`,
-  );
-}
-
 function refusalOf({ faults, text }: Composed): ConditionInput | undefined {
   const fault = faultCondition(faults);
   if (fault !== undefined) return fault;
@@ -362,66 +320,4 @@ function refusalOf({ faults, text }: Composed): ConditionInput | undefined {
     'ConfigurationTooLarge',
     `the configuration has ${bytes} bytes, and a ConfigMap holds ${MAX_CONFIGURATION_BYTES}; set spec.isolation to VirtualCluster, or spread the clusters over several proxies`,
   );
-}
-
-/**
- * Returns whether two hashes have the same file, so that only Secrets differ. Those cannot be rolled back, since pods mount them by name.
- */
-const sameFile = (left: string, right: string) => shortHash(left) === shortHash(right);
-
-/**
- * Returns the problems of pods, sorted by name. Call it only during a rollout, so that changes of pods trigger no reconcile at other times.
- */
-function podProblems(read: Reader, namespace: string, labels: string): PodProblem[] {
-  return read
-    .list(Pod, { namespace, labels }, podProblemOf)
-    .filter((failure) => failure !== undefined)
-    .toSorted((left, right) => (left.text < right.text ? -1 : 1));
-}
-
-function readyCondition(
-  rollout: Rollout | undefined,
-  hash: string,
-  failures: () => readonly PodProblem[],
-): ConditionInput {
-  if (rollout === undefined) return ready.isFalse('RollingOut', 'the Deployment is being created');
-  const { isComplete, updated, available, wanted, failure } = rollout;
-  if (rollout.hash !== hash && rollout.isHeld)
-    return ready.isFalse(
-      'RolledBack',
-      `${available} pods run ${reportedHash(rollout.hash ?? '')}, to which a user rolled back${sameFile(rollout.hash ?? '', hash) ? ' (with Secrets as they are now: nothing else differs)' : ''}; ${reportedHash(hash)} is not rolled out until one of its inputs changes again`,
-    );
-  if (rollout.hash !== hash)
-    return ready.isFalse(
-      'RollingOut',
-      `${available} pods run ${reportedHash(rollout.hash ?? '')}; ${reportedHash(hash)} is to follow`,
-    );
-  if (isComplete) return ready.isTrue('Ready', `${available} pods run ${reportedHash(hash)}`);
-  const why = (rollout.isPaused ? undefined : failures()[0]?.text) ?? failure;
-  return ready.isFalse(
-    'RollingOut',
-    `${updated} of ${wanted} pods have the new configuration, ${available} are available${why === undefined ? '' : `: ${why}`}`,
-  );
-}
-
-function staleCondition(faulty: readonly FaultyCluster[], wantsSnapshots: boolean): ConditionInput {
-  const stale = faulty.filter(({ lastGood }) => lastGood !== undefined).map(({ name }) => name);
-  if (stale.length === 0) return noCondition(staleConfig.type);
-  return staleConfig.isTrue(
-    'StaleConfig',
-    `served with their last good configuration: ${stale.join(', ')}; ${
-      faulty.every(({ lastGood, hasSnapshots }) => lastGood === undefined || hasSnapshots)
-        ? 'pods mount snapshots of its content'
-        : `pods cannot be restarted while a Secret or ConfigMap that it names is missing or unusable${wantsSnapshots ? `; ${NO_SNAPSHOT_YET}` : ''}`
-    }`,
-  );
-}
-
-const FAULTY_SHOWN = 50;
-
-function faultyStatus(faulty: readonly FaultyCluster[]) {
-  if (faulty.length === 0) return drop();
-  return faulty
-    .slice(0, FAULTY_SHOWN)
-    .map(({ name, lastGood }) => ({ name, ...(lastGood === undefined ? {} : { configHash: lastGood }) }));
 }

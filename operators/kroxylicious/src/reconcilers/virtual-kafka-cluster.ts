@@ -3,15 +3,11 @@
 import { ConfigMap, Deployment, keyOfObject, PodDisruptionBudget, ReplicaSet, Secret, Service } from '@capstan/kube';
 import {
   type Child,
-  type ConditionInput,
-  conditionType,
   createOnly,
   drop,
-  type EventInput,
   type GroupInput,
   keep,
   noCondition,
-  PAUSED_ANNOTATION,
   plan,
   type Reader,
   type Reconciler,
@@ -19,14 +15,11 @@ import {
   reconciler,
   writing,
 } from '@capstan/reconcile';
-import { compose } from '../configuration/compose.ts';
-import { type CarriedHash, carryHash } from '../hash/carried-hash.ts';
-import { formatRunning, inForce, parseRunning } from '../hash/running-clusters.ts';
+import { inForce, parseRunning } from '../hash/running-clusters.ts';
 import {
   KafkaProtocolFilter,
   KafkaProxy,
   KafkaProxyIngress,
-  type KafkaProxySpec,
   KafkaService,
   OpenShiftRoute,
   SecurityContextConstraints,
@@ -39,64 +32,26 @@ import {
   type Workload,
   workloadLabels,
   workloadName,
-  workloadSelector,
 } from '../kinds/labels.ts';
-import { conditionAbout, named, type Problem, warningCondition } from '../resolution/problem.ts';
-import {
-  ROLLOUT_HELD,
-  type Rolled,
-  rolledTo,
-  rolloutEvents,
-  rolloutOf,
-  rolloutProgress,
-} from '../resolution/rollout.ts';
-import { quietMsOf, type Settings } from '../settings.ts';
-import { rollsPods } from '../templates/deployment.ts';
+import { conditionAbout, warningCondition } from '../resolution/problem.ts';
+import { rolloutOf } from '../resolution/rollout.ts';
+import { type Settings } from '../settings.ts';
 import { clusterRoutes } from '../templates/routes.ts';
 import { clusterServices, loadBalancer, loadBalancerName } from '../templates/services.ts';
-import {
-  configMapsOf,
-  mountedSnapshotsOf,
-  PROXY_DEPLOYMENTS,
-  REPLICA_SET_FIELDS,
-  type WorkloadParts,
-  workloadGroups,
-} from '../templates/workload.ts';
-import { type BrokenCluster, type BrokenClusters, brokenMounts, heldBecause } from '../tree/broken-clusters.ts';
-import { type ClusterFragment, served } from '../tree/cluster-fragment.ts';
+import { mountedSnapshotsOf, PROXY_DEPLOYMENTS, REPLICA_SET_FIELDS } from '../templates/workload.ts';
+import { type BrokenClusters } from '../tree/broken-clusters.ts';
+import { type ClusterFragment } from '../tree/cluster-fragment.ts';
 import type { ClusterNode, ClusterNodes } from '../tree/cluster-node.ts';
 import { ingressAnnotationsOf, ingressNode } from '../tree/ingress-node.ts';
-import { isOtherKey, type SecretVersions, secretVersions, writtenSince } from '../tree/key-change.ts';
 import { keyIn, type NamespacedRef, refOfKey } from '../tree/keys.ts';
-import { isOpenShift } from '../tree/platform.ts';
-import { isStored, NO_SNAPSHOT_YET, snapshotNames, snapshotsAwaited } from '../tree/snapshots.ts';
+import { isStored, snapshotNames } from '../tree/snapshots.ts';
+import { doubtEvent, doubtOf, heldCondition, rolloutHeld, staleCondition } from './cluster-conditions.ts';
+import { type ClusterMemory, type StoredSnapshots } from './cluster-memory.ts';
+import { isolatedWorkload } from './isolated-workload.ts';
 
-const staleConfig = conditionType<'StaleConfig'>('StaleConfig');
-const rolloutHeld = conditionType<'WaitsForCluster' | 'WaitsForContent'>(ROLLOUT_HELD);
-const isPausedOf = ({ metadata }: KafkaProxy) => metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
 const proxySpecOf = ({ spec }: KafkaProxy) => spec ?? { replicas: 1, isolation: 'Proxy' as const };
+
 const loadBalancerPointsOf = ({ status }: Service) => status?.loadBalancer?.ingress ?? [];
-
-/** Secrets that were written while the digest key was lost. */
-interface Doubt {
-  /** The hash of the configuration under the new key. */
-  readonly hash: string;
-  readonly secrets: readonly string[];
-}
-
-interface ClusterMemory {
-  lastGood?: ClusterFragment;
-  previousGood?: ClusterFragment;
-  /** The names of its snapshots that exist. */
-  snapshots?: string[];
-  versions?: SecretVersions;
-  doubt?: Doubt;
-  /** The Deployment that its Services select. */
-  deployment?: string;
-  /** The hash on its own Deployment. */
-  hash?: CarriedHash;
-  rolled?: Rolled;
-}
 
 export function createVirtualKafkaClusterReconciler(
   settings: Settings,
@@ -263,113 +218,6 @@ function servingWorkload(
   return isReady ? target : other;
 }
 
-interface IsolatedWorkload {
-  readonly groups: GroupInput[];
-  readonly rolled?: Rolled | undefined;
-  readonly progress?: { rollout?: object };
-  readonly events?: EventInput[];
-  readonly hash?: CarriedHash;
-  /** The reason why its rollout is held. */
-  readonly waitingFor?: string;
-  /** The proxy would refuse the configuration, so the running one stays. */
-  readonly isRefused?: true;
-}
-
-function isolatedWorkload(
-  own: Workload,
-  node: ClusterNode | undefined,
-  { namespace, name }: NamespacedRef,
-  spec: KafkaProxySpec | undefined,
-  read: Reader,
-  settings: Settings,
-  memory: ClusterMemory,
-  { stored }: Pick<StoredSnapshots, 'stored'>,
-): IsolatedWorkload {
-  const rollout = read.get(Deployment, { namespace, name: workloadName(own) }, rolloutOf);
-  const good = [memory.lastGood, memory.previousGood].filter((one) => one !== undefined);
-  // Keep the running configuration while the cluster has a fault.
-  const fragment = node?.served?.fragment ?? inForce(good, name, rollout && parseRunning(rollout.clusters));
-  if (fragment === undefined || fragment === 'unknown') return { groups: [], isRefused: true };
-  const composed = compose(spec, [served(fragment)]);
-  if (composed.faults.length > 0) return { groups: [], isRefused: true };
-  const usedConfigMaps = read.list(ReplicaSet, { namespace, labels: workloadSelector(own) }, configMapsOf).flat();
-  const hash = carryHash(memory.hash, rollout?.hash, composed.hash, memory.doubt?.hash === fragment.hash);
-  const parts: WorkloadParts = {
-    workload: own,
-    namespace,
-    spec,
-    image: settings.image,
-    composed,
-    hash: hash.shown,
-    usedConfigMaps,
-    quietMs: quietMsOf(spec, settings),
-    // A paused proxy holds the rollouts of all its clusters.
-    open: read.get(KafkaProxy, { namespace, name: own.proxy }, isPausedOf) !== true,
-    clusters: rollout?.hash === hash.shown ? rollout.clusters : formatRunning([{ name, hash: fragment.hash }]),
-    isOpenShift: read.derived(isOpenShift, ''),
-  };
-  const broken =
-    node?.served === undefined
-      ? [
-          ...brokenMounts(read, { namespace, name }, fragment),
-          ...snapshotNames(fragment)
-            .filter((one) => !stored.includes(one))
-            .map((one) => named('Secret', { name: one, namespace })),
-        ]
-      : [];
-  const isHeld = broken.length > 0 && (rollout === undefined || rollsPods(parts, rollout));
-  const waitingFor = `${broken.join(', ')} to be there and usable: pods that are started now would not come up`;
-  const awaited = node?.served === undefined ? [] : snapshotNames(fragment).filter((one) => !stored.includes(one));
-  const groups = workloadGroups(
-    isHeld
-      ? { ...parts, open: false, waitingFor }
-      : awaited.length > 0
-        ? { ...parts, open: false, waitingFor: snapshotsAwaited(awaited) }
-        : parts,
-  );
-  const rolled = rollout === undefined ? undefined : rolledTo(rollout, memory.rolled);
-  return {
-    groups,
-    ...(isHeld ? { waitingFor } : {}),
-    hash,
-    rolled,
-    progress: rolloutProgress(rollout, rolled),
-    events: rollout === undefined ? [] : rolloutEvents(rollout, rolled, memory.rolled),
-  };
-}
-
-/** Returns the versions of the Secrets behind the configuration, and the Secrets that a lost digest key leaves in doubt. */
-function doubtOf(
-  node: ClusterNode | undefined,
-  fragment: ClusterFragment,
-  { lastGood, versions: known, doubt }: ClusterMemory,
-  { namespace }: NamespacedRef,
-  read: Reader,
-): { versions: SecretVersions | undefined; doubt: Doubt | undefined; isNew: boolean } {
-  const isKnown = lastGood?.hash === fragment.hash && known !== undefined;
-  if (node?.served === undefined || isKnown)
-    return { versions: known, doubt: doubt?.hash === fragment.hash ? doubt : undefined, isNew: false };
-  const versions = secretVersions(read, namespace, fragment.mounts);
-  const secrets = isOtherKey(lastGood?.hash, fragment.hash) ? writtenSince(known, versions) : [];
-  if (secrets.length === 0) return { versions, doubt: undefined, isNew: false };
-  return { versions, doubt: { hash: fragment.hash, secrets }, isNew: true };
-}
-
-function doubtEvent(doubt: Doubt | undefined, { proxy }: ClusterFragment): EventInput {
-  const secrets = (doubt?.secrets ?? []).map((name) => `secret/${name}`).join(', ');
-  return {
-    type: 'Warning',
-    reason: 'DigestKeyLost',
-    note: `the operator’s digest key is new, and ${secrets} was written since the last rollout: whether its content changed is not known, so the pods of ${proxy} are rolled once`,
-  };
-}
-
-interface StoredSnapshots {
-  readonly groups: GroupInput[];
-  /** The names of the snapshots that exist. */
-  readonly stored: string[];
-}
-
 /** Returns the snapshots of the cluster: the present ones, and those that run or that a rollback would restore. */
 function snapshotsOf(
   node: ClusterNode | undefined,
@@ -432,41 +280,4 @@ function ingressStatus({ ways }: ClusterFragment, { namespace }: NamespacedRef, 
       ...(reported.length === 0 ? {} : { loadBalancerIngressPoints: reported }),
     };
   });
-}
-
-/**
- * Returns the condition about a held rollout. Read only while another cluster is broken, or every rollout would trigger all clusters of the
- * proxy.
- */
-function heldCondition(
-  read: Reader,
-  broken: readonly BrokenCluster[],
-  shared: Workload,
-  { hash }: ClusterFragment,
-  { namespace, name }: NamespacedRef,
-): ConditionInput {
-  if (broken.length === 0) return noCondition(rolloutHeld.type);
-  const rollout = read.get(Deployment, { namespace, name: workloadName(shared) }, rolloutOf);
-  const running = rollout && inForce([{ hash }], name, parseRunning(rollout.clusters));
-  if (running !== undefined && running !== 'unknown') return noCondition(rolloutHeld.type);
-  return rolloutHeld.isTrue('WaitsForCluster', heldBecause(broken));
-}
-
-/** Returns the condition about a stale configuration. Without the proxy that served it, no configuration is in force. */
-function staleCondition(
-  problems: readonly Problem[],
-  isInForce: boolean,
-  snapshots: { readonly isWanted: boolean; readonly isStored: boolean },
-): ConditionInput {
-  if (!isInForce) return noCondition(staleConfig.type);
-  const isUnusable = problems.some(
-    ({ reason }) => reason.endsWith('NotFound') || reason === 'InvalidReferencedResource',
-  );
-  const stays = 'the last good configuration stays in force until the error is fixed';
-  if (snapshots.isStored)
-    return staleConfig.isTrue('StaleConfig', `${stays}, with snapshots of the content that it mounts`);
-  if (!isUnusable) return staleConfig.isTrue('StaleConfig', stays);
-  const restart =
-    'should a Secret or ConfigMap that it names be missing or unusable, pods cannot be restarted until it is usable again';
-  return staleConfig.isTrue('StaleConfig', `${stays}; ${restart}${snapshots.isWanted ? `; ${NO_SNAPSHOT_YET}` : ''}`);
 }

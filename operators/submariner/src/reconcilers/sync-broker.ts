@@ -3,7 +3,8 @@
 import { createOnly, patch, plan, type Reconciler, reading, reconciler, remove, writing } from '@capstan/reconcile';
 import { BROKER_ORIGIN, Broker, LAST_DEFAULT_ANNOTATION, ORIGIN_LABEL, Submariner } from '../kinds/index.ts';
 import { SYNC, SYNCED } from '../sync/content.ts';
-import { annotationFields, BROKER_ROLE, isLeaving, type SyncPlaces } from './sync-policies.ts';
+import { annotationFields } from './copied-fields.ts';
+import { BROKER_ROLE, isLeaving, type SyncPlaces } from './sync-policies.ts';
 
 const LOCAL_WORLD = '';
 

@@ -17,7 +17,8 @@ import { Cluster, OWNER_ANNOTATION, Submariner } from '../kinds/index.ts';
 import { type ClusterNetworks, findOverlaps, networksOf } from '../networks/overlaps.ts';
 import { baseAnnotations, EXPORT, SYNC, SYNCED, type SyncObject } from '../sync/content.ts';
 import { isDuplicate, syncOwned } from '../sync/sync-owned.ts';
-import { annotationFields, BROKER_ROLE, copyOf, fieldsOf, isLeaving, type SyncPlaces } from './sync-policies.ts';
+import { annotationFields, copyOf, fieldsOf } from './copied-fields.ts';
+import { BROKER_ROLE, isLeaving, type SyncPlaces } from './sync-policies.ts';
 
 interface Owned extends KubeObject {
   metadata: ObjectMeta;

@@ -4,7 +4,6 @@ import { ConfigMap, type KubeObject, type ObjectRef } from '@capstan/kube';
 import {
   conditionType,
   createOnly,
-  type FieldValue,
   type GroupInput,
   patch,
   plan,
@@ -21,7 +20,6 @@ import {
   BROKER_ORIGIN,
   Broker,
   CablePolicies,
-  ORIGIN_LABEL,
   REAL_NAME_ANNOTATION,
   Submariner,
 } from '../kinds/index.ts';
@@ -29,8 +27,6 @@ import { LEAVING_ANNOTATION } from '../membership/names.ts';
 import { withInlineOptions } from '../policy/inline-options.ts';
 import {
   baseAnnotations,
-  type Content,
-  contentOf,
   EXPORT,
   EXPORT_FINALIZER,
   isOriginal,
@@ -41,8 +37,10 @@ import {
 } from '../sync/content.ts';
 import { IN_FORCE } from '../sync/in-force.ts';
 import { originOf, type SyncActions, type SyncReport, syncPolicy } from '../sync/sync-policy.ts';
+import { annotationFields, copyOf, fieldsOf } from './copied-fields.ts';
 
 export const BROKER_ROLE = 'broker';
+
 const LOCAL_WORLD = '';
 
 /** Where the objects of a member are, here and on the broker. */
@@ -205,7 +203,9 @@ function recordIn(there: Pick<Reader, 'list'>, namespace: string): ((uid: string
 }
 
 const recordOf = ({ status }: Broker) => status?.policyRecord;
+
 const allowsMembers = ({ spec }: Broker) => spec.allowMemberPolicies;
+
 const dataOf = ({ data }: ConfigMap) => data ?? {};
 
 /** The spec with the options of the ConfigMaps that lie beside the policy. */
@@ -307,60 +307,6 @@ function releaseExport({ metadata }: KubeObject) {
 
 /** A patch that stays: the written values are the object's own content from then on. */
 const SILENT = { restore: false, explained: false } as const;
-
-export function copyOf(
-  ref: ObjectRef,
-  { labels, annotations, spec }: Content,
-  origin: string | undefined,
-  marks: Record<string, string> = {},
-) {
-  return {
-    metadata: {
-      ...ref,
-      labels: { ...labels, ...(origin !== undefined && { [ORIGIN_LABEL]: origin }) },
-      annotations: { ...annotations, ...marks },
-    },
-    spec,
-  };
-}
-
-/** The fields of an object that make its content; labels and annotations that the other side removed go. */
-export function fieldsOf(content: Content, origin: string | undefined, existing: KubeObject): FieldValue[] {
-  const { labels = {}, annotations = {} } = existing.metadata;
-  const before = contentOf(existing);
-  const wanted = { ...content.labels, ...(origin !== undefined && { [ORIGIN_LABEL]: origin }) };
-  return [
-    { path: '/spec', value: content.spec },
-    ...mapFields('labels', wanted, labels, before.labels),
-    ...mapFields('annotations', content.annotations, annotations, before.annotations),
-  ];
-}
-
-function mapFields(
-  field: 'labels' | 'annotations',
-  wanted: Readonly<Record<string, string>>,
-  had: Readonly<Record<string, string>>,
-  content: Readonly<Record<string, string>>,
-): FieldValue[] {
-  const at = (key: string) => `/metadata/${field}/${escapePointer(key)}`;
-  const set = Object.entries(wanted).filter(([key, value]) => had[key] !== value);
-  const gone = Object.keys(content).filter((key) => wanted[key] === undefined);
-  return [
-    ...set.map(([key, value]) => ({ path: at(key), value })),
-    ...gone.map((key) => ({ path: at(key), value: undefined })),
-  ];
-}
-
-export function annotationFields(annotations: Readonly<Record<string, string>>): FieldValue[] {
-  return Object.entries(annotations).map(([key, value]) => ({
-    path: `/metadata/annotations/${escapePointer(key)}`,
-    value,
-  }));
-}
-
-function escapePointer(key: string): string {
-  return key.replaceAll('~', '~0').replaceAll('/', '~1');
-}
 
 function aliasRef(namespace: string, name: string, origin: string): ObjectRef & { namespace: string } {
   return { namespace, name: `${name}.${origin}` };

@@ -3,7 +3,7 @@ import { type Client, type Kind, type KubeObject, keyOfObject } from '@capstan/k
 import { createRandom, createTestCluster, createVirtualClock, type VirtualClock } from '@capstan/testing';
 import { inventoryId } from '../inventory.ts';
 import type { Ownership } from '../ownership/index.ts';
-import type { Target } from './perform.ts';
+import type { Target } from './sending.ts';
 
 export const MANAGER = 'capstan.test.web';
 

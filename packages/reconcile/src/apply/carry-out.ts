@@ -1,41 +1,30 @@
 // Carries out the remaining writes of one key, round by round: after each step the caches take in the result, the diff is evaluated again,
 // and the next step follows from that. So a crash between any two writes loses nothing, and a write with an unexpected result is noticed at
 // once.
-import {
-  type Clock,
-  equal,
-  formatTime,
-  isApiError,
-  isTooManyRequests,
-  type Kind,
-  type KubeObject,
-  kindId,
-  reasonOf,
-} from '@capstan/kube/cluster';
+import { formatTime, kindId, reasonOf } from '@capstan/kube/cluster';
 import {
   type ChildWrite,
   type DeleteWrite,
   describe,
-  type Failure,
   type MintWrite,
   NOTHING,
   type PendingGroup,
-  type StatusWrite,
   type WriteSet,
 } from '../diff/index.ts';
 import { plainDigest } from '../digest.ts';
 import { ApplyErrors } from '../errors.ts';
 import type { Ownership } from '../ownership/index.ts';
-import type { EventInput, StatusInput } from '../plan/index.ts';
-import { mergeStatus } from '../plan/status.ts';
-import { done, keyBackOff, type Outcome, type RetryLimits, retry, retryAfter, terminal } from '../queue/index.ts';
+import { done, type Outcome, retry, retryAfter, terminal } from '../queue/index.ts';
 import { atMost } from '../within.ts';
+import { type Attempt, fail, isOver, reportRefusal, SHOWN_AFTER_MS, stumble, TURN_MS } from './attempt.ts';
 import { inOrder } from './in-order.ts';
 import { inTurns } from './in-turns.ts';
-import { NOTHING_REPORTED, type Reported, reportNews } from './new-events.ts';
+import { failedAgain, type Job, type KeyState, NONE } from './job.ts';
+import { isNotMade } from './mint.ts';
+import { reportNews } from './new-events.ts';
 import { nextStep } from './next-step.ts';
 import { LeaseLost, WriteConflict } from './outcome.ts';
-import { writeFinalizer, writeStatus } from './owner-writes.ts';
+import { finalizerStep, statusStep } from './owner-steps.ts';
 import {
   isLargeShare,
   needsQuiet,
@@ -46,114 +35,19 @@ import {
   timeLeft,
   writesId,
 } from './patience.ts';
-import { isNotMade, type Performance, perform, rehearse, type Target } from './perform.ts';
+import { perform, rehearse } from './perform.ts';
+import { type Performance } from './sending.ts';
 
-/** The state of a key between attempts; lost with the process, and harmless to lose. */
-export interface KeyState {
-  /** The wanted writes of each group that waits for its quiet period, by the group's name. */
-  quiet: ReadonlyMap<string, PendingWrite>;
-  recheck: PendingWrite | undefined;
-  statusWrittenAt: number;
-  reported: Reported;
-  /** The time of each minting, by its inputs. */
-  mintedAt: ReadonlyMap<string, number>;
-  /** The last failure, until an attempt succeeds. */
-  failed: Failed | undefined;
-  /** The message about an author's function that hangs, from its first attempt until it ends. */
-  waiting: string | undefined;
-  /** Whether the server drops a field of the status, which is reported until it no longer does. */
-  dropsStatus: boolean;
-  /** Rounds of earlier turns that were spent on the same work. */
-  rounds: number;
-}
-
-/** Attempts that failed one after the other. */
-export interface Failed {
-  /** The writes that remained after the last one, by value: other writes are tried at once. */
-  readonly id: string;
-  readonly count: number;
-  /** The same is not tried before this time, whatever wakes the key: our own report of the failure wakes it too. */
-  readonly until: number;
-}
-
-export function createKeyState(): KeyState {
-  return {
-    quiet: NONE,
-    recheck: undefined,
-    statusWrittenAt: Number.NEGATIVE_INFINITY,
-    reported: NOTHING_REPORTED,
-    mintedAt: NONE,
-    failed: undefined,
-    waiting: undefined,
-    dropsStatus: false,
-    rounds: 0,
-  };
-}
-
-/** Shared: there is a state for every object that was written, and most need neither map. */
-const NONE: ReadonlyMap<string, never> = new Map<string, never>();
-
-/** Counts one more failure of the remaining writes. */
-export function failedAgain({ failed }: KeyState, id: string, clock: Clock, limits: Job['retries'] = {}): Failed {
-  const count = (failed?.count ?? 0) + 1;
-  return { id, count, until: clock.now() + keyBackOff(count, limits.baseMs, limits.maxMs) };
-}
-
-export interface Job {
-  /** The remaining writes, as of the last wave; undefined while suspended or when the object is gone. */
-  writes(): WriteSet | undefined;
-  /** The owner as the cache has it; absent where children have no owner object. */
-  owner?(): Ownership | undefined;
-  /** Lets the caches take in the written objects and evaluates again. */
-  wave(): Promise<void>;
-  /** Whether the caches of the kinds concerned are recent enough to delete on. */
-  isFresh(kind?: Kind): boolean;
-  report(failure: Failure | undefined): void;
-  notify(event: EventInput): void;
-  written(write: ChildWrite | { verb: 'status' | 'finalizer' }): void;
-  readonly state: KeyState;
-  readonly target: Target;
-  /** Where writes of a kind go, for kinds in other worlds; to the target by default. */
-  targetFor?(kind: Kind): Target;
-  readonly manager: string;
-  readonly finalizer: string;
-  readonly clock: Clock;
-  /** Whether we lead. Everybody computes; only the holder of the lease writes, and it may be lost between any two writes. */
-  readonly mayWrite: (write?: ChildWrite) => boolean;
-  /** Resolves when this write may go out; at once by default. */
-  pace?(signal: AbortSignal): Promise<void>;
-  /** The server refused a write, or did not answer. */
-  refused?(write: ChildWrite, error: unknown): void;
-  /** How long a key waits that failed; the queue's defaults without it. */
-  readonly retries?: Pick<RetryLimits, 'baseMs' | 'maxMs'>;
-  /** Whether other keys wait for a worker. */
-  isAwaited(): boolean;
-  /** Shows the diff an object that stands where a child should be. */
-  readonly meetForeign: (kind: Kind, object: KubeObject) => void;
-  /** Why this write is made, as JSON. */
-  cause(write: ChildWrite): string | undefined;
-  /** Does the work when no other reconciler is writing to the owner; it is passed whether one was. */
-  inTurn<T>(work: (hasWaited: boolean) => Promise<T>): Promise<T>;
-  readonly signal: AbortSignal;
-  /** Gives the worker's place to another key while work of an author lasts. None by default. */
-  parked?<T>(work: Promise<T>): Promise<T>;
-}
-
-/** Work of an author that lasts longer is shown on the resource, and no longer takes the place of a worker. */
-const SHOWN_AFTER_MS = 2000;
-
-/** Progress fields of a status go out at most this often. */
-const PROGRESS_MS = 1000;
 const STALE_RETRY_MS = 1000;
+
 /** More rounds than any plan has groups: past this something writes against us, and back-off is the answer. */
 const MAX_ROUNDS = 30;
+
 /** The least time between two of the same kind of minting. */
 const MINT_REST_MS = 10_000;
+
 /** How many writes of one group are under way at the same time. */
 const AT_ONCE = 16;
-
-/** How long a key whose plan changes all the time keeps a worker for which others wait. */
-const TURN_MS = 250;
 
 /** Brings one key as far as it can be brought now, or as one turn of it goes where other keys wait. */
 export async function carryOut(job: Job): Promise<Outcome> {
@@ -185,19 +79,6 @@ export async function carryOut(job: Job): Promise<Outcome> {
   reportRefusal(attempt, attempt.failure, '', 'WriteRefused');
   await statusStep(attempt);
   return outcomeOf(attempt);
-}
-
-interface Attempt {
-  readonly job: Job;
-  hasWritten: boolean;
-  /** The writes that the last step was built from: its events go with it. */
-  basis: WriteSet;
-  /** When to look again, if nothing changes before. */
-  waitMs?: number | undefined;
-  failure?: unknown;
-  /** Writes whose ground had shifted once: when they come again as they were, planning again is no help. */
-  readonly stumbled: Set<string>;
-  statusSent?: StatusWrite;
 }
 
 function outcomeOf({ job, failure, waitMs }: Attempt): Outcome {
@@ -311,11 +192,6 @@ async function pruneStep(attempt: Attempt, writes: readonly DeleteWrite[]): Prom
   return fresh.length > 0 && performAll(attempt, fresh);
 }
 
-function isOver(attempt: Attempt, left: number): boolean {
-  if (left > 0) attempt.waitMs = left;
-  return left <= 0;
-}
-
 /** The pre-flight: nothing of a group goes out before the server would take all of it. */
 async function isAccepted(attempt: Attempt, { writes }: PendingGroup): Promise<boolean> {
   for (const write of writes) {
@@ -375,121 +251,6 @@ function isDueAgain(attempt: Attempt, write: ChildWrite): boolean {
 
 function mintId({ kind, ref, minter, inputs }: MintWrite): string {
   return plainDigest([kindId(kind), ref, minter.name, inputs]);
-}
-
-function stumble(attempt: Attempt, write: ChildWrite): void {
-  const id = writesId([write]);
-  if (attempt.stumbled.has(id)) {
-    const error = ApplyErrors.NotAsShown(describe(write.kind, write.ref));
-    attempt.failure ??= error;
-    attempt.job.refused?.(write, error);
-    reportRefusal(attempt, error, '', 'WriteRefused');
-  }
-  attempt.stumbled.add(id);
-}
-
-function fail(attempt: Attempt, error: unknown, write: ChildWrite, reason: Failure['reason']): void {
-  if (attempt.failure === undefined || attempt.failure instanceof WriteConflict) attempt.failure = error;
-  const { job } = attempt;
-  if (!job.signal.aborted) job.refused?.(write, error);
-  if (error instanceof WriteConflict) job.report({ reason: 'Conflict', message: error.message });
-  else if (isNotMade(error) && job.state.waiting !== undefined)
-    job.report({ reason: 'Waiting', message: job.state.waiting });
-  else reportRefusal(attempt, error, `${describe(write.kind, write.ref)}: `, reason);
-}
-
-/** A failure that often passes by itself (no answer, overload) is worth a status when the second attempt fails too. */
-function reportRefusal({ job }: Attempt, error: unknown, subject: string, reason: Failure['reason']): void {
-  if (job.signal.aborted) return;
-  const mayPass = !isApiError(error) || error.code >= 500 || isTooManyRequests(error);
-  if (!mayPass || job.state.failed !== undefined) job.report({ reason, message: `${subject}${reasonOf(error)}` });
-}
-
-async function finalizerStep(attempt: Attempt, change: 'add' | 'remove'): Promise<boolean> {
-  const { job } = attempt;
-  try {
-    await job.inTurn(async (hasWaited) => {
-      if (hasWaited) await job.wave();
-      const ownership = job.owner?.();
-      if (ownership === undefined || job.writes()?.finalizer !== change || !job.mayWrite()) return;
-      if (await writeFinalizer(ownerWrite(job, ownership), change, job.finalizer)) written(attempt, 'finalizer');
-    });
-    return true;
-  } catch (error) {
-    attempt.failure ??= error;
-    reportRefusal(attempt, error, '', 'WriteRefused');
-    return false;
-  }
-}
-
-async function statusStep(attempt: Attempt): Promise<boolean> {
-  const { job } = attempt;
-  // A reported failure changes the status: evaluate again before writing it.
-  await job.wave();
-  if (job.writes()?.status === undefined) {
-    if (!job.state.dropsStatus || attempt.failure !== undefined) return false;
-    job.state.dropsStatus = false;
-    job.report(undefined);
-    return true;
-  }
-  return job.inTurn(async (hasWaited) => {
-    if (hasWaited) await job.wave();
-    return sendStatus(attempt);
-  });
-}
-
-async function sendStatus(attempt: Attempt): Promise<boolean> {
-  const { job } = attempt;
-  attempt.basis = job.writes() ?? attempt.basis;
-  const status = job.writes()?.status;
-  const ownership = job.owner?.();
-  if (status === undefined || ownership === undefined || !job.mayWrite()) return false;
-  const { state, clock } = job;
-  const left = state.statusWrittenAt + PROGRESS_MS - clock.now();
-  if (!status.isUrgent && left > 0) {
-    attempt.waitMs = Math.min(left, attempt.waitMs ?? left);
-    return false;
-  }
-  if (equal(status, attempt.statusSent)) {
-    return notKept(attempt, status, ownership);
-  }
-  // The status records the reported events: a process that ends between the two reports them again, rather than never.
-  state.reported = reportNews(attempt.basis, state.reported, true, (event) => job.notify(event));
-  try {
-    const isWritten = await writeStatus(ownerWrite(job, ownership), status, () => formatTime(clock.now()));
-    if (isWritten) {
-      attempt.statusSent = status;
-      state.statusWrittenAt = clock.now();
-      written(attempt, 'status');
-    }
-  } catch (error) {
-    attempt.failure ??= error;
-    return false;
-  }
-  return true;
-}
-
-/** The server took the status and dropped a part of it: that is shown in a part that it keeps, and as an Event. */
-function notKept(attempt: Attempt, { input }: StatusWrite, { object }: Ownership): boolean {
-  const { job } = attempt;
-  const { status } = object as KubeObject & { status?: StatusInput };
-  const lost = Object.keys(input).filter((field) => mergeStatus(status, { [field]: input[field] }) !== status);
-  const error = ApplyErrors.StatusNotKept(lost.length > 0 ? lost : ['conditions']);
-  attempt.failure ??= error;
-  if (job.state.dropsStatus) return false;
-  job.state.dropsStatus = true;
-  job.report({ reason: 'WriteRefused', message: error.message });
-  job.notify({ type: 'Warning', reason: 'StatusNotKept', note: error.message });
-  return true;
-}
-
-function written(attempt: Attempt, verb: 'status' | 'finalizer'): void {
-  attempt.hasWritten = true;
-  attempt.job.written({ verb });
-}
-
-function ownerWrite({ target, manager, signal }: Job, { object, owner }: Ownership) {
-  return { target, kind: owner.kind, object, manager, signal };
 }
 
 /** Waits for work of an author. When it lasts, the resource shows since when, and another key gets the worker's place. */

@@ -13,7 +13,7 @@ import type { StatusWrite } from '../diff/index.ts';
 import { mergeConditions } from '../plan/conditions.ts';
 import { conditionsOf, type StatusInput } from '../plan/index.ts';
 import { mergeStatus } from '../plan/status.ts';
-import type { Target } from './perform.ts';
+import type { Target } from './sending.ts';
 
 export interface OwnerWrite {
   readonly target: Target;

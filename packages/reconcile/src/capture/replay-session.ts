@@ -14,7 +14,8 @@ import { DISPOSED, FRESH, type Graph, HAS_VALUE, type Node, type TableState } fr
 import type { EngineReplay, RecordedOutcome, RecordedRead } from '../engine/index.ts';
 import { enqueue } from '../engine/wave/schedule.ts';
 import type { Operator } from '../operator.ts';
-import { createRuntime, type Runtime } from '../runtime/runtime.ts';
+import { createRuntime } from '../runtime/runtime.ts';
+import { type Runtime } from '../runtime/runtime-types.ts';
 import type { HistoryHeader, HistoryLine, HistoryPrevious, HistoryResult, HistoryWave, WrittenAs } from './history.ts';
 import type { RecordedWorld, ReplayDriver, RuntimeReplay } from './hooks.ts';
 import { movedReads, readName } from './moved-reads.ts';

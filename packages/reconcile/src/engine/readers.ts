@@ -1,6 +1,7 @@
 // The edges of the graph in both directions, for people and for walks: reads of a node, readers of a cell or of a node. Nothing here
 // is bounded, because one step costs as much as the edges that it returns.
 import type { Derivation, NodeReader, Presence, Reading, TableChange } from './engine-types.ts';
+import { keysSafely } from './graph/bucket.ts';
 import { depsOf } from './graph/edge.ts';
 import {
   CELL,
@@ -17,7 +18,7 @@ import {
   UNKNOWN,
 } from './graph/model.ts';
 import { isAside, isUnrecorded } from './graph/projection.ts';
-import { hasMember, keysSafely, materialize, waitingForList } from './graph/query.ts';
+import { hasMember, materialize, waitingForList } from './graph/query.ts';
 
 /** The reads of a node's last run, in their order; empty for a node that is not alive. */
 export function readingsOf(graph: Graph, derivation: DerivationState, key: string): readonly Reading[] {

@@ -9,7 +9,6 @@
 // - Removals of a large share are held by the guard.
 // - A failed write is tried again for ever, and at once when its namespace appears or its name becomes free.
 import {
-  type Clock,
   isAlreadyExists,
   isForbidden,
   isNotFound,
@@ -19,40 +18,23 @@ import {
   sleep,
 } from '@capstan/kube/cluster';
 import { carryOut, createKeyState, type KeyState } from '../apply/index.ts';
-import type { ChildWrite, WriteSet } from '../diff/index.ts';
+import type { ChildWrite } from '../diff/index.ts';
 import { createQueue, done, FRESH, type Outcome, RESYNC, retry, retryAfter, runWorkers } from '../queue/index.ts';
 import type { SinkBatch, SinkContext } from '../sinks/index.ts';
-import type {
-  LabelledAction,
-  LabelledChild,
-  LabelledChildren,
-  LabelledChildrenOptions,
-  Obstacle,
-} from './definition.ts';
+import type { LabelledChild, LabelledChildren, LabelledChildrenOptions, Obstacle } from './definition.ts';
 import { difference, writeSet } from './difference.ts';
+import { actionOf, type Compared, isRemoval, repeat, type Work } from './labelled-work.ts';
 import { createLocalCopy } from './local-copy.ts';
 import { createRemovalGuard } from './removal-guard.ts';
 import { createUnitKeys } from './unit-keys.ts';
 import { createWaitingUnits } from './waiting-units.ts';
 
-/** The result of a comparison. */
-interface Compared<F> {
-  readonly finding: F;
-  readonly writes: WriteSet;
-  readonly obstacle: Obstacle | undefined;
-}
-
-/** The work on a unit that is under way. */
-interface Work<F> {
-  /** The last comparison; undefined when something has changed since. */
-  compared: Compared<F> | undefined;
-  refusal: Obstacle | undefined;
-}
-
 /** How long a process that may not remove waits for the one that may. */
 const STAND_IN_MS = 1000;
+
 /** Should the watch on a name that is taken miss that it has become free. */
 const TAKEN_MS = 300_000;
+
 /** Never given up, at most five minutes apart; and when everything fails at once, not all of it at once again. */
 const RETRIES = { baseMs: 50, maxMs: 300_000, perSecond: 50, burst: 200 };
 
@@ -405,24 +387,4 @@ export function createLabelledChildren<V, F, D>(options: LabelledChildrenOptions
       await copied;
     },
   };
-}
-
-function isRemoval({ name }: { readonly name: string }): boolean {
-  return name === 'removals';
-}
-
-function actionOf({ verb }: ChildWrite): LabelledAction {
-  if (verb === 'delete') return 'delete';
-  return verb === 'create' ? 'add' : 'update';
-}
-
-async function repeat(clock: Clock, ms: number, signal: AbortSignal, call: () => void): Promise<void> {
-  try {
-    for (;;) {
-      await sleep(clock, ms, signal);
-      call();
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
 }

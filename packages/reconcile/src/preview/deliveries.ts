@@ -2,9 +2,9 @@
 import { equal, type ValueChange } from '@capstan/kube/cluster';
 import type { Change, Fork, Settled } from '../engine/index.ts';
 import { guardedOr } from '../guard.ts';
-import { unmarked } from '../read/world-reader.ts';
+import { unmarked } from '../read/engine-projections.ts';
 import type { SinkBinding } from '../runtime/parts.ts';
-import type { Runtime } from '../runtime/runtime.ts';
+import type { Runtime } from '../runtime/runtime-types.ts';
 import type { Sink, SinkChange, SinkEffect, SinkModels } from '../sinks/index.ts';
 
 export interface PreviewDelivery {

@@ -2,7 +2,7 @@
 // before it is previewed.
 import { type Clock, sleep } from '@capstan/kube/cluster';
 import type { Derivation, Root, Table } from '../engine/index.ts';
-import type { Runtime } from '../runtime/runtime.ts';
+import type { Runtime } from '../runtime/runtime-types.ts';
 
 export interface FetchOptions {
   readonly clock: Clock;

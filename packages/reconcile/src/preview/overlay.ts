@@ -9,7 +9,7 @@ import {
   type ObjectRef,
 } from '@capstan/kube/cluster';
 import type { Fork, Table } from '../engine/index.ts';
-import type { Runtime } from '../runtime/runtime.ts';
+import type { Runtime } from '../runtime/runtime-types.ts';
 import { disturbanceOf } from './disturbance.ts';
 import type { PreviewWrite } from './preview.ts';
 import { whenAccepted, whenReady } from './ready.ts';

@@ -13,7 +13,7 @@ import {
 } from '@capstan/kube/cluster';
 import type { ChildWrite, Failure } from '../diff/index.ts';
 import type { Fork } from '../engine/index.ts';
-import type { Runtime } from '../runtime/runtime.ts';
+import type { Runtime } from '../runtime/runtime-types.ts';
 import type { Binding } from '../runtime/writer/binding.ts';
 import { type PreviewDelivery, previewDeliveries } from './deliveries.ts';
 import { createFetcher, describeUnknown, type FetchOptions } from './fetched.ts';

@@ -1,7 +1,7 @@
 // Problems that would be reported on objects: conditions that become False, with their errors and warnings, and Events that warn.
 import { isRecord, type KubeObject } from '@capstan/kube/cluster';
 import type { Change, Derivation, Fork, Noted, Settled } from '../engine/index.ts';
-import type { Runtime } from '../runtime/runtime.ts';
+import type { Runtime } from '../runtime/runtime-types.ts';
 
 export interface PreviewProblem {
   /** `operator.reconciler` */

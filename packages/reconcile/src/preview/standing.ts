@@ -1,7 +1,7 @@
 // The writes that are due without any change: the state of a runtime that has never led. A new version, and a program that takes over
 // from another one, begin with them.
 import type { Change, Derivation, Fork } from '../engine/index.ts';
-import type { Runtime } from '../runtime/runtime.ts';
+import type { Runtime } from '../runtime/runtime-types.ts';
 import { removalsOf } from './removals.ts';
 import { pendingWrites } from './virtual-steps.ts';
 

@@ -1,109 +1,23 @@
 // The Reader over worlds: finds the table behind each read and lets the engine record it.
-import {
-  compileLabelSelector,
-  type Kind,
-  type KubeObject,
-  keyOf,
-  kindId,
-  type ObjectRef,
-  parseLabelSelector,
-} from '@capstan/kube/cluster';
+import { type Kind, type KubeObject, keyOf, kindId, type ObjectRef } from '@capstan/kube/cluster';
 import { type Digest, type DigestKey, keyedDigest, keyFor, plainDigest } from '../digest.ts';
-import type {
-  Derivation,
-  Engine,
-  Projection as EngineProjection,
-  Where as EngineWhere,
-  Table,
-  Tracker,
-} from '../engine/index.ts';
+import type { Derivation, Projection as EngineProjection, Table } from '../engine/index.ts';
 import { ReadErrors } from '../errors.ts';
 import { checkPlain, isPromise, refusePromise } from '../guard.ts';
 import { LOCAL, type Role } from '../reconciler.ts';
 import type { SinkDefinition, SinkReader } from '../sinks/sink.ts';
-import type { SinkRegistry, SinkReport } from '../sinks/sink-tables.ts';
-import type { Facts, Instants, Sources } from '../sources/index.ts';
+import type { SinkReport } from '../sinks/sink-tables.ts';
 import type { World } from '../worlds/world.ts';
-import type { WorldSet } from '../worlds/world-set.ts';
 import { explainingChanges } from './changed-value.ts';
 import type { DerivationDefinition } from './derivation.ts';
+import { ofRow, throughMarks, toEngine, unmarked } from './engine-projections.ts';
 import type { FactDefinition, FactState } from './fact.ts';
 import type { AggregateDefinition } from './fold.ts';
 import type { KindIndex } from './kind-index.ts';
-import type { RunPurely } from './purity.ts';
+import { type BoundDerivations, type ReadSources, type Run } from './read-sources.ts';
 import type { Access, Derived, Projection, Reader, WatchProblem, Where, WriteProblem } from './reader.ts';
 import { collectSensitive, isMarked, isSensitive, marked } from './sensitive.ts';
 import type { SourceDefinition, SourceReader, SourceState } from './source.ts';
-
-export interface WriteProblems {
-  readonly tables: readonly Table<WriteProblem>[];
-  /** The plans of the reconciler, by the key of its object. */
-  readonly plans: Derivation<unknown>;
-}
-
-/** Everything that reads may reach, shared by all runs. */
-export interface ReadSources {
-  readonly engine: Engine;
-  readonly worlds: WorldSet;
-  readonly facts: Facts;
-  readonly outside: Sources;
-  readonly sinks: SinkRegistry;
-  /** The obstacles to writes, by `operator.reconciler@world`. */
-  readonly problems: Map<string, WriteProblems>;
-  readonly instants: Instants;
-  /** The identity of each cluster whose objects have children elsewhere, by world: the uid of its kube-system namespace. */
-  readonly identities: Table<string>;
-  /** The keys for digests of sensitive values, by operator. */
-  readonly digestKey: Table<DigestKey>;
-  /** Derivations bound to the engine, per world and operator. */
-  readonly bound: Map<string, Map<string, BoundDerivations>>;
-  /** The derivations that sinks deliver: the engine publishes their changes. */
-  readonly delivered: ReadonlySet<Derived<unknown>>;
-  /**
-   * The last digest that each object took part in as the first of its values. An object that is the same in a later run came from the
-   * caches, where nothing is changed in place; an object that a run created itself is new in each run.
-   */
-  readonly digests: WeakMap<object, RememberedDigest>;
-  /** The definitions that each reader reads through: they must be the same in every run. */
-  readonly definitions: Map<string, ReaderDefinitions>;
-  /** Where it is checked that computations are pure: runs one twice. */
-  readonly purely?: RunPurely;
-  /** Projections of derivations' values, wrapped once each. */
-  readonly projections: WeakMap<object, EngineProjection>;
-}
-
-/** The engine's derivations by their definitions. */
-export type BoundDerivations = Map<Derived<unknown>, Derivation<unknown>>;
-
-/** Indexes, facts and derivations that one reader has read through. */
-interface ReaderDefinitions {
-  readonly known: Set<object>;
-  /** By sort and name. */
-  readonly names: Set<string>;
-}
-
-interface RememberedDigest {
-  /** Never read again by the run that made it: a run may change its own values. */
-  readonly run: object;
-  readonly values: readonly unknown[];
-  readonly digest: string;
-}
-
-/** One run of a reconciler or derivation. */
-export interface Run {
-  readonly tracker: Tracker;
-  readonly sources: ReadSources;
-  /** Strings that came from sensitive objects; created on first use. */
-  sensitive: Set<string> | undefined;
-  /** The permitted reads, as `role kindId`; undefined: all kinds that the world caches. */
-  readonly declared: ReadonlySet<string> | undefined;
-  /** Who reads, for messages. */
-  readonly name: string;
-  /** The operator that reads: its key is that of digests. */
-  readonly operator: string;
-  /** The key of the computation, mostly `namespace/name`: digests of secrets count in one namespace only. */
-  readonly key: string;
-}
 
 /** A kind in a role, as `declared` names it. */
 export function declaredIn(role: Role, kind: Kind): string {
@@ -436,41 +350,4 @@ function bindAggregate<R>(
     result: (state) => definition.result(state),
     ...(definition.clone ? { clone: (state) => definition.clone?.(state) } : {}),
   });
-}
-
-export function unmarked(value: unknown): unknown {
-  return isMarked(value) ? value.$value : value;
-}
-
-/** A projection of a row's content; one per projection, so that edges stay cheap. */
-function ofRow<P>({ projections }: ReadSources, project: (row: never) => P): EngineProjection<{ row: unknown }, P> {
-  let wrapper = projections.get(project);
-  if (wrapper === undefined) {
-    wrapper = (found) => project((found as { row: never }).row);
-    projections.set(project, wrapper);
-  }
-  return wrapper as EngineProjection<{ row: unknown }, P>;
-}
-
-/** A projection that sees the derivation's value and keeps the marks around its result; one per projection, so that edges stay cheap. */
-function throughMarks<R, P>({ projections }: ReadSources, project: Projection<R, P>): EngineProjection {
-  let wrapper = projections.get(project);
-  if (wrapper === undefined) {
-    wrapper = (value) =>
-      isMarked(value) ? marked(project(value.$value as R), new Set(value.$sensitive)) : project(value as R);
-    projections.set(project, wrapper);
-  }
-  return wrapper;
-}
-
-function toEngine(where: Where): EngineWhere<KubeObject> {
-  return {
-    ...(where.namespace === undefined ? {} : { namespace: where.namespace }),
-    ...(where.labels === undefined ? {} : { selector: selectorOf(where.labels) }),
-    ...(where.where === undefined ? {} : { where: where.where }),
-  };
-}
-
-function selectorOf(labels: NonNullable<Where['labels']>) {
-  return typeof labels === 'string' ? parseLabelSelector(labels) : compileLabelSelector(labels);
 }

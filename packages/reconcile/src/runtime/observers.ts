@@ -2,7 +2,7 @@
 import { kindId } from '@capstan/kube/cluster';
 import type { StandardMetrics } from '../metrics/index.ts';
 import { DEFAULT_CONCURRENCY } from '../reconciler.ts';
-import type { Runtime, RuntimeObserver } from './runtime.ts';
+import type { Runtime, RuntimeObserver } from './runtime-types.ts';
 
 /** For RuntimeOptions.observe. */
 export function runtimeObserver(metrics: StandardMetrics): RuntimeObserver {

@@ -13,7 +13,9 @@ import { createTurns } from '../apply/index.ts';
 import type { Change, Derivation, Engine, Table, Wave } from '../engine/index.ts';
 import type { Operator } from '../operator.ts';
 import type { EventInput } from '../plan/index.ts';
-import { bindDerived, type ReadSources, unmarked } from '../read/world-reader.ts';
+import { unmarked } from '../read/engine-projections.ts';
+import { type ReadSources } from '../read/read-sources.ts';
+import { bindDerived } from '../read/world-reader.ts';
 import { type Reconciler, roleOf } from '../reconciler.ts';
 import {
   type BoundSink,
@@ -31,7 +33,8 @@ import { requirementsOf, type World, type WorldSet } from '../worlds/index.ts';
 import type { Blame } from './blame.ts';
 import type { Leases } from './leases.ts';
 import { createServingFirst } from './serving-first.ts';
-import { type ApiWriterObserver, createApiWriter } from './writer/api-writer.ts';
+import { createApiWriter } from './writer/api-writer.ts';
+import { type ApiWriterObserver } from './writer/api-writer-options.ts';
 import { type Binding, bindReconciler } from './writer/binding.ts';
 
 export interface PartsOptions {

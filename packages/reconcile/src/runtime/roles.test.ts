@@ -30,7 +30,8 @@ import { apply, plan } from '../plan/index.ts';
 import { preview } from '../preview/index.ts';
 import { rulesOf } from '../rbac/index.ts';
 import { reading, reconciler, writing } from '../reconciler.ts';
-import { createRuntime, type Runtime } from './runtime.ts';
+import { createRuntime } from './runtime.ts';
+import { type Runtime } from './runtime-types.ts';
 
 const Policy = defineKind({
   group: 'test.capstan.dev',

@@ -17,7 +17,8 @@ import { createRandom, createTestCluster, createVirtualClock, objectOf, type Vir
 import { type Operator, operator } from '../operator.ts';
 import { apply, plan } from '../plan/index.ts';
 import { reconciler } from '../reconciler.ts';
-import { createRuntime, type Runtime, type RuntimeOptions } from './runtime.ts';
+import { createRuntime } from './runtime.ts';
+import { type Runtime, type RuntimeOptions } from './runtime-types.ts';
 
 export const Thing = defineKind({
   group: 'test.capstan.dev',

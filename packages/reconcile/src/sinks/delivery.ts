@@ -1,69 +1,29 @@
 // Delivers the results of a sink's derivation. One `take` runs at a time; changes meanwhile are coalesced per key, so that at most one
 // entry a key is pending: the oldest delivered `before`, and the newest value. Waves never wait for it.
-import type { Clock, Logger, Random, Timer } from '@capstan/kube/cluster';
+import type { Timer } from '@capstan/kube/cluster';
 import { backOff, equal } from '@capstan/kube/cluster';
-import { plainDigest } from '../digest.ts';
 import type { Change } from '../engine/index.ts';
-import { asError, guardedOr } from '../guard.ts';
-import type { Operator } from '../operator.ts';
+import { asError } from '../guard.ts';
+import { unmarked } from '../read/engine-projections.ts';
 import { factError } from '../read/fact.ts';
-import { unmarked } from '../read/world-reader.ts';
 import { atMost } from '../within.ts';
-import type { BoundSink } from './bound-sink.ts';
-import type { KeySets } from './key-sets.ts';
+import {
+  allFailed,
+  type Delivery,
+  type DeliveryOptions,
+  Entry,
+  type Failure,
+  NONE,
+  type RetryGroup,
+} from './delivery-entry.ts';
 import { createSessions, isTimeout } from './sessions.ts';
-import type { SinkChange, SinkDefinition, SinkState, SinkValue } from './sink.ts';
-import { DELIVERED, PENDING, type SinkTables } from './sink-tables.ts';
-
-export interface DeliveryOptions {
-  id: string;
-  operator: Operator;
-  sink: SinkDefinition;
-  keys: KeySets;
-  tables: SinkTables;
-  world: string;
-  clock: Clock;
-  random: Random;
-  logger: Logger;
-  /** Whether the lease is held. */
-  mayAct(): boolean;
-  /** A snapshot was delivered. */
-  onSnapshot?(): void;
-  /** A change was delivered, for `why`. */
-  delivered?(change: SinkChange<unknown>, causes: Change['causes']): void;
-  /** Shows the problem of a key on its object, or that it has ended. */
-  problem?(key: string, error: unknown): void;
-  /** Notes an error of a function that the sink's author gave. */
-  note?(what: string, key: string, error: unknown): void;
-}
-
-export interface Delivery extends BoundSink {
-  /** A key that is evaluated for the first time in the next wave: the snapshot waits for it. `isByNew`: a new object names it. */
-  expect(key: string, isByNew: boolean): void;
-  /** It is not evaluated after all. */
-  unexpect(key: string): void;
-  /** How many keys have a value. */
-  readonly size: number;
-  /** The newest value of every key, whether or not it has been delivered. */
-  current(): ReadonlyMap<string, SinkValue<unknown>>;
-}
+import type { SinkChange, SinkState } from './sink.ts';
+import { DELIVERED, PENDING } from './sink-tables.ts';
 
 /** The time for running work to finish when the program ends. */
 const DRAIN_MS = 10_000;
+
 const BACK_OFF = { firstMs: 500, longestMs: 60_000 };
-
-/** Keys that are retried together, not before a time. */
-interface RetryGroup {
-  readonly keys: Set<string>;
-  readonly dueAt: number;
-}
-
-interface Failure {
-  readonly failures: number;
-  readonly error: unknown;
-  /** A retry would not help: it is shown at once. */
-  readonly isLasting?: true;
-}
 
 export function createDelivery(options: DeliveryOptions): Delivery {
   const { sink, keys, tables, clock, random } = options;
@@ -422,49 +382,5 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   function waitingKeys(): number {
     return groups.reduce((sum, group) => sum + group.keys.size, 0);
-  }
-}
-
-const NONE: ReadonlyMap<string, unknown> = new Map();
-
-function allFailed(changes: readonly SinkChange<unknown>[], error: unknown): ReadonlyMap<string, unknown> {
-  return new Map(changes.map(({ key }) => [key, error]));
-}
-
-/** A value with its content version, which is computed when it is first asked for. */
-class Entry implements SinkValue<unknown> {
-  readonly value: unknown;
-  readonly #sink: SinkDefinition;
-  readonly #options: Pick<DeliveryOptions, 'note' | 'id'>;
-  #version: string | undefined;
-
-  constructor(value: unknown, sink: SinkDefinition, options: Pick<DeliveryOptions, 'note' | 'id'>) {
-    this.value = value;
-    this.#sink = sink;
-    this.#options = options;
-  }
-
-  get version(): string {
-    this.#version ??=
-      this.#own() ??
-      guardedOr(
-        `the version of ${this.#sink.name}`,
-        () => plainDigest(this.value),
-        () => '',
-      );
-    return this.#version;
-  }
-
-  /** Returns the result of the sink's own function. If it fails, the digest of the value is the version. */
-  #own(): string | undefined {
-    const what = `version of the sink ${this.#sink.name}`;
-    return guardedOr(
-      what,
-      () => this.#sink.version?.(this.value),
-      (error) => {
-        this.#options.note?.(what, '', error);
-        return undefined;
-      },
-    );
   }
 }

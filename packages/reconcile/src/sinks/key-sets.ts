@@ -3,8 +3,10 @@
 import { type Kind, kindId } from '@capstan/kube/cluster';
 import type { Change, Derivation, Engine, Root } from '../engine/index.ts';
 import { ReadErrors } from '../errors.ts';
+import { unmarked } from '../read/engine-projections.ts';
 import type { KindIndex } from '../read/kind-index.ts';
-import { bindDerived, type ReadSources, unmarked } from '../read/world-reader.ts';
+import { type ReadSources } from '../read/read-sources.ts';
+import { bindDerived } from '../read/world-reader.ts';
 import type { World } from '../worlds/world.ts';
 import type { EachKeys, KeySet, SinkDefinition } from './sink.ts';
 

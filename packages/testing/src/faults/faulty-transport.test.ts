@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ApiRequest, Transport, WatchEvent } from '@capstan/kube';
-import { isTransportError } from '@capstan/kube';
+import type { ApiRequest } from '@capstan/kube';
 import * as fc from 'fast-check';
 import { createRandom } from '../random.ts';
-import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts';
-import { type FakeServer, fakeServer } from './fake-server.ts';
+import { createVirtualClock } from '../virtual-clock.ts';
 import { formatFaults } from './fault-log.ts';
 import {
   type BatchFault,
@@ -14,11 +12,13 @@ import {
   type RequestFault,
   randomSchedule,
 } from './fault-schedule.ts';
-import { type FaultyTransport, faultyTransport } from './faulty-transport.ts';
+import { consume, events, kindOf, setUp, watchOutcome } from './faulty-transport.test-support.ts';
 import { mortalClock } from './mortal-clock.ts';
 
 const write: ApiRequest = { method: 'PATCH', path: '/api/v1/namespaces/a/configmaps/b' };
+
 const pods: ApiRequest = { method: 'GET', path: '/api/v1/pods', query: { watch: 'true', resourceVersion: '7' } };
+
 const services: ApiRequest = {
   method: 'GET',
   path: '/api/v1/services',
@@ -353,67 +353,3 @@ test('the same seed injects the same faults', async () => {
   assert.notEqual(await report(4), await report(5));
   assert.match(await report(4), /PATCH \/api\/v1\/namespaces\/a\/configmaps\/b/);
 });
-
-interface Setup {
-  clock: VirtualClock;
-  server: FakeServer;
-  transport: FaultyTransport;
-}
-
-function setUp(schedule: FaultSchedule, seed = 1): Setup {
-  const clock = createVirtualClock();
-  const server = fakeServer();
-  return { clock, server, transport: faultyTransport(server, { random: createRandom(seed), clock, schedule }) };
-}
-
-function events(...versions: number[]): WatchEvent[] {
-  return versions.map((version) => ({ type: 'MODIFIED', object: { version } }));
-}
-
-interface Seen {
-  events: WatchEvent[];
-  readonly versions: number[];
-  ended: boolean;
-  error: unknown;
-}
-
-async function consume(transport: Transport, request: ApiRequest, onBatch = () => {}): Promise<Seen> {
-  const stream = await transport.watch(request);
-  assert.ok(Symbol.asyncIterator in stream);
-  const seen: Seen = {
-    events: [],
-    get versions() {
-      return this.events
-        .filter(({ type }) => type !== 'ERROR')
-        .map(({ object }) => Number(Object.values(object ?? {})[0]));
-    },
-    ended: false,
-    error: undefined,
-  };
-  void (async () => {
-    try {
-      for await (const batch of stream) {
-        assert.ok(batch.length > 0);
-        seen.events.push(...batch);
-        onBatch();
-      }
-      seen.ended = true;
-    } catch (error) {
-      seen.error = error;
-    }
-  })();
-  return seen;
-}
-
-function watchOutcome(promise: Promise<unknown>): { settled: boolean; error: unknown } {
-  const outcome = { settled: false, error: undefined as unknown };
-  promise.then(
-    () => (outcome.settled = true),
-    (error: unknown) => Object.assign(outcome, { settled: true, error }),
-  );
-  return outcome;
-}
-
-function kindOf(error: unknown): string {
-  return isTransportError(error) ? error.kind : `not a TransportError: ${String(error)}`;
-}

@@ -3,16 +3,13 @@
 import type { CallExpr, Expr, FoldExpr, SelectExpr } from '../syntax/ast.ts';
 import { qualifiedName } from '../syntax/parser.ts';
 import type { Issue } from '../syntax/source.ts';
-import { kindOf, type Value } from '../values.ts';
 import { checkLiterals } from './check-literals.ts';
 import type { FunctionTable, Overload, ResolvedCall } from './overload.ts';
+import { literalType, SORTABLE, TYPE_NAMES } from './type-names.ts';
 import {
   allAssignable,
   BOOL,
-  BYTES,
   type CelType,
-  DOUBLE,
-  DURATION,
   DYN,
   ERROR,
   formatType,
@@ -22,15 +19,11 @@ import {
   listOf,
   mapOf,
   mostGeneral,
-  NULL,
   optionalOf,
   param,
-  STRING,
   Substitution,
   substitute,
-  TIMESTAMP,
   typeOfType,
-  UINT,
 } from './types.ts';
 
 export interface Environment {
@@ -48,25 +41,6 @@ export interface Checked {
   readonly names: ReadonlySet<string>;
   readonly issues: readonly Issue[];
 }
-
-const TYPE_NAMES: ReadonlyMap<string, CelType> = new Map<string, CelType>([
-  ['bool', BOOL],
-  ['int', INT],
-  ['uint', UINT],
-  ['double', DOUBLE],
-  ['string', STRING],
-  ['bytes', BYTES],
-  ['list', listOf(DYN)],
-  ['map', mapOf(DYN, DYN)],
-  ['null_type', NULL],
-  ['type', typeOfType(undefined)],
-  ['google.protobuf.Timestamp', TIMESTAMP],
-  ['google.protobuf.Duration', DURATION],
-  ['optional_type', optionalOf(DYN)],
-  ...['net.IP', 'net.CIDR', 'kubernetes.URL', 'kubernetes.Quantity', 'kubernetes.NamedFormat', 'kubernetes.Semver'].map(
-    (name): [string, CelType] => [name, { kind: 'opaque', name }],
-  ),
-]);
 
 export function checkCel(root: Expr, environment: Environment): Checked {
   const checker = new Checker(environment);
@@ -386,27 +360,5 @@ class Checker {
   #expectBool(expr: Expr): void {
     const type = this.check(expr);
     if (!isAssignable(this.bound, type, BOOL)) this.#mismatch(expr, BOOL, type);
-  }
-}
-
-const SORTABLE = new Set(['int', 'uint', 'double', 'bool', 'duration', 'timestamp', 'string', 'bytes', 'param']);
-
-function literalType(value: Value): CelType {
-  const kind = kindOf(value);
-  switch (kind) {
-    case 'bool':
-      return BOOL;
-    case 'int':
-      return INT;
-    case 'uint':
-      return UINT;
-    case 'double':
-      return DOUBLE;
-    case 'string':
-      return STRING;
-    case 'bytes':
-      return BYTES;
-    default:
-      return NULL;
   }
 }

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { createVirtualClock } from '@capstan/testing';
 import { type CertificateAndKey, createCa, issueCertificate } from '../../x509/index.ts';
 import { answer, type Handler, peerOf, startServer } from '../http/local-server.ts';
+import { type Entry, get, kubeconfig, now, open, serve } from './connect.test-support.ts';
 import { type ConnectOptions, connect, connectKubeconfig, loadKubeconfig } from './connect.ts';
 
 const DAY = 86_400_000;
-const get = { method: 'GET', path: '/api' } as const;
 
 /** Files in memory, as an argument. */
 function files(
@@ -27,35 +24,6 @@ function files(
       return text;
     },
   };
-}
-
-interface Entry {
-  server?: string;
-  cluster?: Record<string, unknown>;
-  user?: Record<string, unknown>;
-  name?: string;
-}
-
-/** JSON is YAML. */
-function kubeconfig({ server = 'http://127.0.0.1:1', cluster = {}, user = {}, name = 'main' }: Entry): string {
-  return JSON.stringify({
-    'current-context': name,
-    clusters: [{ name, cluster: { server, ...cluster } }],
-    users: [{ name: 'me', user }],
-    contexts: [{ name, context: { cluster: name, user: 'me', namespace: `ns-${name}` } }],
-  });
-}
-
-async function serve(t: TestContext, handler: Handler) {
-  const server = await startServer(handler);
-  t.after(() => server.close());
-  return server;
-}
-
-async function open(t: TestContext, options: ConnectOptions) {
-  const connection = await connect(options);
-  t.after(() => connection.close());
-  return connection;
 }
 
 const echoLogin: Handler = (request, response) => {
@@ -138,8 +106,8 @@ test('a token file is read again every ten seconds, and at once after a 401', as
   assert.equal(await ask(), 200);
 });
 
-const now = Date.UTC(2026, 0, 1);
 const validity = { notBefore: now - 10 * DAY, notAfter: now + 10 * DAY };
+
 const data = (pem: string) => Buffer.from(pem).toString('base64');
 
 async function clientCertificates() {
@@ -278,111 +246,6 @@ test('a client certificate that is renewed on disk is used for new connections, 
     kind: 'credentials',
     message: /the client certificate in \/c expired on 2026-01-11; get a new/,
   });
-});
-
-/** Creates an exec plugin in its own folder, with a kubeconfig that names it by a relative path. */
-async function plugin(t: TestContext, script: string, exec: Record<string, unknown> = {}) {
-  const folder = await mkdtemp(join(tmpdir(), 'exec-plugin-'));
-  t.after(() => rm(folder, { recursive: true }));
-  const { address: server } = await serve(t, (request, response) => {
-    const isAccepted = request.headers.authorization !== 'Bearer token-1-refused';
-    answer(response, { login: request.headers.authorization }, isAccepted ? 200 : 401);
-  });
-  await writeFile(join(folder, 'login'), `#!${process.execPath}\nconst fs = require('node:fs');\n${script}\n`);
-  await chmod(join(folder, 'login'), 0o755);
-  const path = join(folder, 'config');
-  const entry = {
-    apiVersion: 'client.authentication.k8s.io/v1',
-    command: './login',
-    interactiveMode: 'Never',
-    ...exec,
-  };
-  await writeFile(path, kubeconfig({ server, user: { exec: entry } }));
-  return { path, folder, server };
-}
-
-// The plugin counts its runs in a file beside it, and prints `token-N` with the given tail and expiry.
-const counting = (tail: string, status = '{}') => `
-const file = __dirname + '/count';
-const count = 1 + Number(fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : 0);
-fs.writeFileSync(file, String(count));
-console.log(JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential',
-  status: { token: 'token-' + count + (count === 1 ? ${JSON.stringify(tail)} : ''), ...${status} } }));`;
-
-test('an exec plugin is run once for many requests, again when its credentials expire', async (t) => {
-  const clock = createVirtualClock({ start: now });
-  const expiry = `{ expirationTimestamp: new Date(${now} + count * 60000).toISOString() }`;
-  const { path } = await plugin(t, counting('', expiry));
-  const connection = await open(t, { kubeconfig: path, clock });
-  const ask = async () => (await connection.request(get)).body;
-  const first = await Promise.all([ask(), ask(), ask()]);
-  assert.deepEqual(
-    first,
-    Array.from({ length: 3 }, () => ({ login: 'Bearer token-1' })),
-  );
-  await clock.advance(59_999);
-  assert.deepEqual(await ask(), { login: 'Bearer token-1' });
-  await clock.advance(1);
-  assert.deepEqual(await ask(), { login: 'Bearer token-2' });
-});
-
-test('an exec plugin is run again if the server refuses its credentials', async (t) => {
-  const { path } = await plugin(t, counting('-refused'));
-  const connection = await open(t, { kubeconfig: path });
-  assert.deepEqual((await connection.request(get)).body, { login: 'Bearer token-2' });
-});
-
-test('an exec plugin gets its arguments, its environment and, on request, the cluster', async (t) => {
-  const script = `
-const { spec } = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
-const token = [process.argv.slice(2).join('+'), process.env.REGION, spec.interactive, spec.cluster.server].join(',');
-console.log(JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1beta1', kind: 'ExecCredential', status: { token } }));`;
-  const { path, server } = await plugin(t, script, {
-    apiVersion: 'client.authentication.k8s.io/v1beta1',
-    args: ['a', 'b'],
-    env: [{ name: 'REGION', value: 'eu' }],
-    provideClusterInfo: true,
-  });
-  const connection = await open(t, { kubeconfig: path });
-  assert.deepEqual((await connection.request(get)).body, { login: `Bearer a+b,eu,false,${server}` });
-});
-
-test('an exec plugin that is missing, fails or prints nonsense is reported in one sentence', async (t) => {
-  const cases: [script: string, exec: Record<string, unknown>, message: RegExp][] = [
-    [
-      '',
-      { command: 'no-such-plugin-here', installHint: 'Install it:\n  brew install it' },
-      /exec plugin "no-such-plugin-here" of the user "me" in .* is not installed; Install it: brew install it$/,
-    ],
-    ['process.exit(3)', {}, /gave no credentials: it ended with exit code 3; run it by hand/],
-    ['console.log("Bearer s3cret")', {}, /it did not print JSON/],
-    [
-      'console.log(JSON.stringify({ kind: "ExecCredential", apiVersion: "v7", status: { token: "s3cret" } }))',
-      {},
-      /it printed another apiVersion than client\.authentication\.k8s\.io\/v1/,
-    ],
-    [counting('', '{ token: "", x: "s3cret" }'), {}, /it printed neither a token nor a certificate/],
-    [counting('', '{ clientKeyData: "s3cret" }'), {}, /it printed only one of certificate and key/],
-    ['', { interactiveMode: 'Always' }, /asks for input, and there is no terminal/],
-  ];
-  for (const [script, exec, message] of cases) {
-    const { path } = await plugin(t, script, exec);
-    const connection = await open(t, { kubeconfig: path, isTerminal: false });
-    await assert.rejects(connection.request(get), (error: Error) => {
-      assert.equal(error.name, 'TransportError');
-      assert.match(error.message, message);
-      assert.doesNotMatch(error.message, /s3cret|\n/);
-      return true;
-    });
-  }
-});
-
-test('closing the connection ends a hanging exec plugin', async (t) => {
-  const { path } = await plugin(t, 'setInterval(() => {}, 1000)');
-  const connection = await connect({ kubeconfig: path });
-  const call = assert.rejects(connection.request(get), { kind: 'closed' });
-  await connection.close();
-  await call;
 });
 
 test('a kubeconfig that is given as data may not run programs or read files', async (t) => {

@@ -1,5 +1,6 @@
 // The tables as a fork sees them: the main graph's cells, with the overlay's in front. Nothing here touches the graph.
 import { share } from '@capstan/kube/cluster';
+import { namespaceOfKey } from '../graph/cell-order.ts';
 import {
   ABSENT,
   type Cell,
@@ -11,7 +12,7 @@ import {
   type TableState,
   UNKNOWN,
 } from '../graph/model.ts';
-import { isUnknown, knownQuery, matches, matchesSafely, namespaceOfKey } from '../graph/query.ts';
+import { isUnknown, knownQuery, matches, matchesSafely } from '../graph/query.ts';
 import { sizeOf } from '../graph/small-set.ts';
 import type { Where } from '../graph/where.ts';
 

@@ -1,6 +1,7 @@
 // The nodes that an overlay may reach: from the cells that differ, along the edges of the main graph, to every node above. A node outside
 // keeps its main result; one inside checks first whether the reads by which it was reached really differ.
 
+import { keysSafely } from '../graph/bucket.ts';
 import {
   type Edge,
   KEYS,
@@ -13,7 +14,7 @@ import {
   type TableState,
   UNKNOWN,
 } from '../graph/model.ts';
-import { hasMember, isSuspended, keysSafely, matchesSafely, queriesOf } from '../graph/query.ts';
+import { hasMember, isSuspended, matchesSafely, queriesOf } from '../graph/query.ts';
 import { projectionChanged } from '../wave/evaluate.ts';
 import { isListUnknown, mainPresence, mainValue, type View, viewPresence } from './overlay.ts';
 

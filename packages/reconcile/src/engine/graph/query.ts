@@ -1,8 +1,9 @@
 // Lists. A query is interned by its canonical `where`, and registered in the smallest buckets that every member of it must be in: those of
 // an equality or In term, of "has the label", of a declared index, of its namespace, or of all. Namespaces, labels and declared indexes are
 // all the same index with a key function, created on first use. The list of a declared index alone is the bucket itself.
-import { interned } from '@capstan/kube/cluster';
 import type { Index } from '../engine-types.ts';
+import { ALL_KEYS, bucketFor, declaredIndex, freeBucket, indexOf, limitFor, NO_KEYS, totalSize } from './bucket.ts';
+import { byKey, NOTHING, namespaceOf, namespaceOfKey, position } from './cell-order.ts';
 import { blame, checkedAnswer, checkedKeys } from './fault.ts';
 import {
   type Bucket,
@@ -245,22 +246,6 @@ export function chooseAgain(graph: Graph, bucket: Bucket): void {
   bucket.limit = limitFor(bucket);
 }
 
-/** The bucket of a key, made if need be. */
-export function bucketFor(index: BucketIndex, key: string): Bucket {
-  let bucket = index.buckets.get(key);
-  if (bucket === undefined) {
-    bucket = { index, key: interned(key), cells: NOTHING, queries: NOTHING, own: undefined, limit: NO_LIMIT };
-    index.buckets.set(bucket.key, bucket);
-  }
-  return bucket;
-}
-
-export function freeBucket(bucket: Bucket): void {
-  if (bucket.own === undefined && sizeOf(bucket.cells) === 0 && sizeOf(bucket.queries) === 0) {
-    bucket.index.buckets.delete(bucket.key);
-  }
-}
-
 function chooseBuckets(graph: Graph, query: ListQuery): Bucket[] {
   const { table, where } = query;
   let best: { index: BucketIndex; keys: readonly string[]; size: number } | undefined;
@@ -290,11 +275,6 @@ function chooseBuckets(graph: Graph, query: ListQuery): Bucket[] {
 }
 
 const SMALL_BUCKET = 8;
-const ALL_KEYS: readonly string[] = [''];
-const NO_KEYS: readonly string[] = [];
-const NOTHING: readonly never[] = [];
-/** A small integer on purpose: a double would be a heap object in every bucket. */
-const NO_LIMIT = 2 ** 30 - 1;
 
 function offerTerm(
   graph: Graph,
@@ -319,65 +299,6 @@ function offerTerm(
   }
 }
 
-function declaredIndex(graph: Graph, table: TableState, declared: Index<unknown>): BucketIndex {
-  let index = table.declared.get(declared);
-  if (index === undefined) {
-    const what = `the index ${declared.name}`;
-    index = indexOf(graph, table, `index ${declared.name}`, (value, key) =>
-      checkedKeys(what, declared.keysOf(value, key)),
-    );
-    index.declared = declared;
-    table.declared.set(declared, index);
-  }
-  return index;
-}
-
-function indexOf(graph: Graph, table: TableState, name: string, keysOf: BucketIndex['keysOf']): BucketIndex {
-  let index = table.indexes.get(name);
-  if (index !== undefined) return index;
-  index = { name, declared: undefined, keysOf, buckets: new Map(), failed: new Set() };
-  table.indexes.set(name, index);
-  for (const cell of table.cells.values()) {
-    if (cell.value === undefined) continue;
-    for (const key of keysIn(graph, index, cell)) {
-      const bucket = bucketFor(index, key);
-      bucket.cells = withItem(bucket.cells, cell);
-    }
-  }
-  return index;
-}
-
-/** The keys of a cell's value; none where the function fails on it, which is recorded. */
-export function keysIn(graph: Graph, index: BucketIndex, cell: Cell): readonly string[] {
-  if (index.failed.size > 0) index.failed.delete(cell);
-  try {
-    return index.keysOf(cell.value, cell.key);
-  } catch (error) {
-    blame(graph, cell, `the ${index.name}`, error);
-    index.failed.add(cell);
-    return NO_KEYS;
-  }
-}
-
-/** The keys of the value that a cell had before. A function that is not pure may fail now: then the buckets that hold it show them. */
-export function keysBefore(index: BucketIndex, value: unknown, cell: Cell): readonly string[] {
-  if (index.failed.has(cell)) return NO_KEYS;
-  try {
-    return index.keysOf(value, cell.key);
-  } catch {
-    return [...index.buckets].flatMap(([key, { cells }]) => (hasItem(cells, cell) ? [key] : []));
-  }
-}
-
-/** The keys of a value that is in no cell; none where the function fails on it. */
-export function keysSafely(index: BucketIndex, value: unknown, key: string): readonly string[] {
-  try {
-    return index.keysOf(value, key);
-  } catch {
-    return NO_KEYS;
-  }
-}
-
 function register(query: ListQuery, buckets: Bucket[]): Bucket[] {
   for (const bucket of buckets) {
     if (sizeOf(bucket.queries) === 0) bucket.limit = limitFor(bucket);
@@ -392,39 +313,6 @@ function unregister(query: ListQuery): void {
     freeBucket(bucket);
   }
   query.anchor = undefined;
-}
-
-function limitFor(bucket: Bucket): number {
-  return Math.max(64, sizeOf(bucket.cells) * 10);
-}
-
-function totalSize(buckets: readonly Bucket[]): number {
-  return buckets.reduce((size, bucket) => size + sizeOf(bucket.cells), 0);
-}
-
-function namespaceOf(table: TableState, value: unknown, key: string): string {
-  return table.namespace === undefined ? namespaceOfKey(key) : table.namespace(value, key);
-}
-
-export function namespaceOfKey(key: string): string {
-  const slash = key.indexOf('/');
-  return slash < 0 ? '' : key.slice(0, slash);
-}
-
-/** Where a key is, or would be, in cells sorted by key. */
-export function position(cells: readonly Cell[], key: string): number {
-  let low = 0;
-  let high = cells.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((cells[middle] as Cell).key < key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-export function byKey(a: Cell, b: Cell): number {
-  return a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 }
 
 export function predicateId(graph: Graph, predicate: object): number {

@@ -2,6 +2,7 @@
 // Before and after of a cell are compared once, through each projection that was read with; nothing runs here.
 import { share } from '@capstan/kube/cluster';
 import type { Projection } from '../engine-types.ts';
+import { bucketFor, freeBucket, keysBefore, keysIn } from '../graph/bucket.ts';
 import { freeCell } from '../graph/edge.ts';
 import { acquit } from '../graph/fault.ts';
 import {
@@ -25,18 +26,7 @@ import {
   type TableState,
   UNKNOWN,
 } from '../graph/model.ts';
-import {
-  addMember,
-  bucketFor,
-  freeBucket,
-  isMember,
-  isSuspended,
-  keysBefore,
-  keysIn,
-  queriesOf,
-  removeMember,
-  wasMember,
-} from '../graph/query.ts';
+import { addMember, isMember, isSuspended, queriesOf, removeMember, wasMember } from '../graph/query.ts';
 import { sizeOf, withItem, withoutItem } from '../graph/small-set.ts';
 import { cellFor } from '../graph/table.ts';
 import { projectionChanged } from './evaluate.ts';

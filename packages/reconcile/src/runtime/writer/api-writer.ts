@@ -1,23 +1,13 @@
 // The sink of a reconciler: takes the writes that waves publish, and carries them out key by key while the lease is held. Losing the lease
 // stops it at once; gaining it sends the pending writes as they are.
-import {
-  type Clock,
-  formatTime,
-  type Kind,
-  type KubeObject,
-  keyOf,
-  kindId,
-  type Logger,
-  type ObjectRef,
-  refOf,
-} from '@capstan/kube/cluster';
-import { carryOut, createKeyState, failedAgain, type KeyState, type Target, type Turns } from '../../apply/index.ts';
+import { formatTime, type Kind, type KubeObject, keyOf, kindId, type ObjectRef, refOf } from '@capstan/kube/cluster';
+import { carryOut, createKeyState, failedAgain, type KeyState, type Target } from '../../apply/index.ts';
 import { type ChildWrite, identity, isSettled, NOTHING, reportedIn, type WriteSet } from '../../diff/index.ts';
-import type { Cause, Change, Engine, Inputs, Settled } from '../../engine/index.ts';
+import type { Cause, Change, Inputs, Settled } from '../../engine/index.ts';
 import { RuntimeErrors } from '../../errors.ts';
 import { inventoryOf } from '../../inventory.ts';
 import { INVENTORY_LABEL } from '../../marks.ts';
-import { type EventInput, placeOf, type StatusInput } from '../../plan/index.ts';
+import { placeOf, type StatusInput } from '../../plan/index.ts';
 import {
   createQueue,
   done,
@@ -25,59 +15,34 @@ import {
   type Outcome,
   type Park,
   type Queue,
-  type QueueObserver,
   RESYNC,
   retry,
   retryAfter,
   runWorkers,
-  type WorkerObserver,
 } from '../../queue/index.ts';
 import { DEFAULT_CONCURRENCY } from '../../reconciler.ts';
 import type { BoundSink } from '../../sinks/index.ts';
-import type { Tracer } from '../../tracing/index.ts';
-import { type CauseRecord, causeRecord, formatCause, type History, keepInputs } from '../../why/index.ts';
+import { type CauseRecord, causeRecord, formatCause, keepInputs } from '../../why/index.ts';
 import { atMost } from '../../within.ts';
-import type { Binding } from './binding.ts';
+import { type ApiWriterOptions } from './api-writer-options.ts';
 import { createCauses } from './causes.ts';
 import { causesSinceRestart, childId, isResumed, netCauses, restOf } from './causes-since-restart.ts';
 import { createWaiting, waitingText } from './waiting.ts';
 
-export interface ApiWriterOptions {
-  binding: Binding;
-  engine: Engine;
-  clock: Clock;
-  logger: Logger;
-  history: History;
-  /** Lets the caches take in the written objects and evaluates again. */
-  settle(): Promise<void>;
-  /** Resolves when new objects have been evaluated, or after a while: serving goes before writing. */
-  caughtUp(): Promise<void>;
-  notify(owner: KubeObject, event: EventInput): void;
-  /** Whether we lead: asked before every step, because the lease may be lost at any moment. */
-  mayWrite(): boolean;
-  /** The turns of all sinks: several writes to one object go out one after the other. */
-  turns: Turns;
-  tracer: Tracer;
-  observe?: ApiWriterObserver;
-}
-
-export interface ApiWriterObserver {
-  readonly queue?: QueueObserver;
-  readonly workers?: WorkerObserver;
-  wrote?(verb: string, kind: Kind): void;
-}
-
 /** Destructive work needs caches that the server has confirmed within this time. */
 export const PRUNE_FRESH_MS = 120_000;
+
 /**
  * An object that stands in the way of a child is checked again, soon at first: who reads of it removes it then. The wait is a quarter of
  * the time that it has been in the way, within these bounds.
  */
 const FIRST_FOREIGN_MS = 2000;
+
 const FOREIGN_MS = 60_000;
 
 /** The time for running work to finish when the program ends, and after its signal was aborted. */
 const DRAIN_MS = 10_000;
+
 const STOP_MS = 5_000;
 
 /** An object in the way of a child. */

@@ -16,7 +16,7 @@ import type { Operator } from '../../operator.ts';
 import type { Plan } from '../../plan/index.ts';
 import type { Access } from '../../read/index.ts';
 import { createPurity, type Purity } from '../../read/purity.ts';
-import type { ReadSources } from '../../read/world-reader.ts';
+import type { ReadSources } from '../../read/read-sources.ts';
 import { LOCAL, type Reconciler, type Role, roleOf } from '../../reconciler.ts';
 import { createSinkRegistry } from '../../sinks/index.ts';
 import {

@@ -1,95 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  type Client,
-  ConfigMap,
-  CustomResourceDefinition,
-  conditions,
-  createClient,
-  defineKind,
-  externalKind,
-  findCondition,
-  type KindOf,
-  object,
-  optional,
-  Secret,
-  silentLogger,
-  string,
-} from '@capstan/kube';
+import { ConfigMap, CustomResourceDefinition, createClient, findCondition, Secret, silentLogger } from '@capstan/kube';
 import { createRandom, createStage, createTestCluster, createVirtualClock, recordingTransport } from '@capstan/testing';
-import { createLeaderElection } from '../leadership/index.ts';
-import { type Operator, operator } from '../operator.ts';
-import { apply, plan } from '../plan/index.ts';
-import { reading, reconciler } from '../reconciler.ts';
-import { createRuntime } from './runtime.ts';
+import { createLeaderElection } from '../../leadership/index.ts';
+import { operator } from '../../operator.ts';
+import { apply, plan } from '../../plan/index.ts';
+import { reading, reconciler } from '../../reconciler.ts';
+import { createRuntime } from '../runtime.ts';
+import { Absent, Copy, copy, Duplicate, operators, ref, source } from './several-worlds.test-support.ts';
 
-const Copy = defineKind({
-  group: 'test.capstan.dev',
-  version: 'v1',
-  kind: 'Copy',
-  scope: 'Namespaced',
-  spec: object({ from: optional(string()), secret: optional(string()) }),
-  status: object({ conditions: conditions(), text: optional(string()) }),
-  aliases: [
-    {
-      kind: 'Duplicate',
-      normalise: ({ spec, ...rest }) => ({ ...rest, spec: { from: (spec as { source?: string }).source } }),
-    },
-  ],
-});
-type Copy = KindOf<typeof Copy>;
-const Duplicate = defineKind({
-  group: 'test.capstan.dev',
-  version: 'v1',
-  kind: 'Duplicate',
-  scope: 'Namespaced',
-  spec: object({ source: optional(string()) }),
-  status: object({ conditions: conditions(), text: optional(string()) }),
-});
-const Absent = externalKind({
-  group: 'nowhere.dev',
-  version: 'v1',
-  kind: 'Absent',
-  plural: 'absents',
-  scope: 'Namespaced',
-});
-
-const copy = reconciler<Copy>({
-  name: 'copy',
-  resource: Copy,
-  reads: [reading(ConfigMap, 'everywhere'), Secret, reading(Absent, 'everywhere', { optional: true })],
-  writes: [ConfigMap],
-  reconcile({ object: { metadata, spec }, read }) {
-    const { name = '', namespace = '' } = metadata;
-    if (spec.secret !== undefined) {
-      const found = read.get(Secret, { namespace, name: spec.secret }, (secret) => secret.data?.['text'] !== undefined);
-      return plan({ status: { text: found === undefined ? 'absent' : 'present' } });
-    }
-    if (spec.from === 'access') return plan({ status: { text: read.access(Absent) } });
-    const other = spec.from === undefined ? undefined : read.in(spec.from);
-    if (other === undefined) return plan({ status: { text: `worlds: ${read.worlds().join(' ')}` } });
-    const text = other.get(ConfigMap, { namespace, name: 'source' })?.data?.['text'] ?? 'none';
-    return plan({
-      children: [apply(ConfigMap, { metadata: { name: `${name}-copy`, namespace }, data: { text } })],
-      status: { text },
-    });
-  },
-});
-
-const operators = [operator({ name: 'test', kinds: [Copy, Duplicate], reconcilers: [copy] })];
-const ref = (name: string) => ({ namespace: 'default', name });
 const copyOf = (spec: Copy['spec'], name = 'c'): Copy => ({
   apiVersion: Copy.apiVersion,
   kind: 'Copy',
   metadata: ref(name),
   spec,
 });
-const source = (text: string): ConfigMap => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: ref('source'),
-  data: { text },
-});
+
 const secretOf = (name: string, text: string): Secret => ({
   apiVersion: 'v1',
   kind: 'Secret',
@@ -284,85 +210,6 @@ describe('a namespace that is not watched', () => {
     assert.equal(await stage.client.find(ConfigMap, ref('far-made')), undefined);
     const [waiting] = stage.program.runtime.status().reconcilers.flatMap(({ suspended }) => suspended);
     assert.match(waiting?.waitingFor.join() ?? '', /outside the watched namespaces\/Secret kube-system\/s/);
-    await stage.end();
-  });
-});
-
-describe('an alias', () => {
-  test('is one view: reconciled like the kind, with the status on the object that was written', async () => {
-    const stage = await createStage({
-      operators,
-      world: { name: 'here' },
-      given: async (client) => {
-        await client.create(ConfigMap, source('one'));
-        await client.create(Duplicate, {
-          apiVersion: Duplicate.apiVersion,
-          kind: 'Duplicate',
-          metadata: ref('d'),
-          spec: { source: 'here' },
-        });
-      },
-    });
-    const written = await stage.client.get(Duplicate, ref('d'));
-    assert.equal(written.status?.text, 'one');
-    assert.deepEqual(written.spec, { source: 'here' });
-    const created = await stage.client.get(ConfigMap, ref('d-copy'));
-    assert.equal(created.metadata.ownerReferences?.[0]?.kind, 'Duplicate');
-    assert.equal(created.metadata.ownerReferences?.[0]?.uid, written.metadata.uid);
-    await stage.end();
-  });
-});
-
-describe('objects of one name under several aliases', () => {
-  const of = (kind: typeof Copy | typeof Duplicate, spec: object) => ({
-    apiVersion: kind.apiVersion,
-    kind: kind.kind,
-    metadata: ref('d'),
-    spec,
-  });
-  const textOf = async (client: Client, kind: typeof Copy | typeof Duplicate) =>
-    (await client.get(kind as typeof Copy, ref('d'))).status?.text;
-
-  test('are the oldest of them; the next follows when it is gone', async () => {
-    const stage = await createStage({
-      operators,
-      world: { name: 'here' },
-      given: async (client) => {
-        await client.create(ConfigMap, source('one'));
-        await client.create(Duplicate, of(Duplicate, { source: 'here' }));
-      },
-    });
-    const { client } = stage;
-    await stage.pass(1500);
-    await client.create(Copy, of(Copy, { from: 'here' }));
-    await stage.settle();
-    assert.deepEqual([await textOf(client, Duplicate), await textOf(client, Copy)], ['one', undefined]);
-    await client.delete(Duplicate, ref('d'));
-    await stage.settle();
-    assert.equal(await textOf(client, Copy), 'one');
-    await client.delete(Copy, ref('d'));
-    await stage.settle();
-    // Nothing of either is left in the caches.
-    assert.equal(stage.program.runtime.status().reconcilers.find(({ id }) => id.startsWith('test.copy'))?.objects, 0);
-    await stage.end();
-  });
-
-  test('need no alias to be installed, and are seen when one is', async () => {
-    const stage = await createStage({
-      operators: [{ ...operators[0], kinds: [Copy] } as Operator],
-      world: { name: 'here' },
-      given: (client) => client.create(ConfigMap, source('one')).then(() => undefined),
-    });
-    const { client, clock } = stage;
-    await client.create(Copy, of(Copy, { from: 'here' }));
-    await stage.settle();
-    assert.equal(await textOf(client, Copy), 'one');
-    await client.delete(Copy, ref('d'));
-    await client.create(CustomResourceDefinition, Duplicate.crd());
-    await client.create(Duplicate, of(Duplicate, { source: 'here' }));
-    await clock.advance(300_000);
-    await stage.settle();
-    assert.equal(await textOf(client, Duplicate), 'one');
     await stage.end();
   });
 });
