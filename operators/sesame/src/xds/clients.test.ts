@@ -98,6 +98,33 @@ suite('two clients that name the same node', () => {
     }
   });
 
+  for (const isDelta of [false, true])
+    test(`aggregated streams of one connection are clients of their own (${isDelta ? 'delta' : 'state of the world'})`, async (context) => {
+      const { store, server, client } = await createXdsStage(context);
+      put(store, cluster('shop', 1));
+      const open = async () => {
+        const stream = client.open({ type: undefined, isDelta });
+        stream.request({ type_url: CDS });
+        stream.ack(await stream.next());
+        await client.roundTrip();
+        return stream;
+      };
+      const [refusing, good] = [await open(), await open()];
+      assert.equal(server.statistics().nodes, 2);
+      put(store, cluster('shop', 2));
+      refusing.nack(await refusing.next(), 'it is refused');
+      assert.equal((await good.next()).resources.get('shop')?.['connect_timeout'], '2s');
+      good.close();
+      await client.roundTrip();
+      assert.equal(server.statistics().nodes, 1, 'the first goes on alone');
+      const third = await open();
+      assert.equal(server.statistics().nodes, 2);
+      third.close();
+      refusing.close();
+      await client.roundTrip();
+      assert.equal(server.statistics().nodes, 0);
+    });
+
   test('each has its listeners at its own place', async (context) => {
     const { store, server, client } = await createXdsStage(context);
     put(store, listener('shop', 8080, 'shop'));

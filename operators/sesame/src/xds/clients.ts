@@ -1,6 +1,7 @@
 // The clients of a server. An Envoy may have several connections: recent versions open one for each 1,024 streams. So connections that name
 // one node from one address are one client. An Envoy asks for all clusters and for all listeners on one stream each, or has one aggregated
-// stream. Two connections that do so at the same time are two clients with one name, and neither sees the refusals of the other.
+// stream. Two connections that do so at the same time are two clients with one name, and neither sees the refusals of the other. So are two
+// aggregated streams, also on one connection: each has everything, and a removal waits for the answers of one stream alone.
 import type { Http2Session, ServerHttp2Stream } from 'node:http2';
 import type { DiscoveryMethod } from './discovery-stream.ts';
 import type { NodeIdentity, NodeReport, XdsNode } from './xds-node.ts';
@@ -18,7 +19,7 @@ export class XdsClients {
   readonly #create: (identity: NodeIdentity) => XdsNode;
   /** The clients that name themselves so; nearly always one. */
   readonly #byName = new Map<string, readonly KnownClient[]>();
-  /** The clients of a connection, by node id and place: its streams nearly always name one. */
+  /** The newest clients of a connection, by node id and place: its streams nearly always name one. */
   readonly #bySession = new WeakMap<Http2Session, Map<string, KnownClient>>();
   /** All of them. The fan-out of an edit walks it, and calls nothing here. */
   readonly nodes = new Set<XdsNode>();
@@ -34,7 +35,8 @@ export class XdsClients {
     const { session } = stream;
     const place = JSON.stringify([session?.socket?.remoteAddress, identity.place]);
     const single = singleOf(method);
-    const bound = session && this.#bySession.get(session)?.get(nameOf(identity.id, place));
+    const last = session && this.#bySession.get(session)?.get(nameOf(identity.id, place));
+    const bound = last && takes(last, single, session) ? last : undefined;
     const client = bound ?? this.#free(identity.id, place, single, session) ?? this.#add(identity, place);
     if (single !== undefined) client.single.set(single, stream);
     if (session && !bound) {
@@ -50,7 +52,11 @@ export class XdsClients {
     const named = this.#byName.get(node.id) ?? [];
     const gone = named.find((each) => each.node === node);
     if (!gone) return false;
-    for (const session of gone.sessions) this.#bySession.get(session)?.delete(nameOf(node.id, gone.place));
+    const name = nameOf(node.id, gone.place);
+    for (const session of gone.sessions) {
+      const own = this.#bySession.get(session);
+      if (own?.get(name) === gone) own.delete(name);
+    }
     const left = named.filter((each) => each !== gone);
     if (left.length > 0) this.#byName.set(node.id, left);
     else this.#byName.delete(node.id);
@@ -80,11 +86,9 @@ export class XdsClients {
     single: string | undefined,
     session: Http2Session | undefined,
   ): KnownClient | undefined {
-    return this.#byName.get(id)?.findLast((client) => {
-      if (client.place !== place || client.node.isIdle) return false;
-      const other = single === undefined ? undefined : client.single.get(single);
-      return other === undefined || other.closed || other.destroyed || other.session === session;
-    });
+    return this.#byName
+      .get(id)
+      ?.findLast((client) => client.place === place && !client.node.isIdle && takes(client, single, session));
   }
 
   #add(identity: NodeIdentity, place: string): KnownClient {
@@ -98,13 +102,22 @@ export class XdsClients {
   }
 }
 
+/** Returns whether a stream of the connection may belong to the client. */
+function takes({ single }: KnownClient, kind: string | undefined, session: Http2Session | undefined): boolean {
+  const other = kind === undefined ? undefined : single.get(kind);
+  if (other === undefined || other.closed || other.destroyed) return true;
+  return kind !== AGGREGATED && other.session === session;
+}
+
+const AGGREGATED = 'ads';
+
 function nameOf(id: string, place: string): string {
   return `${id}\n${place}`;
 }
 
 /** Returns the kind of a stream of which an Envoy has one, whichever protocol it speaks. */
 function singleOf({ type }: DiscoveryMethod): string | undefined {
-  if (type === undefined) return 'ads';
+  if (type === undefined) return AGGREGATED;
   return type === 'cds' || type === 'lds' ? type : undefined;
 }
 

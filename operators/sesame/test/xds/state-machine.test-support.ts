@@ -118,13 +118,9 @@ class Game {
     for (let stream = this.#streams[0]; stream; stream = this.#streams[0]) this.#close(stream);
   }
 
-  /** A client that answers as Envoy does has one aggregated stream, and another one while its connection is renewed. */
+  /** Each aggregated stream is a client of its own. Besides it, a client has streams for single types. */
   get #maxStreams(): number {
-    // A client comes back with all that it has when it has one stream.
-    if (this.#hasRestarts && this.#mode.isAggregated) return 1;
-    if (this.#temper === 'any' || !this.#mode.isAggregated) return 4;
-    // The refusals of both would be those of one client.
-    return this.#temper === 'strict' ? 1 : 2;
+    return this.#mode.isAggregated ? 1 : 4;
   }
 
   #chance(probability: number): boolean {
