@@ -169,6 +169,11 @@ export interface WriteDeclaration {
   readonly podAccounts?: string | NamedAccount;
   /** For workloads: the powers over their node that pods may have. An admission policy refuses others. Default: none. */
   readonly podPowers?: readonly PodPower[];
+  /**
+   * For workloads: the names of those of another program that the operator takes over as they are, in any namespace. An admission policy lets
+   * it change them although they are not marked as its own.
+   */
+  readonly adopts?: readonly string[];
   /** For removals of objects that another program of the operator created: the evidence by which they are known. */
   readonly createdBy?: Marked;
 }

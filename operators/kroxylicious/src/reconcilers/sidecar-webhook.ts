@@ -66,7 +66,8 @@ export function createSidecarWebhookReconciler(settings: Settings): Reconciler {
       writing(Secret, 'mint'),
       ServiceAccount,
       Service,
-      writing(Deployment, 'apply', { podAccounts: `^${WEBHOOK_NAME}$` }),
+      // An installation of the original has a Deployment of this name.
+      writing(Deployment, 'apply', { podAccounts: `^${WEBHOOK_NAME}$`, adopts: [WEBHOOK_NAME] }),
       PodDisruptionBudget,
       writing(ClusterRole, 'apply', { grants: { namespaced: WEBHOOK_RULES } }),
       ClusterRoleBinding,

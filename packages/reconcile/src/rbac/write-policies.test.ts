@@ -99,6 +99,16 @@ describe('the policy of an account', () => {
     assert.deepEqual(refusedBy('privileges', 'hostPorts'), [folders]);
   });
 
+  test('allows updates of workloads that the operator takes over by name, and no deletion of them', () => {
+    const sites = operatorOf('sites', writing(Deployment, 'apply', { podAccounts: '^web$', adopts: ['web'] }));
+    const [creates = '', changes = ''] = expressionsOf(
+      writePolicies([sites], { namespace: 'home' }),
+      'capstan-sites-pods',
+    );
+    assert.doesNotMatch(creates, /'web'/);
+    assert.match(changes, /\|\| \(request\.operation == 'UPDATE' && request\.name in \['web'\]\)$/);
+  });
+
   test('allows accounts that a resource of the namespace names, and the default account', () => {
     const mark = { label: 'made-by', value: 'sites' };
     const account = { kind: Site, field: ['spec', 'account'], label: 'site', mark };

@@ -207,12 +207,15 @@ function ownership(writes: readonly MadeBy[], noun: string, exception = 'false')
     groups.length === 0
       ? 'false'
       : `(has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(one, one.apiVersion.split('/')[0] in ${listed(groups)}))`;
+  const adopted = [...new Set(anywhere.flatMap(({ write }) => write.adopts ?? []))].toSorted();
+  const isAdopted =
+    adopted.length === 0 ? '' : ` || (request.operation == 'UPDATE' && request.name in ${listed(adopted)})`;
   const creates = {
     expression: `request.operation != 'CREATE' || request.namespace in ${places} || ${exception} || ${isMarked('object')}`,
     message: `this account creates no ${noun} without the label of one of its reconcilers`,
   };
   const changes = {
-    expression: `request.operation == 'CREATE' || request.namespace in ${places} || ${isMarked('oldObject')} || ${isReferring}`,
+    expression: `request.operation == 'CREATE' || request.namespace in ${places} || ${isMarked('oldObject')} || ${isReferring}${isAdopted}`,
     message: `this account changes and deletes no ${noun} that it did not create`,
   };
   return changesOthers ? [creates] : [creates, changes];
