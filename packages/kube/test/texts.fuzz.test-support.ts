@@ -14,7 +14,7 @@ import { formatLabelSelector, parseLabelSelector } from '../src/selectors/label-
 import { parseTime } from '../src/timestamps.ts';
 import { certificatesIn } from '../src/x509/pem.ts';
 import { certificateValidity } from '../src/x509/validity.ts';
-import { cel, regexp } from './expressions.fuzz.test-support.ts';
+import { cel, regexp } from './expressions.test-support.ts';
 
 const isInvalidValue = (error: unknown) => error instanceof InvalidValueError || error instanceof CodedError;
 

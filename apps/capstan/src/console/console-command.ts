@@ -22,8 +22,8 @@ export default command({
   description:
     'Serves the web console for a cluster on this machine, until Ctrl-C: problems with their root causes, the graph of\n' +
     'dependence, plans while you type, and changes with their causes. It reads with your own rights and runs nothing in the\n' +
-    'cluster. The address that it prints holds a code that is valid once, for five minutes. With --replay it shows a recording: the time\n' +
-    'line has each of its waves, and objects are as they were at its end, or at --until.',
+    'cluster. The address that it prints holds a code that is valid once, for five minutes. With --replay it shows a\n' +
+    'recording: the time line has each of its waves, and objects are as they were at its end, or at --until.',
   examples: [
     'capstan console',
     'capstan console --context production --listen 127.0.0.1:8090',

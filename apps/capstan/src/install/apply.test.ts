@@ -46,6 +46,8 @@ for (const [version, isTooOld] of [
   });
 }
 
+const POLICIES = ['pods', 'pods-named', 'secrets'].map((name) => `capstan-kroxylicious-${name}`);
+
 for (const isServed of [true, false])
   test(`admission policies ${isServed ? 'are applied' : 'are left out, with a line, where the server has none'}`, async (t) => {
     const { client, close } = await createTestCluster({ clock: systemClock, random: createRandom(1) });
@@ -71,7 +73,7 @@ for (const isServed of [true, false])
       const { items } = await client.list(kind);
       assert.deepEqual(
         items.map(({ metadata }) => metadata.name),
-        isServed ? ['capstan-kroxylicious-secrets'] : [],
+        isServed ? POLICIES : [],
       );
     }
     assert.equal(

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Secret } from '@capstan/kube';
+import { Secret, systemClock } from '@capstan/kube';
 import { operator } from '@capstan/reconcile';
 import { runTest } from '../../src/cli/test-io.test-support.ts';
 import { access, OPERATOR, type RecordedSites, recordedSites, Site, siteOf } from './recorded-sites.ts';
@@ -21,6 +21,10 @@ describe('a recording', () => {
     await recorded(folder, [], async () => {
       await cluster.client.create(Site, siteOf('home', 'first'));
       await textIs('home', 'first');
+      // Another part of the file begins when the first one is written.
+      await partIsWritten(folder);
+      await cluster.client.create(Site, siteOf('later', 'second'));
+      await textIs('later', 'second');
     });
     const [name = ''] = await readdir(folder);
     bytes = await readFile(join(folder, name));
@@ -136,3 +140,13 @@ describe('a recording', () => {
     assert.equal(code, 0, out);
   });
 });
+
+/** Resolves when a file of the folder has more than its header. */
+async function partIsWritten(folder: string): Promise<void> {
+  for (;;) {
+    const names = await readdir(folder).catch(() => []);
+    const files = await Promise.all(names.map((name) => readFile(join(folder, name))));
+    if (files.some((file) => file.indexOf(10) > 0 && file.indexOf(10) < file.length - 1)) return;
+    await systemClock.yield();
+  }
+}
