@@ -55,7 +55,7 @@ describe('a recording', () => {
     }
   }
 
-  test('that is cut off is replayed up to its last whole part, with a note', async () => {
+  test('a file that is cut off is replayed up to its last whole part, with a note', async () => {
     const { run } = stage;
     const path = await given('cut.capture', bytes.subarray(0, bytes.length - 7));
     const { code, out, err } = await run(['replay', path, ...OPERATOR]);
@@ -65,7 +65,7 @@ describe('a recording', () => {
     assert.match((await run(['capture', 'inspect', path])).out, /cut\.capture is cut off or damaged/);
   });
 
-  test('whose first part is damaged holds nothing that can be replayed', async () => {
+  test('a file with a damaged first part holds nothing that can be replayed', async () => {
     const damaged = Buffer.from(bytes);
     const begin = damaged.indexOf(10) + 12;
     damaged[begin] = (damaged[begin] ?? 0) ^ 1;
@@ -75,7 +75,7 @@ describe('a recording', () => {
     );
   });
 
-  test('of a newer format names both formats', async () => {
+  test('a file of a newer format names both formats', async () => {
     const text = bytes.toString('latin1').replace('"format":1', '"format":9');
     await refused(
       await given('newer.capture', Buffer.from(text, 'latin1')),
@@ -83,7 +83,7 @@ describe('a recording', () => {
     );
   });
 
-  test('that is another file, empty or a folder without recordings is refused with its remedy', async () => {
+  test('another file, an empty one or a folder without recordings is refused with its remedy', async () => {
     const remedy =
       /is not a recording of Capstan; give a file that capstan capture wrote, or a folder of capstan run --record/;
     for (const content of [
@@ -101,7 +101,7 @@ describe('a recording', () => {
     );
   });
 
-  test('with another key, or a file that is no key, is refused with its remedy', async () => {
+  test('another key, or a file that is no key, is refused with its remedy', async () => {
     await refused(encrypted, /is encrypted, because it holds the content of Secrets; give the key file with --key/);
     const other = await given('other-key', 'ab'.repeat(32));
     await refused(
@@ -115,7 +115,7 @@ describe('a recording', () => {
     await refused(encrypted, /cannot read .*no-key/, '--key', join(stage.root, 'no-key'));
   });
 
-  test('of kinds that these operators do not have names them, and the rest is replayed', async () => {
+  test('a file of kinds that these operators do not have names them, and the rest is replayed', async () => {
     const path = await given('kinds.capture', bytes);
     const none = operator({ name: 'sites', kinds: [], reconcilers: [] });
     const { code, out } = await runTest(['replay', path, ...OPERATOR], {
@@ -126,7 +126,7 @@ describe('a recording', () => {
     assert.equal(code, 3);
   });
 
-  test('with a damaged part between whole ones is replayed from the next snapshot on', async () => {
+  test('a folder with a damaged part between whole ones is replayed from the next snapshot on', async () => {
     const { run, root } = stage;
     const folder = join(root, 'gap');
     await cp(join(root, 'record'), folder, { recursive: true });

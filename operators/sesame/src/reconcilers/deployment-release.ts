@@ -52,7 +52,7 @@ type Deletion = ReturnType<typeof deletionOf>;
 /** A running Sesame has so long to release its configuration. */
 const RELEASE_MS = 30_000;
 
-/** Whether no Sesame will release the configuration. */
+/** Returns whether no Sesame will release the configuration. */
 function abandoned(read: Reader, id: InstanceId, { deletedAt, finalizers }: Deletion): boolean {
   if (deletedAt === undefined || !finalizers.includes(CONFIGURATION_FINALIZER)) return false;
   const sesame = read.get(Deployment, { namespace: id.namespace, name: names.sesame(id) }, deploymentHealth);

@@ -63,7 +63,7 @@ suite('the take-over from Contour', { skip: missingContour(), concurrency: 1 }, 
       });
       assert.deepEqual(differences, []);
       const writes = [...predicted.writes, ...predicted.later];
-      // Sesame writes statuses alone, and none that nobody reported on.
+      // Sesame writes statuses alone, and none that Contour did not report on.
       const others = writes.filter(({ verb }) => verb !== 'status').map(({ verb, object }) => `${verb} ${object}`);
       assert.deepEqual(others, []);
       const known = new Set(objects.map(nameOf));

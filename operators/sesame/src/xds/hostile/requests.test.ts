@@ -10,7 +10,7 @@ import { assertServed, CLUSTERS, framed, open, sessionTo, stageWith, statusOf, W
 const request = (fields: object) => framed(encode(WORLD, { node: { id: 'x' }, ...fields }));
 
 suite('a client whose requests are well formed', () => {
-  test('may have no id that is longer than a name', async (context) => {
+  test('a client may have no id that is longer than a name', async (context) => {
     const stage = await stageWith(context);
     const stream = open(sessionTo(context, stage));
     const ended = statusOf(stream);
@@ -23,7 +23,7 @@ suite('a client whose requests are well formed', () => {
     await assertServed(stage);
   });
 
-  test('has the bytes of requests counted that wait for the first resources, on all its streams together', async (context) => {
+  test('a client has its waiting requests counted in bytes, on all its streams together', async (context) => {
     const stage = await createXdsStage(context, { limits: { incompleteBytes: 4 << 20 } });
     const session = sessionTo(context, stage);
     const [first, second] = [open(session), open(session)];
@@ -44,7 +44,7 @@ suite('a client whose requests are well formed', () => {
     await assertServed(stage);
   });
 
-  test('that refuses with a message of megabytes costs no time, and the message is cut', async (context) => {
+  test('a request that refuses with a message of megabytes costs no time, and the message is cut', async (context) => {
     const lines: object[] = [];
     const logger: Logger = { ...silentLogger, warn: (_text, fields) => void lines.push(fields ?? {}) };
     const { store, server, client } = await createXdsStage(context, { logger });
@@ -68,7 +68,7 @@ suite('a client whose requests are well formed', () => {
     assert.ok(JSON.stringify(lines).length < 10_000);
   });
 
-  test('that refuses each part of a composed resource is searched for a bounded time', async (context) => {
+  test('a client that refuses each part of a composed resource is searched for a bounded time', async (context) => {
     const { store, client } = await createXdsStage(context);
     const names = Array.from({ length: 1_000 }, (_, at) => `h${at}.example.com`);
     put(store, ...sharedParts(names).filter(({ type }) => type === 'rds'));
@@ -88,7 +88,7 @@ suite('a client whose requests are well formed', () => {
     }
   });
 
-  test('that names a port for a listener of a very long name keeps its place', async (context) => {
+  test('a client that names a port for a listener of a very long name keeps its place', async (context) => {
     const stage = await stageWith(context);
     const stream = open(sessionTo(context, stage));
     const answer = new Promise((resolve) => stream.once('data', resolve));

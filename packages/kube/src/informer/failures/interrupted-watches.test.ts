@@ -134,15 +134,15 @@ describe('an interrupted watch', () => {
   for (const how of ['answer', 'error event'] as const) {
     it(`after a 410 by ${how}, the informer lists at once and publishes only the difference`, async () => {
       const { clock, server, informer, mirror, assertCurrent, stop } = await start((server) => {
-        for (const name of ['same', 'changed', 'gone', 'anew']) server.put(name);
+        for (const name of ['same', 'changed', 'gone', 'again']) server.put(name);
       });
       const same = informer.get('default/same');
       mirror.take();
       server.held = true;
       server.put('changed');
       server.remove('gone');
-      server.remove('anew');
-      server.put('anew');
+      server.remove('again');
+      server.put('again');
       server.put('extra');
       server.compact();
       if (how === 'answer') server.watches[0]?.end();
@@ -152,10 +152,10 @@ describe('an interrupted watch', () => {
       }
       await clock.advance(how === 'answer' ? 801 : 0);
       assert.deepEqual(mirror.take().toSorted(), [
-        '+default/anew@18',
+        '+default/again@18',
         '+default/changed@15',
         '+default/extra@19',
-        '-default/anew',
+        '-default/again',
         '-default/gone',
       ]);
       assert.equal(informer.get('default/same'), same);
