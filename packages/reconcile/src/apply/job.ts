@@ -21,7 +21,7 @@ export interface KeyState {
   failed: Failed | undefined;
   /** The message about an author's function that hangs, from its first attempt until it ends. */
   waiting: string | undefined;
-  /** Whether the server drops a field of the status, which is reported until it no longer does. */
+  /** True while the server drops a field of the status: it is reported until then. */
   dropsStatus: boolean;
   /** Rounds of earlier turns that were spent on the same work. */
   rounds: number;
@@ -66,7 +66,7 @@ export interface Job {
   owner?(): Ownership | undefined;
   /** Lets the caches take in the written objects and evaluates again. */
   wave(): Promise<void>;
-  /** Whether the caches of the kinds concerned are recent enough to delete on. */
+  /** Returns whether the caches of the kinds concerned are recent enough to delete on. */
   isFresh(kind?: Kind): boolean;
   report(failure: Failure | undefined): void;
   notify(event: EventInput): void;
@@ -78,7 +78,7 @@ export interface Job {
   readonly manager: string;
   readonly finalizer: string;
   readonly clock: Clock;
-  /** Whether we lead. Everybody computes; only the holder of the lease writes, and it may be lost between any two writes. */
+  /** Returns whether we lead. Every replica computes; only the holder of the lease writes, and it may be lost between any two writes. */
   readonly mayWrite: (write?: ChildWrite) => boolean;
   /** Resolves when this write may go out; at once by default. */
   pace?(signal: AbortSignal): Promise<void>;
@@ -86,7 +86,7 @@ export interface Job {
   refused?(write: ChildWrite, error: unknown): void;
   /** How long a key waits that failed; the queue's defaults without it. */
   readonly retries?: Pick<RetryLimits, 'baseMs' | 'maxMs'>;
-  /** Whether other keys wait for a worker. */
+  /** Returns whether other keys wait for a worker. */
   isAwaited(): boolean;
   /** Shows the diff an object that stands where a child should be. */
   readonly meetForeign: (kind: Kind, object: KubeObject) => void;

@@ -29,7 +29,7 @@ export async function mint(write: MintWrite, performance: Performance): Promise<
 
 const MAKE_MS = 60_000;
 
-/** Whether a minter did not return in time. */
+/** Returns whether a minter did not return in time. */
 export function isNotMade(error: unknown): boolean {
   return (error as { readonly code?: unknown }).code === 'apply/NotMade';
 }

@@ -30,7 +30,7 @@ export interface Performance {
   meetForeign(kind: Kind, object: KubeObject): void;
   /** The bounded cause, as JSON; undefined when nothing is known of it. */
   readonly cause: string | undefined;
-  /** Whether we lead: asked right before every write, because looking and minting take time. */
+  /** Returns whether we lead: asked right before every write, because looking and minting take time. */
   mayWrite(): boolean;
   /** The clock for minters: their results contain times. */
   readonly clock: Clock;
@@ -110,7 +110,7 @@ function isOfAnother(error: unknown): boolean {
   return isInvalid(error) && (error.details.causes ?? []).some(({ field }) => field === 'metadata.uid');
 }
 
-/** Whether an existing object was not found. For an apply a 404 means that the namespace or the kind is missing. */
+/** Returns whether an existing object was not found. For an apply a 404 means that the namespace or the kind is missing. */
 function isGoneAnswer(error: unknown, { verb }: ChildWrite): boolean {
   return verb !== 'apply' && verb !== 'create' && isNotFound(error);
 }

@@ -311,7 +311,7 @@ interface PolicyContent {
   /** Selects the objects that it is about; default: all. */
   readonly marked?: object;
   readonly rules: readonly object[];
-  /** Which requests of the account it is about; default: all that fit the rules. */
+  /** The requests of the account that it is about; default: all that fit the rules. */
   readonly conditions?: readonly string[];
   readonly variables?: readonly object[];
   readonly validations: readonly Rule[];

@@ -64,7 +64,7 @@ export interface RuntimeOptions {
   record?: RuntimeRecorder;
   /** Gives every input: nothing is watched, fetched or delivered. Never to be run. */
   replay?: RuntimeReplay;
-  /** Which facts are performed: all by default. A plan performs those that only read, and none with --offline. */
+  /** Selects the facts that are performed: all by default. A plan performs those that only read, and none with --offline. */
   facts?: FactsOptions['performed'];
 }
 
@@ -91,7 +91,7 @@ export interface WorldInput {
   watchNamespaces?: readonly string[];
   /** The operators' own namespace in this world. */
   namespace?: string;
-  /** Which operators reconcile in this world; all by default, none for worlds that are only read. */
+  /** The operators that reconcile in this world; all by default, none for worlds that are only read. */
   operators?: readonly string[];
 }
 
@@ -105,7 +105,7 @@ export interface Runtime {
   readonly instants: Instants;
   /** The facts that something has read so far, in the order of their first reads. */
   readonly facts: ReturnType<Facts['opened']>;
-  /** Which facts this runtime performs. */
+  /** Selects the facts that this runtime performs. */
   readonly performedFacts: NonNullable<FactsOptions['performed']>;
   /** Adds a cluster, while running too; its informers start at once. */
   addWorld(input: WorldInput): World;
@@ -122,7 +122,7 @@ export interface Runtime {
   settle(): Promise<void>;
   /** No wave and no write is waiting or under way. */
   readonly isIdle: boolean;
-  /** Whether every world has been listed. */
+  /** True when every world has been listed. */
   readonly isSynced: boolean;
   /** Whether every informer has an open watch: all events until now are known, or on their way. */
   readonly isCurrent: boolean;
